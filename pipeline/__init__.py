@@ -1,0 +1,1 @@
+"""The world around the sieve: configuration, commands, files, Kafka; every effect behind a narrow port."""

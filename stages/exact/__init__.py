@@ -1,0 +1,1 @@
+"""The exact stage: Bloom generations, or a trie where exactness is required."""

@@ -1,0 +1,1 @@
+"""From bodies to fingerprints: digest, SimHash, MinHash bands, char bag."""

@@ -1,0 +1,1 @@
+"""The near stage: candidate lanes, verification, ring of kept messages."""

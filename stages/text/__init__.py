@@ -1,0 +1,1 @@
+"""From raw text to bodies: normal form, profile rules, key text."""
