@@ -183,14 +183,15 @@ class BandLayout:
     """Shape of the candidate index; part of the fingerprint scheme.
 
     bands × rows MinHash values; `tables` SimHash keys of `key_bits` out of 128 bits, probed at the
-    2 ** weak keys that differ in the `weak` least certain bits; SimHash keys serve bodies of at least
+    2 ** weak keys that differ in the `weak` least certain bits; bit j of table t is bit
+    (t * 128 // tables + j) % 128 of the SimHash. SimHash keys serve bodies of at least
     `simhash_from` characters.
     """
 
     bands: int = 24
     rows: int = 4
     tables: int = 6
-    key_bits: int = 21
+    key_bits: int = 24
     weak: int = 2
     simhash_from: int = 64
 
