@@ -1,0 +1,159 @@
+"""`TagIndex`: which ring slot holds the newest kept message of a digest tag, or none.
+
+An open-addressing table of ring slots. The tags themselves stay in the ring's column, so the table
+costs 4 bytes a cell, and it never forgets: it holds exactly the tags of the messages in the ring.
+
+>>> tags = np.array([7, 9, 7], dtype=np.uint64)
+>>> index = TagIndex(3)
+>>> for slot in range(3):
+...     tag_insert(index.slots, index.mask, tags, tags[slot], slot)
+>>> tag_find(index.slots, index.mask, tags, np.uint64(7))
+2
+>>> tag_remove(index.slots, index.mask, tags, np.uint64(7), 0)
+False
+>>> tag_find(index.slots, index.mask, tags, np.uint64(8))
+-1
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from stages.errors import UsageError
+from stages.exact.prefetch import prefetch
+
+_EMPTY = -1
+
+_MAX_CAPACITY = 2**30
+"""Slots are int32, and the table is up to four times as long as the ring."""
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+
+
+class TagIndex:
+    """The table for a ring of `capacity` slots.
+
+    slots: int32[cells], cells a power of two, at least 1.5 × capacity; ring slot or -1
+    mask: cells - 1
+    raises: UsageError unless 1 <= capacity <= 2 ** 30
+    """
+
+    slots: NDArray[np.int32]
+    mask: int
+
+    def __init__(self, capacity: int) -> None:
+        cells = _cells_for(capacity)
+        self.slots = np.full(cells, _EMPTY, dtype=np.int32)
+        self.mask = cells - 1
+
+    @staticmethod
+    def bytes_for(capacity: int) -> int:
+        """Bytes the table of a ring of `capacity` slots takes."""
+        return 4 * _cells_for(capacity)
+
+    def rebuild(self, tags: NDArray[np.uint64], oldest: int, count: int) -> None:
+        """Nothing; the table then holds the `count` ring slots that begin at `oldest`, in ring order.
+
+        tags: uint64[capacity], the ring's column; this is how a saved ring gets its table back
+        """
+        self.slots.fill(_EMPTY)
+        _insert_ring(self.slots, self.mask, tags, oldest, count)
+
+
+def _cells_for(capacity: int) -> int:
+    if not 1 <= capacity <= _MAX_CAPACITY:
+        raise UsageError(f"ring capacity is {capacity}; a tag index serves 1..{_MAX_CAPACITY} slots")
+    return 1 << (capacity + capacity // 2).bit_length()
+
+
+@njit(cache=True, nogil=True, inline="always")  # type: ignore[misc]
+def _home(mask: int, tag: np.uint64) -> int:
+    # Both halves of the tag take part, so that tags with equal low (or high) bits still spread.
+    return np.int64(((tag ^ (tag >> _HALF)) * _SPREAD) >> _HALF) & mask
+
+
+@njit(cache=True, nogil=True)  # type: ignore[misc]
+def tag_prefetch(slots: NDArray[np.int32], mask: int, tag: np.uint64) -> None:
+    """Nothing; the table's line for this tag starts to travel to the cache. A hint only."""
+    prefetch(slots, _home(np.int64(mask), np.uint64(tag)))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[misc]
+def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64) -> int:
+    """The ring slot of the newest entry with this tag, or -1.
+
+    slots, mask: a TagIndex; tags: uint64[capacity], the ring's column; nothing is changed
+    """
+    cell = _home(np.int64(mask), np.uint64(tag))
+    while True:
+        slot = np.int64(slots[cell])
+        if slot < 0 or tags[slot] == tag:
+            return slot
+        cell = (cell + 1) & mask
+
+
+@njit(cache=True, nogil=True)  # type: ignore[misc]
+def tag_insert(
+    slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int
+) -> None:
+    """Nothing; `tag_find` gives `slot` for this tag from now on. An older entry of the tag is replaced.
+
+    The ring must hold the tag at `slot`, and what the slot held before must have been removed
+    (`tag_remove` comes first, then the ring's column is overwritten).
+    """
+    cell = _home(np.int64(mask), np.uint64(tag))
+    while True:
+        other = np.int64(slots[cell])
+        if other < 0 or tags[other] == tag:
+            slots[cell] = slot
+            return
+        cell = (cell + 1) & mask
+
+
+@njit(cache=True, nogil=True)  # type: ignore[misc]
+def tag_remove(
+    slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int
+) -> bool:
+    """Whether the slot was mapped; afterwards it is not.
+
+    Call it before the ring overwrites `slot`. Where a newer entry with the same tag has taken the
+    place, nothing happens: the newer one stays findable. Leaves no marker behind: later cells of
+    the run move up.
+
+    source: Knuth, The Art of Computer Programming 3, section 6.4, algorithm R
+    """
+    cell = _home(np.int64(mask), np.uint64(tag))
+    while True:
+        other = np.int64(slots[cell])
+        if other < 0:
+            return False
+        if other == slot:
+            break
+        cell = (cell + 1) & mask
+    hole = cell
+    while True:
+        cell = (cell + 1) & mask
+        other = np.int64(slots[cell])
+        if other < 0:
+            break
+        # An entry may fill the hole only if the hole is not before the cell where its search starts.
+        if ((cell - _home(np.int64(mask), tags[other])) & mask) >= ((cell - hole) & mask):
+            slots[hole] = other
+            hole = cell
+    slots[hole] = _EMPTY
+    return True
+
+
+@njit(cache=True, nogil=True)  # type: ignore[misc]
+def _insert_ring(
+    slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], oldest: int, count: int
+) -> None:
+    slot = oldest
+    for _ in range(count):
+        tag_insert(slots, mask, tags, tags[slot], slot)
+        slot += 1
+        if slot == len(tags):
+            slot = 0
