@@ -1,0 +1,45 @@
+# `make demo` and `make test` need a Python with venv and nothing else; VENV and PYTHON may be given.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+MESSAGES ?= 20000
+
+.PHONY: demo test check lint types tests lock clean
+
+demo: $(VENV)/.installed
+	@scripts/demo $(BIN) $(MESSAGES)
+
+test: $(VENV)/.installed-dev
+	@$(MAKE) --no-print-directory check tests VENV=$(VENV)
+
+check: lint types
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+tests: $(VENV)/.installed-dev
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+# Rewrites both lock files from pyproject.toml.
+lock: $(VENV)/.installed-dev
+	@scripts/lock $(BIN)
+
+$(VENV)/bin/python:
+	@scripts/make-venv $(PYTHON) $(VENV)
+
+$(VENV)/.installed: requirements.lock pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+$(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
+	find stages pipeline tests -name __pycache__ -type d -prune -exec rm -rf {} +

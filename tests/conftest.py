@@ -1,0 +1,59 @@
+"""Fixtures and settings that every test shares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", parent=settings.get_profile("dev"), derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads a setting that happens to be in the environment."""
+    for name in list(os.environ):
+        if name.startswith("TWINSIEVE_") and "__" in name:
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder of the checkout."""
+    return _ROOT
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder with the real posts that accuracy is measured on; they are not ours to publish.
+
+    Where it is missing the test is skipped and the end of the run says so in red;
+    with TWINSIEVE_REQUIRE_DATA set it fails.
+    """
+    named = os.environ.get("TWINSIEVE_DATA")
+    folder = Path(named) if named else _ROOT.parent / "shared" / "data"
+    if not (folder / "weibo_dev.jsonl.gz").is_file():
+        if os.environ.get("TWINSIEVE_REQUIRE_DATA"):
+            pytest.fail(f"no real posts in {folder}; TWINSIEVE_DATA names their folder")
+        pytest.skip(f"no real posts in {folder}; TWINSIEVE_DATA names their folder")
+    return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if "no real posts in" in str(getattr(report, "longrepr", ""))
+    ]
+    if skipped:
+        terminalreporter.section("NOT MEASURED", sep="!", red=True)
+        terminalreporter.line(
+            f"{len(skipped)} tests need real posts and did not run; TWINSIEVE_DATA names their folder",
+            red=True,
+        )
