@@ -1,0 +1,160 @@
+"""Real Kafka clusters on 127.0.0.1: one node, three nodes, or one with TLS, SASL and ACLs."""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import shutil
+import tempfile
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.broker.certificates import make_certificates
+from tests.broker.server import Node, free_ports
+
+PASSWORDS = {"admin": "admin-secret", "worker": "worker-secret", "nobody": "nobody-secret"}
+"""Users of the secure cluster: `admin` may do everything, the others what ACLs allow."""
+
+
+class Cluster:
+    """n combined broker-controllers; `bootstrap` reaches all of them without security.
+
+    extra: properties that every node gets besides the usual ones
+    """
+
+    def __init__(self, nodes: int = 1, extra: Mapping[str, str] | None = None) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="twinsieve-kafka-"))
+        ports = free_ports(2 * nodes)
+        clients, controllers = ports[:nodes], ports[nodes:]
+        voters = ",".join(f"{n + 1}@127.0.0.1:{port}" for n, port in enumerate(controllers))
+        self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in clients)
+        self.nodes = []
+        for n, (client, controller) in enumerate(zip(clients, controllers, strict=True)):
+            folder = self.folder / f"node{n + 1}"
+            properties = {
+                **_topic_defaults(replicas=min(nodes, 3)),
+                "process.roles": "broker,controller",
+                "node.id": str(n + 1),
+                "controller.quorum.voters": voters,
+                "listeners": f"PLAINTEXT://127.0.0.1:{client},CONTROLLER://127.0.0.1:{controller}",
+                "advertised.listeners": f"PLAINTEXT://127.0.0.1:{client}",
+                "controller.listener.names": "CONTROLLER",
+                "inter.broker.listener.name": "PLAINTEXT",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+                "log.dirs": str(folder / "data"),
+            }
+            for key, value in (extra or {}).items():
+                properties[key] = f"{properties[key]},{value}" if key in _APPENDED else value
+            self.nodes.append(Node(folder, properties))
+        atexit.register(self.close)
+
+    def start(self, *format_options: str) -> Self:
+        """Formats, starts and waits until clients are served; the cluster stops by itself at exit."""
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        try:
+            for node in self.nodes:
+                node.format(cluster_id, *format_options)
+                node.start()
+            for node in self.nodes:
+                node.wait_ready()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def restart(self, n: int = 0) -> None:
+        """Kills node n with -9 and brings it back on the same port with the same data."""
+        self.nodes[n].kill()
+        self.nodes[n].start()
+        self.nodes[n].wait_ready()
+
+    def close(self) -> None:
+        """Kills every node and removes the data; idempotent."""
+        for node in self.nodes:
+            node.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        atexit.unregister(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class SecureCluster(Cluster):
+    """One node with two more listeners, both SASL_SSL; clients without security stay superusers.
+
+    secure: address with a valid certificate; SCRAM-SHA-256/512 and PLAIN, users of PASSWORDS
+    expired: the same behind a certificate that ended in 2021
+    authority: PEM file that clients must trust
+    """
+
+    def __init__(self) -> None:
+        certificates_folder = Path(tempfile.mkdtemp(prefix="twinsieve-tls-"))
+        certificates = make_certificates(certificates_folder)
+        self.authority = certificates.authority
+        valid, expired = free_ports(2)
+        self.secure, self.expired = f"localhost:{valid}", f"localhost:{expired}"
+        plain = " ".join(f'user_{user}="{password}"' for user, password in PASSWORDS.items())
+        extra = {
+            "listeners": f"SECURE://127.0.0.1:{valid},EXPIRED://127.0.0.1:{expired}",
+            "advertised.listeners": f"SECURE://localhost:{valid},EXPIRED://localhost:{expired}",
+            "listener.security.protocol.map": "SECURE:SASL_SSL,EXPIRED:SASL_SSL",
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS;User:admin",
+        }
+        for listener, store in (("secure", certificates.valid), ("expired", certificates.expired)):
+            prefix = f"listener.name.{listener}"
+            scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+            login = f"org.apache.kafka.common.security.plain.PlainLoginModule required {plain};"
+            extra |= {
+                f"{prefix}.ssl.keystore.type": "PEM",
+                f"{prefix}.ssl.keystore.location": str(store),
+                f"{prefix}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+                f"{prefix}.plain.sasl.jaas.config": login,
+                f"{prefix}.scram-sha-256.sasl.jaas.config": scram,
+                f"{prefix}.scram-sha-512.sasl.jaas.config": scram,
+            }
+        super().__init__(1, extra)
+        self._certificates_folder = certificates_folder
+
+    def start(self, *format_options: str) -> Self:
+        users = [
+            f"--add-scram=SCRAM-SHA-{bits}=[name={user},password={password}]"
+            for user, password in PASSWORDS.items()
+            for bits in (256, 512)
+        ]
+        return super().start(*format_options, *users)
+
+    def close(self) -> None:
+        super().close()
+        shutil.rmtree(self._certificates_folder, ignore_errors=True)
+
+
+_APPENDED = ("listeners", "advertised.listeners", "listener.security.protocol.map")
+
+
+def _topic_defaults(replicas: int) -> dict[str, str]:
+    in_sync = str(max(1, replicas - 1))
+    return {
+        "default.replication.factor": str(replicas),
+        "min.insync.replicas": in_sync,
+        "offsets.topic.replication.factor": str(replicas),
+        "offsets.topic.num.partitions": "4",
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": in_sync,
+        "transaction.state.log.num.partitions": "4",
+        "group.initial.rebalance.delay.ms": "0",
+        # A killed node may register again only when its old session has ended (9 s by default).
+        "broker.session.timeout.ms": "2000",
+        "broker.heartbeat.interval.ms": "400",
+        "auto.create.topics.enable": "false",
+        "num.network.threads": "2",
+        "num.io.threads": "4",
+    }

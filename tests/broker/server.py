@@ -1,0 +1,122 @@
+"""One real Kafka node as a child process that tests may freeze, kill and start again."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.broker.distribution import NoBrokerError, class_path
+
+_READY_TIMEOUT_S = 90.0
+_PORTS = range(20_000, 32_000)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports on 127.0.0.1 that nobody listens on.
+
+    They lie below the range of outgoing connections: a killed broker's port would otherwise be
+    taken by some client before the broker is back.
+    """
+    found: list[int] = []
+    while len(found) < count:
+        port = random.choice(_PORTS)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in found:
+            found.append(port)
+    return found
+
+
+class Node:
+    """One JVM with broker and controller; its log and data live in `folder`."""
+
+    def __init__(self, folder: Path, properties: Mapping[str, str]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._config = folder / "server.properties"
+        self._config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        self._log = folder / "server.log"
+        self._log_start = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def format(self, cluster_id: str, *extra: str) -> None:
+        """Prepares the empty data folder; `extra` goes to the storage tool."""
+        command = [*_java(), "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._config)]
+        done = subprocess.run([*command, *extra], capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode != 0:
+            raise NoBrokerError(f"Kafka cannot format its storage: {(done.stdout + done.stderr)[-800:]}")
+
+    def start(self) -> None:
+        """Starts the JVM; returns at once, see `wait_ready`."""
+        guard = shutil.which("setpriv")
+        # A test run that is itself killed with -9 runs no clean-up; the kernel then ends the broker.
+        orphaned = [guard, "--pdeathsig", "KILL"] if guard else []
+        with open(self._log, "ab") as log:
+            self._log_start = log.tell()
+            self._process = subprocess.Popen(
+                [*orphaned, *_java(), "kafka.Kafka", str(self._config)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def wait_ready(self) -> None:
+        """Returns when the node serves clients.
+
+        raises: NoBrokerError with the end of its log
+        """
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if self._process is None or self._process.poll() is not None:
+                break
+            with open(self._log, "rb") as log:
+                log.seek(self._log_start)
+                if b"Kafka Server started" in log.read():
+                    return
+            time.sleep(0.05)
+        raise NoBrokerError(f"Kafka did not start: {self.log_text()[-1500:]}")
+
+    def log_text(self) -> str:
+        """All the node has written so far."""
+        return self._log.read_text(errors="replace") if self._log.exists() else ""
+
+    def running(self) -> bool:
+        """True while the JVM lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def kill(self) -> None:
+        """kill -9, as a power cut would; idempotent."""
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(timeout=30)
+        self._process = None
+
+    def freeze(self) -> None:
+        """Stops the process without closing its connections (SIGSTOP)."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Lets a frozen process go on (SIGCONT)."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGCONT)
+
+
+def _java() -> list[str]:
+    # A test broker lives for seconds on a small machine: cheap compiler, cheap collector, small heap.
+    options = ["-Xmx512m", "-Xms128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+    quiet = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-Djava.awt.headless=true"]
+    return ["java", *options, *quiet, "-cp", class_path()]
