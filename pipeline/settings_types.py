@@ -1,0 +1,133 @@
+"""Types of settings: how the text of a value is read.
+
+A value is read by what its key wants and never by YAML's own guesses, so `off`, `1e-6`, `1:30` and `010` mean
+what they say or are refused. The same readers serve the file, the environment and flags.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from stages.contract import SIMILARITY_SCALE
+
+_DURATIONS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+_SIZES = {"B": 1, "kB": 1_000, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s?([A-Za-z]{1,3})")
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9_]{0,18})")
+_TRUE = frozenset({"true", "on", "yes"})
+_FALSE = frozenset({"false", "off", "no"})
+
+
+def _with_unit(value: object, units: dict[str, int], kind: str, example: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    text = str(value)
+    match = _AMOUNT.fullmatch(text)
+    if match is None or match[2] not in units:
+        known = ", ".join(units)
+        raise ValueError(
+            f"is {text!r}, which is not {kind}; write a number and a unit ({known}), as in {example}"
+        )
+    amount = Decimal(match[1]) * units[match[2]]
+    if amount != int(amount):
+        raise ValueError(
+            f"is {text!r}, which is finer than {next(iter(units))}; write a whole number of them"
+        )
+    return int(amount)
+
+
+def read_duration_ms(value: object) -> int:
+    """Milliseconds of `500ms`, `30s`, `5m`, `24h`, `7d`, `2w`; an int is taken as milliseconds.
+
+    raises: ValueError whose text follows the name of the key
+
+    >>> read_duration_ms("1.5h")
+    5400000
+    """
+    return _with_unit(value, _DURATIONS_MS, "a duration", "24h")
+
+
+def read_size_bytes(value: object) -> int:
+    """Bytes of `512MiB`, `4kB`; an int is taken as bytes.
+
+    raises: ValueError whose text follows the name of the key
+
+    >>> read_size_bytes("4MiB")
+    4194304
+    """
+    return _with_unit(value, _SIZES, "a size", "512MiB")
+
+
+def _read_whole(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    text = str(value)
+    if _WHOLE.fullmatch(text) is None or text.endswith("_"):
+        raise ValueError(
+            f"is {text!r}, not a whole number; write digits alone, as in 1000000 or 1_000_000"
+        )
+    return int(text)
+
+
+def _read_bool(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).lower()
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise ValueError(f"is {value!r}, which is neither true nor false")
+
+
+def _read_ratio(value: object) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        raise ValueError(f"is {value!r}, which is not a number; write it as 0.000001 or 1e-6") from None
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"is {value}; it lies between 0 and 1, both excluded")
+    return number
+
+
+def _read_similarity(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        scaled = Decimal(str(value)) * SIMILARITY_SCALE
+    except InvalidOperation:
+        raise ValueError(f"is {value!r}, which is not a number; write it as 0.85") from None
+    if not scaled.is_finite() or not SIMILARITY_SCALE // 2 <= scaled <= SIMILARITY_SCALE:
+        raise ValueError(f"is {value}; it lies between 0.5 and 1 (0.85 is a good start)")
+    if scaled != int(scaled):
+        raise ValueError(f"is {value}; four digits after the point are as fine as it goes")
+    return int(scaled)
+
+
+def _read_none(value: object) -> object:
+    return None if value is None or (isinstance(value, str) and value == "none") else value
+
+
+def _read_text(value: object) -> str:
+    if value is None:
+        raise ValueError("has no value")
+    text = str(value)
+    if "\0" in text:
+        raise ValueError("holds a NUL character")
+    return text
+
+
+Whole = Annotated[int, BeforeValidator(_read_whole)]
+Count = Annotated[Whole, Field(ge=1, le=10**12)]
+Flag = Annotated[bool, BeforeValidator(_read_bool)]
+Ratio = Annotated[float, BeforeValidator(_read_ratio)]
+Similarity = Annotated[int, BeforeValidator(_read_similarity)]
+DurationMs = Annotated[int, BeforeValidator(read_duration_ms), Field(ge=0, le=10 * 365 * 86_400_000)]
+SizeBytes = Annotated[int, BeforeValidator(read_size_bytes), Field(ge=1, le=1 << 50)]
+Text = Annotated[str, BeforeValidator(_read_text), Field(min_length=1, max_length=4096)]
+OptionalDurationMs = Annotated[DurationMs | None, BeforeValidator(_read_none)]
+OptionalText = Annotated[Text | None, BeforeValidator(_read_none)]
