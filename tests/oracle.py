@@ -180,7 +180,7 @@ class Oracle:
         self._estimate = estimate
 
     def judge(self, row: Row) -> Judgement:
-        """The verdict: stream time moves on, an exact leader is looked for, then a near one; without one, keep."""
+        """The verdict: stream time moves on, look for an exact leader, then a near one; else keep the row."""
         late = self._advance(row)
         judgement = self._exact(row) or self._near(row)
         if judgement.kind is Kind.UNIQUE:
