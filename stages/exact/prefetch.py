@@ -18,8 +18,8 @@ _KEEP_IN_ALL_CACHES = 3
 _DATA = 1
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+@intrinsic
+def prefetch(_typing: Any, array: Any, index: Any) -> Any:
     """Nothing; the line of `array[index]` starts to travel to the first-level cache.
 
     array: one-dimensional C-contiguous; index: int64, not checked (a wrong one is harmless)

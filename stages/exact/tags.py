@@ -69,25 +69,25 @@ def _cells_for(capacity: int) -> int:
     return 1 << (capacity + capacity // 2).bit_length()
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[misc]
-def _home(mask: int, tag: np.uint64) -> int:
+@njit(cache=True, nogil=True, inline="always")
+def _home(mask: int, tag: np.uint64) -> np.int64:
     # Both halves of the tag take part, so that tags with equal low (or high) bits still spread.
     return np.int64(((tag ^ (tag >> _HALF)) * _SPREAD) >> _HALF) & mask
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc]
+@njit(cache=True, nogil=True)
 def tag_prefetch(slots: NDArray[np.int32], mask: int, tag: np.uint64) -> None:
     """Nothing; the table's line for this tag starts to travel to the cache. A hint only."""
-    prefetch(slots, _home(np.int64(mask), np.uint64(tag)))
+    prefetch(slots, _home(mask, tag))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc]
-def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64) -> int:
+@njit(cache=True, nogil=True)
+def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64) -> np.int64:
     """The ring slot of the newest entry with this tag, or -1.
 
     slots, mask: a TagIndex; tags: uint64[capacity], the ring's column; nothing is changed
     """
-    cell = _home(np.int64(mask), np.uint64(tag))
+    cell = _home(mask, tag)
     while True:
         slot = np.int64(slots[cell])
         if slot < 0 or tags[slot] == tag:
@@ -95,7 +95,7 @@ def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag:
         cell = (cell + 1) & mask
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc]
+@njit(cache=True, nogil=True)
 def tag_insert(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int
 ) -> None:
@@ -104,7 +104,7 @@ def tag_insert(
     The ring must hold the tag at `slot`, and what the slot held before must have been removed
     (`tag_remove` comes first, then the ring's column is overwritten).
     """
-    cell = _home(np.int64(mask), np.uint64(tag))
+    cell = _home(mask, tag)
     while True:
         other = np.int64(slots[cell])
         if other < 0 or tags[other] == tag:
@@ -113,7 +113,7 @@ def tag_insert(
         cell = (cell + 1) & mask
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc]
+@njit(cache=True, nogil=True)
 def tag_remove(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int
 ) -> bool:
@@ -125,7 +125,7 @@ def tag_remove(
 
     source: Knuth, The Art of Computer Programming 3, section 6.4, algorithm R
     """
-    cell = _home(np.int64(mask), np.uint64(tag))
+    cell = _home(mask, tag)
     while True:
         other = np.int64(slots[cell])
         if other < 0:
@@ -140,14 +140,14 @@ def tag_remove(
         if other < 0:
             break
         # An entry may fill the hole only if the hole is not before the cell where its search starts.
-        if ((cell - _home(np.int64(mask), tags[other])) & mask) >= ((cell - hole) & mask):
+        if ((cell - _home(mask, tags[other])) & mask) >= ((cell - hole) & mask):
             slots[hole] = other
             hole = cell
     slots[hole] = _EMPTY
     return True
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc]
+@njit(cache=True, nogil=True)
 def _insert_ring(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], oldest: int, count: int
 ) -> None:
