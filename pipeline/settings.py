@@ -1,16 +1,17 @@
 """All settings of twinsieve, with their defaults.
 
 `Settings` is the schema: the same keys stand in the YAML file, in the environment
-(`TWINSIEVE_NEAR__SIMILARITY`) and in `--set near.similarity=0.85`. Values are checked one by one here and against
-each other in `settings_checks`; `settings_load` reads them, `settings_stages` hands them to the stages. What a key
-means is said in `config/`. Durations are held in milliseconds, sizes in bytes, whatever unit they came in.
+(`TWINSIEVE_NEAR__SIMILARITY`) and in `--set near.similarity=0.85`. Values are checked one by one here and
+against each other in `settings_checks`; `settings_load` reads them, `settings_stages` hands them to the
+stages. What a key means is said in `config/`. Durations are held in milliseconds and sizes in bytes, whatever
+unit they came in.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from pipeline.settings_types import (
     Count,
@@ -23,6 +24,7 @@ from pipeline.settings_types import (
     SizeBytes,
     Text,
     Whole,
+    read_shards,
 )
 
 HOUR_MS = 3_600_000
@@ -101,7 +103,7 @@ class LayoutSettings(Section):
 
 
 class NearSettings(Section):
-    """Stage two: alike bodies. `similarity` is held as an integer out of 10,000."""
+    """Stage two: alike bodies. `similarity` is held as an integer out of 10,000, `shards: auto` as 0."""
 
     method: Literal["text", "hamming", "none"] = "text"
     similarity: Similarity = 8_500
@@ -111,7 +113,7 @@ class NearSettings(Section):
     same_id: Literal["drop", "pass"] = "drop"
     candidates: Literal["index", "scan"] = "index"
     bucket_load: Annotated[float, Field(ge=0.5, le=64.0, allow_inf_nan=False)] = 8.4
-    shards: Literal["auto"] | Annotated[Whole, Field(ge=1, le=64)] = "auto"
+    shards: Annotated[int, BeforeValidator(read_shards), Field(ge=0, le=64)] = 0
     layout: LayoutSettings = Field(default_factory=LayoutSettings)
     distances: dict[Annotated[Whole, Field(ge=1)], Annotated[Whole, Field(ge=0, le=7)]] = Field(
         default_factory=lambda: {8: 3}

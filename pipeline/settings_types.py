@@ -67,9 +67,7 @@ def _read_whole(value: object) -> int:
         return value
     text = str(value)
     if _WHOLE.fullmatch(text) is None or text.endswith("_"):
-        raise ValueError(
-            f"is {text!r}, not a whole number; write digits alone, as in 1000000 or 1_000_000"
-        )
+        raise ValueError(f"is {text!r}, not a whole number; write digits alone, as in 1000000 or 1_000_000")
     return int(text)
 
 
@@ -106,6 +104,11 @@ def _read_similarity(value: object) -> int:
     if scaled != int(scaled):
         raise ValueError(f"is {value}; four digits after the point are as fine as it goes")
     return int(scaled)
+
+
+def read_shards(value: object) -> int:
+    """Number of threads, 0 for `auto` (one per core)."""
+    return 0 if value == "auto" else _read_whole(value)
 
 
 def _read_none(value: object) -> object:

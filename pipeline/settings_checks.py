@@ -1,0 +1,154 @@
+"""Settings against each other: what no single key can tell."""
+
+from __future__ import annotations
+
+from math import comb
+
+import re2
+
+from pipeline.settings import Settings
+from pipeline.settings_yaml import Raw
+
+MAX_NEAR_MESSAGES = 16_000_000
+"""A bucket entry names its ring slot by 24 bits (near_10m.md)."""
+
+Problem = tuple[str, str]
+
+
+def cross_check(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
+    """Problems as (dotted key, what is wrong and what to do); `written` is what was set explicitly."""
+    return [
+        *_near(settings),
+        *_stages(settings, written),
+        *_patterns(settings),
+        *_topics(settings),
+        *_kafka(settings),
+    ]
+
+
+def _near(settings: Settings) -> list[Problem]:
+    near = settings.near
+    problems: list[Problem] = []
+    if near.method != "none" and near.window.messages > MAX_NEAR_MESSAGES:
+        problems.append(
+            (
+                "near.window.messages",
+                f"is {near.window.messages}; a bucket counts slots in 24 bits, at most {MAX_NEAR_MESSAGES}",
+            )
+        )
+    layout = near.layout
+    if layout.weak > layout.key_bits:
+        problems.append(("near.layout.weak", f"is {layout.weak}, but a key has {layout.key_bits} bits"))
+    if near.method == "hamming":
+        lengths = sorted(near.distances)
+        if not lengths:
+            problems.append(("near.distances", "is empty; give a distance for a length, as in {8: 3}"))
+        for length in lengths:
+            k = near.distances[length]
+            if near.blocks <= k:
+                problems.append(
+                    (
+                        "near.blocks",
+                        f"is {near.blocks}; more blocks than bits of distance are needed: {k + 1}",
+                    )
+                )
+            elif comb(near.blocks, k) > 512:
+                problems.append(
+                    (
+                        "near.blocks",
+                        f"is {near.blocks}; at distance {k} that makes {comb(near.blocks, k)} tables",
+                    )
+                )
+    return problems
+
+
+def _stages(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
+    problems: list[Problem] = []
+    if settings.exact.method == "none" and settings.near.method == "none":
+        problems.append(("exact.method", "is none and so is near.method; nothing would be dropped"))
+    near = written.get("near")
+    if settings.exact.fields and isinstance(near, dict) and "method" not in near:
+        problems.append(
+            (
+                "exact.fields",
+                "switches the near stage off; say near.method: text (or none) beside other near keys",
+            )
+        )
+    if settings.features.kind == "keywords" and settings.features.weights == "none":
+        problems.append(("features.weights", "is none, but keywords are chosen by weight; use tf or tfidf"))
+    return problems
+
+
+def _patterns(settings: Settings) -> list[Problem]:
+    problems: list[Problem] = []
+    for number, pattern in enumerate(settings.text.drop):
+        options = re2.Options()
+        options.log_errors = False
+        try:
+            compiled = re2.compile(pattern, options)
+        except re2.error as error:
+            said = error.args[0]
+            said = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+            problems.append((f"text.drop.{number}", f"is {pattern!r}, no RE2 pattern: {said}"))
+            continue
+        if compiled.match(""):
+            problems.append(
+                (f"text.drop.{number}", f"is {pattern!r}, which matches the empty text; narrow it")
+            )
+    return problems
+
+
+def _topics(settings: Settings) -> list[Problem]:
+    problems: list[Problem] = []
+    named = {"output.topic": settings.output.topic}
+    if settings.output.duplicates is not None:
+        named["output.duplicates"] = settings.output.duplicates
+    if settings.output.dead_letter is not None:
+        named["output.dead_letter"] = settings.output.dead_letter
+    for number, topic in enumerate(settings.input.topics):
+        named[f"input.topics.{number}"] = topic
+    if not settings.input.topics:
+        problems.append(("input.topics", "is empty; name at least one topic"))
+    seen: dict[str, str] = {}
+    for key, topic in named.items():
+        if not re2.fullmatch(r"[A-Za-z0-9._-]{1,249}", topic) or topic in (".", ".."):
+            problems.append(
+                (key, f"is {topic!r}; a topic has letters, digits, '.', '_' and '-', at most 249")
+            )
+        if topic in seen:
+            problems.append((key, f"is {topic!r}, and so is {seen[topic]}; every topic has one use"))
+        seen.setdefault(topic, key)
+        if topic in (f"{settings.app}.{part}" for part in ("fingerprints", "verdicts", "decisions")):
+            problems.append((key, f"is {topic!r}, an internal topic of this app; choose another name"))
+    return problems
+
+
+def _kafka(settings: Settings) -> list[Problem]:
+    kafka, security = settings.kafka, settings.kafka.security
+    problems: list[Problem] = []
+    if security.protocol.startswith("sasl"):
+        if security.username is None:
+            problems.append(("kafka.security.username", f"is missing; {security.protocol} needs one"))
+        if security.password is None:
+            problems.append(
+                (
+                    "kafka.security.password_file",
+                    f"is missing; {security.protocol} needs it (or the variable)",
+                )
+            )
+    elif security.username is not None:
+        problems.append(("kafka.security.username", f"is set, but the protocol is {security.protocol}"))
+    if (security.certificate_file is None) != (security.key_file is None):
+        problems.append(("kafka.security.key_file", "and certificate_file come together; set both or none"))
+    if kafka.block_bytes > kafka.message_bytes:
+        problems.append(("kafka.block_bytes", "is above kafka.message_bytes; blocks would be refused"))
+    if kafka.pending_messages < kafka.poll_messages:
+        problems.append(("kafka.pending_messages", "is below kafka.poll_messages; one poll would not fit"))
+    if settings.topics.min_in_sync > settings.topics.replication:
+        problems.append(("topics.min_in_sync", "is above topics.replication; nothing could be written"))
+    listen = settings.http.listen
+    if listen is not None:
+        host, colon, port = listen.rpartition(":")
+        if not colon or not host or not port.isdigit() or int(port) > 65_535:
+            problems.append(("http.listen", f"is {listen!r}; write host:port, as in 127.0.0.1:8080, or none"))
+    return problems

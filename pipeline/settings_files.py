@@ -1,0 +1,76 @@
+"""Files that settings name: found beside the settings file, secrets read into their key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from pipeline.settings import Settings
+from pipeline.settings_yaml import KeyPath
+
+_MAX_SECRET_BYTES = 4096
+
+_NAMED = (
+    ("features", "dictionary_file"),
+    ("features", "stop_words_file"),
+    ("features", "idf_file"),
+    ("digest", "seed_file"),
+    ("kafka", "security", "ca_file"),
+    ("kafka", "security", "certificate_file"),
+    ("kafka", "security", "key_file"),
+    ("kafka", "security", "key_password_file"),
+    ("kafka", "security", "password_file"),
+)
+
+
+def read_referenced(
+    settings: Settings, base: Path, in_file: set[KeyPath]
+) -> tuple[Settings, list[tuple[str, str]]]:
+    """Settings with absolute file names and secrets filled in; problems as (key, what is wrong).
+
+    base: folder of the settings file, for names that stand in it (`in_file`); others are relative to the
+        working directory
+    """
+    values = settings.model_dump()
+    problems: list[tuple[str, str]] = []
+    for path in _NAMED:
+        section = values
+        for part in path[:-1]:
+            section = section[part]
+        name = section[path[-1]]
+        if name is None:
+            continue
+        key = ".".join(path)
+        file = (base / name if path in in_file else Path(name)).absolute()
+        section[path[-1]] = str(file)
+        try:
+            with file.open("rb") as stream:
+                content = stream.read(_MAX_SECRET_BYTES + 1)
+        except OSError as error:
+            problems.append((key, f"names {name!r}, which cannot be read: {error.strerror}"))
+            continue
+        secret_of = path[-1].removesuffix("_file")
+        if secret_of in ("seed", "password", "key_password"):
+            problem = _fill(section, secret_of, content)
+            if problem:
+                problems.append((key, f"names {name!r}, which {problem}"))
+    return Settings.model_validate(values), problems
+
+
+def _fill(section: dict[str, object], name: str, content: bytes) -> str | None:
+    if len(content) > _MAX_SECRET_BYTES:
+        return f"holds more than {_MAX_SECRET_BYTES} bytes; a secret is one line"
+    try:
+        text = content.decode("utf-8").strip("\r\n")
+    except UnicodeDecodeError:
+        return "is not UTF-8"
+    if name != "seed":
+        if section[name] is None:
+            section[name] = SecretStr(text)
+        return None
+    if not text.isdigit() or int(text) >= 1 << 32:
+        return "holds no whole number below 4294967296"
+    if not section[name]:
+        section[name] = int(text)
+    return None

@@ -1,0 +1,229 @@
+"""File < environment < flag, then every problem at once, each at its place.
+
+`TWINSIEVE_NEAR__SIMILARITY=0.9` sets `near.similarity`. In variables and flags a list is written `a,b` and a
+mapping `8:3,64:5`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from pipeline.settings import Settings
+from pipeline.settings_checks import cross_check
+from pipeline.settings_files import read_referenced
+from pipeline.settings_schema import SECRETS, did_you_mean, literals, schema
+from pipeline.settings_yaml import Finding, KeyPath, Place, Raw, Tree, dotted, read_yaml
+from stages.errors import ConfigError
+
+_PREFIX = "TWINSIEVE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A value from outside the file: its key, its text, and the variable or flag it came by."""
+
+    key: str
+    text: str
+    source: str
+
+
+def load_settings(
+    path: Path | None, environ: Mapping[str, str] | None = None, flags: Iterable[Override] = ()
+) -> Settings:
+    """The settings, or every problem with them.
+
+    path: a YAML file, None for defaults alone; environ: variables, of which `TWINSIEVE_*` count
+    raises: ConfigError with all findings
+    """
+    settings, findings = check_settings(path, environ, flags)
+    if findings or settings is None:
+        raise ConfigError([str(finding) for finding in findings])
+    return settings
+
+
+def check_settings(
+    path: Path | None, environ: Mapping[str, str] | None = None, flags: Iterable[Override] = ()
+) -> tuple[Settings | None, list[Finding]]:
+    """Settings as far as they can be read, and all findings in the order of their places."""
+    tree = read_yaml(path) if path is not None else Tree()
+    base = path.parent if path is not None else Path()
+    _refuse_secrets(tree)
+    for override in [*_from_environment(environ or {}), *flags]:
+        _put(tree, override)
+    settings = _validate(tree)
+    if settings is not None:
+        settings = _near_off_with_fields(settings, tree.values)
+        settings, problems = read_referenced(settings, base, set(tree.key_places))
+        problems += cross_check(settings, tree.values)
+        broken = {dotted(path) for path in _broken_paths(tree)}
+        for key, message in problems:
+            if key not in broken:
+                tree.findings.append(Finding(_place_of(tree, _path(key)), f"{key} {message}"))
+    return settings, sorted(set(tree.findings))
+
+
+def _near_off_with_fields(settings: Settings, written: dict[str, Raw]) -> Settings:
+    """With `exact.fields` another id is another message, however alike the texts: `near` waits to be asked."""
+    near = written.get("near")
+    if not settings.exact.fields or (isinstance(near, dict) and "method" in near):
+        return settings
+    return settings.model_copy(update={"near": settings.near.model_copy(update={"method": "none"})})
+
+
+def _refuse_secrets(tree: Tree) -> None:
+    for key in sorted(SECRETS):
+        place = tree.key_places.get(tuple(key.split(".")))
+        if place is not None:
+            variable = _PREFIX + key.replace(".", "__").upper()
+            tree.findings.append(
+                Finding(place, f"{key} is a secret; set {variable} or name a file in {key}_file")
+            )
+
+
+def _from_environment(environ: Mapping[str, str]) -> list[Override]:
+    overrides = []
+    for name in sorted(environ):
+        if not name.startswith(_PREFIX):
+            continue
+        key = name[len(_PREFIX) :].lower().replace("__", ".")
+        if "." not in key and schema().get(key, "section") == "section":
+            continue
+        overrides.append(Override(key, environ[name], name))
+    return overrides
+
+
+def _put(tree: Tree, override: Override) -> None:
+    place = Place(override.source)
+    kind = schema().get(override.key)
+    if kind is None or kind == "section":
+        section, _, name = override.key.rpartition(".")
+        advice = "it holds other keys" if kind else did_you_mean(section if section in schema() else "", name)
+        tree.findings.append(Finding(place, f"unknown key {override.key!r}; {advice}"))
+        return
+    value: Raw = override.text
+    if kind == "list":
+        value = [part.strip() for part in override.text.split(",") if part.strip()]
+    elif kind == "mapping":
+        pairs = [part.partition(":") for part in override.text.split(",") if part.strip()]
+        value = {left.strip(): right.strip() for left, _, right in pairs}
+    elif not override.text:
+        value = None
+    *sections, name = override.key.split(".")
+    inside = tree.values
+    for section in sections:
+        if inside.get(section) is None:
+            inside[section] = {}
+        below = inside[section]
+        if not isinstance(below, dict):
+            return
+        inside = below
+    inside[name] = value
+    path = tuple(override.key.split("."))
+    for known in [known for known in tree.places if known[: len(path)] == path]:
+        del tree.places[known]
+    tree.places[path] = place
+
+
+def _validate(tree: Tree) -> Settings | None:
+    """Settings with every wrong value left at its default; what was wrong goes to the findings."""
+    try:
+        return Settings.model_validate(tree.values)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    for detail in details:
+        path = _known_part(detail["loc"])
+        place = _place_of(tree, path, key=detail["type"] == "extra_forbidden")
+        tree.findings.append(Finding(place, _message(path, detail)))
+        _drop(tree.values, path)
+    try:
+        return Settings.model_validate(tree.values)
+    except ValidationError:
+        return None
+
+
+def _path(key: str) -> KeyPath:
+    return tuple(int(part) if part.isdigit() else part for part in key.split("."))
+
+
+def _known_part(loc: KeyPath) -> KeyPath:
+    return tuple(part for part in loc if part != "[key]")
+
+
+def _broken_paths(tree: Tree) -> list[KeyPath]:
+    at = {finding.place for finding in tree.findings}
+    return [path for path, place in tree.places.items() if place in at]
+
+
+def _place_of(tree: Tree, path: KeyPath, *, key: bool = False) -> Place:
+    places = tree.key_places if key else tree.places
+    for length in range(len(path), 0, -1):
+        place = places.get(path[:length]) or tree.places.get(path[:length])
+        if place is not None:
+            return place
+    return Place("settings")
+
+
+def _drop(values: dict[str, Raw], path: KeyPath) -> None:
+    """Take out what stands at `path`; of a list or mapping, all of it."""
+    inside = values
+    for depth, part in enumerate(path, start=1):
+        name = str(part)
+        below = inside.get(name)
+        if (
+            depth == len(path)
+            or not isinstance(below, dict)
+            or schema().get(dotted(path[:depth])) != "section"
+        ):
+            inside.pop(name, None)
+            return
+        inside = below
+
+
+def _message(path: KeyPath, detail: ErrorDetails) -> str:
+    key, kind, value = dotted(path), detail["type"], detail["input"]
+    if kind == "extra_forbidden":
+        section, _, name = key.rpartition(".")
+        return f"unknown key {key!r}; {did_you_mean(section, name)}"
+    if key in SECRETS:
+        return f"{key} cannot be read; it is text without NUL, digest.seed a whole number below 2^32"
+    if value is None:
+        return f"{key} has no value; give it one or remove the key"
+    if kind in ("model_type", "dict_type"):
+        return f"{key} is {_shown(value)}; it needs keys below it"
+    if kind == "tuple_type":
+        return f"{key} is {_shown(value)}; it needs a list, as in [a, b]"
+    if isinstance(value, (dict, list)):
+        return f"{key} is {_shown(value)}; it needs a single value"
+    context = detail.get("ctx", {})
+    if kind == "value_error":
+        return f"{key} {context['error']}"
+    if kind == "literal_error":
+        words = literals(key)
+        off = value in ("off", "false", "no") and "none" in words
+        advice = "write none to switch it off" if off else f"choose {', '.join(words)}"
+        return f"{key} is {_shown(value)}; {advice}"
+    if kind == "string_pattern_mismatch":
+        return f"{key} is {_shown(value)}; letters, digits, - and _ alone, at most 80 (no dots)"
+    limits = {
+        "greater_than_equal": "at least {ge}",
+        "less_than_equal": "at most {le}",
+        "less_than": "below {lt}",
+        "string_too_short": "at least {min_length} characters",
+        "string_too_long": "at most {max_length} characters",
+    }
+    if kind in limits:
+        return f"{key} is {_shown(value)}; it is {limits[kind].format(**context)}"
+    return f"{key} is {_shown(value)}: {detail['msg']}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "…'"
