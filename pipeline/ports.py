@@ -6,8 +6,8 @@ A `Broker` is built once per process and makes the four clients that the roles h
 
 | client | made by | held by | for |
 |---|---|---|---|
-| `GroupConsumer` | `group_consumer` | worker (input topics), index (fingerprint log) | shares of topics, by rebalance |
-| `Reader` | `reader` | worker (answers), index and standby (restore: log, decisions) | partitions it names itself |
+| `GroupConsumer` | `group_consumer` | worker (input), index (log) | shares of topics, by rebalance |
+| `Reader` | `reader` | worker (answers), index (restore: log, decisions) | partitions it names itself |
 | `Appender` | `appender` | worker (blocks) | idempotent appends outside any transaction |
 | `Transactor` | `transactor` | worker (emission), index (decisions and answers) | all or nothing |
 | `Admin` | `admin` | start-up checks, `topics`, `reset`, session starts | topics, ids, offsets |
@@ -16,8 +16,10 @@ A `Broker` is built once per process and makes the four clients that the roles h
 
 **Errors.** Every call raises only these (bad arguments apart), and none blocks without limit:
 `AbortableError`: abort the open transaction, resync (drop what is pending, seek to what is committed, begin
-new sessions), go on. `FatalError`: this client is finished; close everything, and exit if `fenced`, else build
-new clients. `BrokerError` (plain, from `Admin` and while connecting): one line saying what, where, what to do.
+new sessions), go on. `FatalError`: this client is finished; close everything, and exit if `fenced`, else
+build
+new clients. `BrokerError` (plain, from `Admin` and while connecting): one line saying what, where, what to
+do.
 
 **Batches.** Messages cross in columns (`Records`, `Messages`), so that no row costs a call.
 """
@@ -48,7 +50,11 @@ class AbortableError(BrokerError):
 
 
 class FatalError(BrokerError):
-    """The client is finished; `fenced` says that another process has taken its slot (exit), else rebuild it."""
+    """The client is finished; `fenced`: another process has taken its slot (exit), else build a new one.
+
+    A producer whose open transaction merely outlived the transaction timeout is not `fenced`, although the
+    broker uses the same word for it.
+    """
 
     def __init__(self, message: str, *, fenced: bool = False) -> None:
         super().__init__(message, retryable=False)
@@ -166,18 +172,22 @@ class Reader(Protocol):
     """
 
     def assign(self, partitions: Collection[Partition]) -> None:
-        """Read exactly these from now on. One that stays keeps its position; a new one is silent until `seek`."""
+        """Read exactly these from now on. One that stays keeps its position; a new one is silent until
+        `seek`."""
 
     def seek(self, partition: Partition, offset: int) -> None:
         """Deliver `partition` from `offset` on; what was fetched ahead is forgotten. Also needed to begin.
 
-        An offset out of the partition's range shows as `AbortableError` at a later poll, never as a silent jump.
+        An offset out of the partition's range shows as `AbortableError` at a later poll, never as a silent
+        jump.
         """
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
-        """What has arrived: waits up to `timeout_s` for the first record, then returns without waiting for more.
+        """What has arrived: waits up to `timeout_s` for the first record, then returns without waiting for
+        more.
 
-        At most about `max_records` in all, at most one `Records` per partition, none empty, several partitions
+        At most about `max_records` in all, at most one `Records` per partition, none empty, several
+        partitions
         served in turn so that none starves. Broker away: empty, for as long as it is away.
         """
 
@@ -197,18 +207,21 @@ class Reader(Protocol):
         """First offset still held of each. A missing topic: AbortableError."""
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Last stable offset of each: where a read-committed reader would wait. A missing topic: AbortableError."""
+        """Last stable offset of each: where a read-committed reader would wait. A missing topic:
+        AbortableError."""
 
     def close(self) -> None:
         """Give up everything; no error even when the broker is away."""
 
 
 class GroupConsumer(Protocol):
-    """A member of a consumer group: partitions come and go by rebalance. Read-committed, never commits itself.
+    """A member of a consumer group: partitions come and go by rebalance. Read-committed, never commits
+    itself.
 
     A partition that was just assigned is silent until its owner has called `seek` on it (the role reads the
     committed offset and decides; there is no automatic reset). Heartbeats go on without `poll`, up to the
-    client's limit; after that, or when another process joins as the same member, polls and `send_offsets` fail.
+    client's limit; after that, or when another process joins as the same member, polls and `send_offsets`
+    fail.
     """
 
     def poll(self, timeout_s: float, max_records: int) -> Polled:
@@ -243,11 +256,13 @@ class GroupConsumer(Protocol):
         """As `Reader.end_offsets`."""
 
     def close(self) -> None:
-        """Leave the group (a static member: stay known until the session times out) and give up everything."""
+        """Leave the group (a static member: stay known until the session times out) and give up
+        everything."""
 
 
 class Appender(Protocol):
-    """Idempotent producer, acks=all, outside any transaction. In order within a partition, without gaps in one
+    """Idempotent producer, acks=all, outside any transaction. In order within a partition, without gaps in
+    one
     go: once a message failed, none that was appended after it is written before the failure was reported."""
 
     def append(self, partition: Partition, messages: Messages) -> None:
@@ -296,12 +311,14 @@ class Transactor(Protocol):
     def commit(self) -> None:
         """All of the transaction is visible when this returns.
 
-        raises: AbortableError, certain that none of it ever will be, after an `abort`; FatalError when that is
+        raises: AbortableError, certain that none of it ever will be, after an `abort`; FatalError when that
+        is
             not certain or the slot is another's (`fenced`): build new clients, resync from what is committed.
         """
 
     def abort(self) -> None:
-        """None of the transaction will ever be visible; without an open one nothing happens. FatalError if even
+        """None of the transaction will ever be visible; without an open one nothing happens. FatalError if
+        even
         that fails."""
 
     def close(self) -> None:
@@ -321,7 +338,8 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to create; `settings` as in Kafka (`retention.ms`, `cleanup.policy`, `max.message.bytes`, …)."""
+    """A topic to create; `settings` as in Kafka (`retention.ms`, `cleanup.policy`, `max.message.bytes`,
+    …)."""
 
     name: str
     partitions: int
@@ -330,12 +348,15 @@ class NewTopic:
 
 
 class Admin(Protocol):
-    """Looks after topics and group offsets. Raises plain BrokerError (`retryable` says whether waiting helps)."""
+    """Looks after topics and group offsets. Raises plain BrokerError (`retryable` says whether waiting
+    helps)."""
 
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
-        """Each topic, None where it does not exist; with `settings` also its configuration (one more request).
+        """Each topic, None where it does not exist; with `settings` also its configuration (one more
+        request).
 
-        Called at start, at the start of every session (the topic id goes into the blocks) and by `topics check`.
+        Called at start, at the start of every session (the topic id goes into the blocks) and by `topics
+        check`.
         raises: BrokerError(retryable=False) naming the topic when describing it is not allowed.
         """
 
@@ -352,7 +373,8 @@ class Admin(Protocol):
         """End offset of each (of everything, also of what is not committed yet)."""
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        """First offset whose timestamp is at or after the time; the end offset where there is none (`reset`)."""
+        """First offset whose timestamp is at or after the time; the end offset where there is none
+        (`reset`)."""
 
     def group_offsets(self, group: str) -> dict[Partition, Committed]:
         """All committed offsets of a group; empty for an unknown one."""
@@ -382,7 +404,8 @@ class Broker(Protocol):
     def transactor(self, transactional_id: str) -> Transactor:
         """A transactional producer, initialised: its predecessor is fenced and its transaction ended.
 
-        raises: AbortableError while the broker is not ready for it (try again); FatalError if it never will be.
+        raises: AbortableError while the broker is not ready for it (try again); FatalError if it never will
+        be.
         """
 
     def admin(self) -> Admin:

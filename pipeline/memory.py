@@ -1,0 +1,71 @@
+"""An embedded broker in memory: what a Kafka cluster does, on an injected clock, with fault hooks.
+
+It ships with the program: tests, examples and the model test of the protocol run on it. One `MemoryCluster`
+holds topics, groups and transactions; every process connects to it by its own `MemoryBroker`, so that one of
+them can be killed without notice. A hook is called at every step with its name (`transactor.commit.before`);
+what it raises is what the process meets there.
+
+>>> cluster = MemoryCluster(ManualClock())
+>>> cluster.create(NewTopic("posts", 1))
+>>> broker = MemoryBroker(cluster)
+>>> transactor = broker.transactor("one")
+>>> transactor.begin()
+>>> messages = Messages()
+>>> messages.add(b"k", b"v")
+>>> transactor.send("posts", 0, messages)
+>>> cluster.values("posts")
+[]
+>>> transactor.commit()
+>>> cluster.values("posts")
+[b'v']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipeline.memory_clients import MemoryAdmin, MemoryAppender, MemoryReader, MemoryTransactor
+from pipeline.memory_cluster import CrashError, Hook, ManualClock, MemoryCluster, no_hook
+from pipeline.memory_consumer import MemoryConsumer
+from pipeline.ports import Messages, NewTopic
+from stages.errors import BrokerError
+
+__all__ = ["CrashError", "Hook", "ManualClock", "MemoryBroker", "MemoryCluster", "Messages", "NewTopic"]
+
+
+class MemoryBroker:
+    """One process's connection to a cluster. A process that dies just stops calling."""
+
+    def __init__(self, cluster: MemoryCluster, hook: Hook = no_hook) -> None:
+        self._cluster = cluster
+        self._hook = hook
+
+    def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> MemoryConsumer:
+        """As `Broker.group_consumer`."""
+        self._hook("broker.group_consumer")
+        for topic in topics:
+            if topic not in self._cluster.topics:
+                raise BrokerError(f"topic {topic} does not exist; create it first", retryable=False)
+        return MemoryConsumer(self._cluster, self._hook, group, tuple(topics), member)
+
+    def reader(self) -> MemoryReader:
+        """As `Broker.reader`."""
+        self._hook("broker.reader")
+        return MemoryReader(self._cluster, self._hook)
+
+    def appender(self) -> MemoryAppender:
+        """As `Broker.appender`."""
+        self._hook("broker.appender")
+        return MemoryAppender(self._cluster, self._hook)
+
+    def transactor(self, transactional_id: str) -> MemoryTransactor:
+        """As `Broker.transactor`."""
+        self._hook("broker.transactor")
+        return MemoryTransactor(self._cluster, self._hook, transactional_id)
+
+    def admin(self) -> MemoryAdmin:
+        """As `Broker.admin`."""
+        return MemoryAdmin(self._cluster)
+
+    def close(self) -> None:
+        """Nothing to give up."""

@@ -1,0 +1,277 @@
+"""The clients of the memory broker that belong to no group: reader, appender, transactor, admin."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from pipeline.memory_cluster import Hook, MemoryCluster
+from pipeline.memory_groups import Handle
+from pipeline.memory_log import Outcome, PartitionLog
+from pipeline.ports import (
+    AbortableError,
+    Committed,
+    Membership,
+    Messages,
+    NewTopic,
+    Partition,
+    Records,
+    TopicInfo,
+)
+from stages.errors import BrokerError, UsageError
+
+
+class MemoryReader:
+    """As `ports.Reader`; a poll that finds nothing lets its time-out pass on the cluster's clock."""
+
+    def __init__(self, cluster: MemoryCluster, hook: Hook, name: str = "reader") -> None:
+        self._cluster = cluster
+        self._hook = hook
+        self._name = name
+        self._assigned: set[Partition] = set()
+        self._positions: dict[Partition, tuple[PartitionLog, int]] = {}
+        self._paused: set[Partition] = set()
+        self._turn = 0
+
+    def assign(self, partitions: Collection[Partition]) -> None:
+        """As `Reader.assign`."""
+        self._assigned = set(partitions)
+        self._positions = {at: place for at, place in self._positions.items() if at in self._assigned}
+        self._paused &= self._assigned
+
+    def seek(self, partition: Partition, offset: int) -> None:
+        """As `Reader.seek`."""
+        self._reach("seek")
+        if partition in self._assigned:
+            self._positions[partition] = (self._cluster.log(partition), offset)
+
+    def poll(self, timeout_s: float, max_records: int) -> list[Records]:
+        """As `Reader.poll`."""
+        self._hook(f"{self._name}.poll.before")
+        found = self._fetch(max_records)
+        if not found and timeout_s > 0:
+            self._cluster.clock.sleep(timeout_s)
+            self._cluster.tick()
+            found = self._fetch(max_records)
+        self._hook(f"{self._name}.poll.after")
+        return found
+
+    def _fetch(self, max_records: int) -> list[Records]:
+        if not self._cluster.reachable:
+            return []
+        ready = sorted(at for at in self._positions if at not in self._paused)
+        self._turn += 1
+        found = []
+        for step in range(len(ready)):
+            partition = ready[(step + self._turn) % len(ready)]
+            log, position = self._positions[partition]
+            if self._cluster.log(partition) is not log:
+                raise AbortableError(f"{partition}: the topic was deleted and created again")
+            if not log.beginning <= position <= log.end:
+                raise AbortableError(f"{partition}: offset {position} is outside {log.beginning}..{log.end}")
+            share = -(-max_records // (len(ready) - step))
+            records = Records(partition)
+            self._positions[partition] = (log, log.read(records, position, share))
+            if len(records):
+                found.append(records)
+                max_records -= len(records)
+        return found
+
+    def position(self, partition: Partition) -> int:
+        """As `Reader.position`."""
+        if partition not in self._positions:
+            raise AbortableError(f"{partition}: no position yet; seek first")
+        return self._positions[partition][1]
+
+    def pause(self, partitions: Collection[Partition]) -> None:
+        """As `Reader.pause`."""
+        self._paused.update(self._assigned.intersection(partitions))
+
+    def resume(self, partitions: Collection[Partition]) -> None:
+        """As `Reader.resume`."""
+        self._paused.difference_update(partitions)
+
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `Reader.beginning_offsets`."""
+        self._reach("beginning_offsets")
+        return {partition: self._cluster.log(partition).beginning for partition in partitions}
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `Reader.end_offsets`."""
+        self._reach("end_offsets")
+        return {partition: self._cluster.log(partition).stable_end for partition in partitions}
+
+    def close(self) -> None:
+        """As `Reader.close`."""
+        self.assign(())
+
+    def _reach(self, call: str) -> None:
+        self._hook(f"{self._name}.{call}")
+        _reach(self._cluster, call)
+
+
+class MemoryAppender:
+    """As `ports.Appender`; everything is written and acknowledged at once, or not at all."""
+
+    def __init__(self, cluster: MemoryCluster, hook: Hook) -> None:
+        self._cluster = cluster
+        self._hook = hook
+
+    def append(self, partition: Partition, messages: Messages) -> None:
+        """As `Appender.append`."""
+        self._hook("appender.append.before")
+        _reach(self._cluster, "append")
+        self._cluster.write(partition, messages)
+        self._hook("appender.append.after")
+
+    def confirm(self, timeout_s: float) -> int:  # noqa: ARG002 (the port's signature)
+        """As `Appender.confirm`; nothing is ever waited for."""
+        self._hook("appender.confirm")
+        return 0
+
+    def close(self) -> None:
+        """As `Appender.close`."""
+
+
+class MemoryTransactor:
+    """As `ports.Transactor`."""
+
+    def __init__(self, cluster: MemoryCluster, hook: Hook, transactional_id: str) -> None:
+        self._cluster = cluster
+        self._hook = hook
+        self._id = transactional_id
+        _reach(cluster, "transactor")
+        slot = cluster.take_over(transactional_id)
+        self._epoch = slot.epoch
+
+    def begin(self) -> None:
+        """As `Transactor.begin`."""
+        self._hook("transactor.begin")
+        if self._cluster.holder(self._id, self._epoch).transaction is not None:
+            raise UsageError(f"transactional id {self._id}: a transaction is open already")
+        self._cluster.begin(self._id, self._epoch)
+
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
+        """As `Transactor.unsendable`."""
+        limit = self._cluster.topics[topic].max_message_bytes if topic in self._cluster.topics else 0
+        return {
+            row: "too-large"
+            for row, (key, value) in enumerate(zip(messages.keys, messages.values, strict=True))
+            if len(key or b"") + len(value or b"") > limit
+        }
+
+    def send(self, topic: str, partition: int | None, messages: Messages) -> None:
+        """As `Transactor.send`; keyed messages go by a checksum of the key."""
+        self._hook("transactor.send.before")
+        _reach(self._cluster, "send")
+        transaction = self._cluster.open_transaction(self._id, self._epoch)
+        if partition is not None:
+            self._cluster.write(Partition(topic, partition), messages, transaction)
+        else:
+            for number, share in self._cluster.by_key(topic, messages).items():
+                self._cluster.write(Partition(topic, number), share, transaction)
+        self._hook("transactor.send.after")
+
+    def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
+        """As `Transactor.send_offsets`."""
+        self._hook("transactor.send_offsets.before")
+        _reach(self._cluster, "send_offsets")
+        self._cluster.tick()
+        transaction = self._cluster.open_transaction(self._id, self._epoch)
+        handle = membership.handle
+        if membership.generation < 0 or not isinstance(handle, Handle):
+            raise AbortableError("send_offsets: no membership of a group; poll first")
+        group = self._cluster.group(handle.group)
+        group.check(handle.member_id, handle.instance, membership.generation)
+        for partition, offset in offsets.items():
+            transaction.offsets[(handle.group, partition)] = offset
+        self._hook("transactor.send_offsets.after")
+
+    def commit(self) -> None:
+        """As `Transactor.commit`."""
+        self._hook("transactor.commit.before")
+        _reach(self._cluster, "commit")
+        self._cluster.tick()
+        self._cluster.open_transaction(self._id, self._epoch)
+        self._cluster.end(self._cluster.holder(self._id, self._epoch), Outcome.COMMITTED)
+        self._hook("transactor.commit.after")
+
+    def abort(self) -> None:
+        """As `Transactor.abort`."""
+        self._hook("transactor.abort")
+        self._cluster.end(self._cluster.holder(self._id, self._epoch), Outcome.ABORTED)
+
+    def close(self) -> None:
+        """As `Transactor.close`."""
+        if self._cluster.slots[self._id].epoch == self._epoch:
+            self.abort()
+
+
+class MemoryAdmin:
+    """As `ports.Admin`."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self._cluster = cluster
+
+    def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
+        """As `Admin.topics`."""
+        _reach(self._cluster, "topics")
+        found: dict[str, TopicInfo | None] = {}
+        for name in names:
+            topic = self._cluster.topics.get(name)
+            found[name] = None
+            if topic is not None:
+                shown = dict(topic.settings) if settings else {}
+                found[name] = TopicInfo(name, topic.topic_id, len(topic.logs), topic.replication, shown)
+        return found
+
+    def create_topic(self, topic: NewTopic) -> None:
+        """As `Admin.create_topic`."""
+        _reach(self._cluster, "create_topic")
+        self._cluster.create(topic)
+
+    def delete_records(self, before: Mapping[Partition, int]) -> None:
+        """As `Admin.delete_records`."""
+        _reach(self._cluster, "delete_records")
+        for partition, offset in before.items():
+            self._cluster.log(partition).trim(offset)
+
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `Admin.beginning_offsets`."""
+        _reach(self._cluster, "beginning_offsets")
+        return {partition: self._cluster.log(partition).beginning for partition in partitions}
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `Admin.end_offsets`."""
+        _reach(self._cluster, "end_offsets")
+        return {partition: self._cluster.log(partition).end for partition in partitions}
+
+    def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
+        """As `Admin.offsets_at`."""
+        _reach(self._cluster, "offsets_at")
+        found = {}
+        for partition, time_ms in times_ms.items():
+            log = self._cluster.log(partition)
+            later = (offset for offset, entry in log.visible() if entry.timestamp_ms >= time_ms)
+            found[partition] = next(later, log.end)
+        return found
+
+    def group_offsets(self, group: str) -> dict[Partition, Committed]:
+        """As `Admin.group_offsets`."""
+        _reach(self._cluster, "group_offsets")
+        return dict(self._cluster.group(group).offsets)
+
+    def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
+        """As `Admin.set_group_offsets`."""
+        _reach(self._cluster, "set_group_offsets")
+        self._cluster.tick()
+        if self._cluster.group(group).members:
+            raise BrokerError(f"group {group} has live members; stop them first", retryable=False)
+        self._cluster.group(group).offsets.update(offsets)
+
+    def close(self) -> None:
+        """As `Admin.close`."""
+
+
+def _reach(cluster: MemoryCluster, call: str) -> None:
+    if not cluster.reachable:
+        raise AbortableError(f"{call}: the broker does not answer")
