@@ -79,7 +79,7 @@ class Bodies:
     def text(self, row: int) -> str:
         """The key text of one row, for messages and tests."""
         part = self.chars[self.starts[row] : self.starts[row + 1]]
-        return part.astype("<u4").tobytes().decode("utf-32-le")
+        return part.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 @dataclass(slots=True)
