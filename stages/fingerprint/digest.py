@@ -1,0 +1,73 @@
+"""128-bit digests of the exact stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Literal
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.contract import Bodies
+from stages.errors import UsageError
+
+_SEED_BITS = {"mmh3": 32, "blake2b": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class DigestConfig:
+    """How keys become digests, and the secret all fingerprints are seeded with.
+
+    method: `mmh3` (MurmurHash3 x64, fast; whoever knows the seed can forge equal digests, and texts
+        that collide under every seed may exist, so hits are confirmed by text where it is stored) or
+        `blake2b` (keyed; for hostile input where no text is stored)
+    seed: secret, 0 … 2^32 - 1 for mmh3, 0 … 2^64 - 1 for blake2b
+    raises: UsageError for another method or a seed out of range
+    """
+
+    method: Literal["mmh3", "blake2b"] = "mmh3"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        bits = _SEED_BITS.get(self.method)
+        if bits is None:
+            raise UsageError(f"digest.method is {self.method!r}; use mmh3 or blake2b")
+        if not 0 <= self.seed < 1 << bits:
+            raise UsageError(
+                f"digest.seed does not fit into {bits} bits; use 0…{(1 << bits) - 1} with {self.method}"
+            )
+
+
+def digests(config: DigestConfig, bodies: Bodies, keys: list[bytes] | None = None) -> NDArray[np.uint64]:
+    """uint64[n, 2]: digest of each row's key text, or of keys[i] when keys are given.
+
+    A key text is hashed as its code points in little-endian uint32, so that lone surrogates and NUL
+    need no encoding. Both words are little-endian parts of the 16 digest bytes.
+    raises: UsageError if there is not one key per row
+
+    >>> bodies = Bodies(np.array([97], np.uint32), np.array([0, 1]), *[np.zeros(1, np.uint8)] * 4)
+    >>> digests(DigestConfig(seed=1), bodies).tobytes() == mmh3.mmh3_x64_128_digest(b"a\\0\\0\\0", 1)
+    True
+    """
+    if keys is not None:
+        if len(keys) != len(bodies):
+            raise UsageError(f"{len(keys)} keys for {len(bodies)} rows; give one key per row")
+        found = _each(config, keys)
+    else:
+        view = np.ascontiguousarray(bodies.chars, dtype="<u4").view(np.uint8).data
+        cuts = (bodies.starts * 4).tolist()
+        found = _each(config, [view[start:end] for start, end in pairwise(cuts)])
+    return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64).reshape(-1, 2)
+
+
+def _each(config: DigestConfig, keys: Sequence[bytes | memoryview]) -> list[bytes]:
+    seed = config.seed
+    if config.method == "mmh3":
+        digest = mmh3.mmh3_x64_128_digest
+        return [digest(key, seed) for key in keys]
+    secret = seed.to_bytes(8, "little")
+    return [blake2b(key, digest_size=16, key=secret).digest() for key in keys]

@@ -1,0 +1,141 @@
+"""All fingerprints of a batch."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from stages.contract import BandLayout, Bodies, Fingerprints
+from stages.errors import UsageError
+from stages.fingerprint.bag import BAG_BYTES, fill_bags
+from stages.fingerprint.digest import DigestConfig, digests
+from stages.fingerprint.features import FeatureConfig
+from stages.fingerprint.minhash import (
+    SIGNATURE_HASHES,
+    SKETCH_FROM,
+    SKETCH_HASHES,
+    HashFamily,
+    fill_bands,
+    fill_sketches,
+)
+from stages.fingerprint.mixing import derive
+from stages.fingerprint.simhash import DISTINCT, IDF, OCCURRENCES, POSITION, SIMHASH_BITS, fill_simhashes
+
+# Kernels compile once: another layout or a read-only array would be another signature.
+_READY: Final = ("C", "W")
+_BANDS, _SKETCH, _SIMHASH = range(3)
+_WEIGHTS = {"none": DISTINCT, "tf": OCCURRENCES, "tfidf": IDF, "position": POSITION}
+
+
+class Fingerprinter:
+    """Makes fingerprints of bodies; the same ones for the same settings, in any process and any batch.
+
+    features: what the SimHash is made of; layout: shape of bands and SimHash tables;
+    digest: method of digests, and the secret seed of everything
+    raises: UsageError for a layout that does not fit 128 bits
+
+    >>> from stages.contract import BandLayout
+    >>> maker = Fingerprinter(FeatureConfig(), BandLayout(bands=20), DigestConfig(seed=1))
+    >>> chars = np.array([ord(c) for c in "武汉加油中国加油"], np.uint32)
+    >>> lengths = np.array([8], np.int32)
+    >>> one = Bodies(chars, np.array([0, 8]), np.zeros(8, np.uint8), lengths, lengths, np.array([False]))
+    >>> made = maker.fingerprints(one)
+    >>> made.band_keys.shape, made.has_simhash.tolist(), made.sketch_rows.tolist()
+    ((1, 20), [True], [-1])
+    """
+
+    def __init__(self, features: FeatureConfig, layout: BandLayout, digest: DigestConfig) -> None:
+        _check(layout)
+        self._features = features
+        self._layout = layout
+        self._digest = digest
+        seed = digest.seed
+        hashes = max(SIGNATURE_HASHES, layout.bands * layout.rows)
+        self._band_family = HashFamily.of(seed, _BANDS, hashes)
+        self._sketch_family = HashFamily.of(seed, _SKETCH, SKETCH_HASHES)
+        self._simhash_seeds = np.array(derive(seed, _SIMHASH, 3), dtype=np.uint64)
+
+    def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
+        """Fingerprints of a batch, row by row; exact-only rows have a digest and zeros.
+
+        keys: one exact key per row, in place of the key text
+        raises: UsageError if there is not one key per row
+        """
+        n = len(bodies)
+        layout = self._layout
+        chars = np.require(bodies.chars, np.uint32, _READY)
+        starts = np.require(bodies.starts, np.int64, _READY)
+        exact_only = np.require(bodies.exact_only, np.bool_, _READY)
+        long = ~exact_only & (np.diff(starts) >= SKETCH_FROM)
+        made = Fingerprints(
+            digests=digests(self._digest, bodies, keys),
+            simhashes=np.zeros((n, 2), np.uint64),
+            has_simhash=np.zeros(n, np.bool_),
+            weak_bits=np.zeros((n, layout.tables, layout.weak), np.uint8),
+            band_keys=np.zeros((n, layout.bands), np.uint32),
+            bags=np.zeros((n, BAG_BYTES), np.uint8),
+            signatures=np.zeros(n, np.uint32),
+            sketches=np.zeros((int(np.count_nonzero(long)), SKETCH_HASHES), np.uint8),
+            sketch_rows=np.where(long, np.cumsum(long) - 1, -1).astype(np.int32),
+        )
+        self._fill_simhashes(bodies, made)
+        bands = self._band_family
+        fill_bands(
+            chars,
+            starts,
+            exact_only,
+            bands.gram_seed,
+            bands.multipliers,
+            bands.addends,
+            layout.rows,
+            made.band_keys,
+            made.signatures,
+        )
+        fill_bags(chars, starts, exact_only, made.bags, made.signatures)
+        sketch = self._sketch_family
+        fill_sketches(
+            chars,
+            starts,
+            made.sketch_rows,
+            sketch.gram_seed,
+            sketch.multipliers,
+            sketch.addends,
+            made.sketches,
+        )
+        return made
+
+    def _fill_simhashes(self, bodies: Bodies, made: Fingerprints) -> None:
+        features = self._features
+        shingles = features.features == "shingles"
+        fill_simhashes(
+            np.require(bodies.chars, np.uint32, _READY),
+            np.require(bodies.starts, np.int64, _READY),
+            np.require(bodies.word_starts, np.uint8, _READY),
+            np.require(bodies.exact_only, np.bool_, _READY),
+            not shingles or features.unit == "words",
+            features.width if shingles else 1,
+            features.width if shingles else 2,
+            _WEIGHTS[features.weights],
+            features.min_features,
+            np.empty(0, np.uint64),
+            np.ones(1, np.int64),
+            self._simhash_seeds,
+            self._layout.key_bits,
+            made.simhashes,
+            made.has_simhash,
+            made.weak_bits,
+        )
+
+
+def _check(layout: BandLayout) -> None:
+    for name, low, high in (
+        ("bands", 0, 256),
+        ("rows", 1, 64),
+        ("tables", 0, SIMHASH_BITS),
+        ("key_bits", 1, 64),
+        ("weak", 0, layout.key_bits),
+    ):
+        value = getattr(layout, name)
+        if not low <= value <= high:
+            raise UsageError(f"layout.{name} is {value}; use {low}…{high}")

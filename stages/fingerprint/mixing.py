@@ -1,0 +1,76 @@
+"""Integer hashes that every fingerprint kernel shares.
+
+All of them are bijective mixes on 64 or 32 bits with the seed added before, so results depend on
+nothing but the arguments: not on the machine, the process or the batch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+KERNEL_VERSION = 1
+"""Raised whenever a kernel of this package gives other values for the same input; part of the scheme id."""
+
+NO_CHAR = np.uint64(0xFFFFFFFF)
+"""Stands before a single character where a pair has its first one; no code point has this value."""
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = (1 << 64) - 1
+
+
+@njit(cache=True, nogil=True)
+def mix64(x: np.uint64) -> np.uint64:
+    """Well-mixed uint64 of a uint64; a bijection.
+
+    source: Stafford's variant 13 of the MurmurHash3 finaliser, as in SplitMix64
+
+    >>> hex(int(mix64(np.uint64(1))))
+    '0x5692161d100b05e5'
+    """
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def mix32(x: np.uint32) -> np.uint32:
+    """Well-mixed uint32 of a uint32; a bijection.
+
+    source: the 32-bit finaliser of MurmurHash3
+
+    >>> hex(int(mix32(np.uint32(1))))
+    '0x514e28b7'
+    """
+    x = np.uint32(x ^ (x >> np.uint32(16)))
+    x = np.uint32(x * np.uint32(0x85EBCA6B))
+    x = np.uint32(x ^ (x >> np.uint32(13)))
+    x = np.uint32(x * np.uint32(0xC2B2AE35))
+    return np.uint32(x ^ (x >> np.uint32(16)))
+
+
+@njit(cache=True, nogil=True)
+def gram_hash(previous: np.uint64, current: np.uint64, seed: np.uint64) -> np.uint64:
+    """uint64 of the character pair (previous, current), or of one character after NO_CHAR."""
+    return mix64(((previous << np.uint64(32)) | current) + seed)
+
+
+def derive(seed: int, purpose: int, count: int) -> list[int]:
+    """`count` 64-bit numbers drawn from a seed, another sequence for every purpose (SplitMix64).
+
+    seed, purpose: 0 … 2^64 - 1
+
+    >>> derive(7, 1, 2) == derive(7, 1, 3)[:2], derive(7, 1, 2) == derive(7, 2, 2)
+    (True, False)
+    """
+    state = _splitmix(_splitmix(seed & _MASK) ^ (purpose & _MASK))
+    return [_splitmix((state + _GOLDEN * i) & _MASK) for i in range(1, count + 1)]
+
+
+def _splitmix(x: int) -> int:
+    x = (x + _GOLDEN) & _MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
+    return x ^ (x >> 31)

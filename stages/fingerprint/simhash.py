@@ -1,0 +1,286 @@
+"""SimHash of 128 bits, and its least certain bits.
+
+Every feature is hashed to two 64-bit lanes; a bit of the fingerprint is 1 where the weights of the
+features that have it exceed the weights of those that have not. Sums are integers, so the result does
+not depend on order or machine; an even split gives 0.
+source: Charikar 2002; Manku, Jain, Das Sarma 2007 (fingerprints); Lv et al. 2007 (probing of weak bits)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from stages.fingerprint.mixing import mix64
+from stages.fingerprint.tokens import fill_runs, fill_tokens
+
+SIMHASH_BITS = 128
+
+IDF_SCALE = 256
+"""IDF weights are integers in 1/256."""
+
+DISTINCT, OCCURRENCES, IDF, POSITION = range(4)
+"""Codes of the weights `none`, `tf`, `tfidf`, `position`."""
+
+_LANE = 64
+_PLANES = 40
+
+
+@njit(cache=True, nogil=True)
+def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.int32]) -> int:
+    """Number of distinct features, which are moved to the front in order of first occurrence.
+
+    table: int32, room for a power of two ≥ 2 * count
+    """
+    size = 1
+    while size < 2 * count:
+        size *= 2
+    table[:size] = -1
+    distinct = 0
+    for i in range(count):
+        feature = features[i]
+        place = np.int64(feature >> np.uint64(20)) & (size - 1)
+        while table[place] >= 0 and features[table[place]] != feature:
+            place = (place + 1) & (size - 1)
+        if table[place] < 0:
+            table[place] = distinct
+            features[distinct] = feature
+            distinct += 1
+    return distinct
+
+
+@njit(cache=True, nogil=True)
+def _carry(a: np.uint64, b: np.uint64, c: np.uint64) -> np.uint64:
+    return (a & b) | (c & (a | b))
+
+
+@njit(cache=True, nogil=True)
+def sum_equal(
+    features: NDArray[np.uint64], count: int, seed: np.uint64, sums: NDArray[np.int64], lane: int
+) -> None:
+    """Write the 64 sums of one lane, every feature counting 1.
+
+    Counts all 64 bits at once in binary, a plane per digit: eight features pass seven full adders
+    (Harley-Seal), 6 times as fast as adding bit by bit.
+    """
+    planes = np.zeros(_PLANES, np.uint64)
+    ones = np.uint64(0)
+    twos = np.uint64(0)
+    fours = np.uint64(0)
+    whole = count - count % 8
+    for k in range(0, whole, 8):
+        f0 = mix64(features[k] + seed)
+        f1 = mix64(features[k + 1] + seed)
+        f2 = mix64(features[k + 2] + seed)
+        f3 = mix64(features[k + 3] + seed)
+        f4 = mix64(features[k + 4] + seed)
+        f5 = mix64(features[k + 5] + seed)
+        f6 = mix64(features[k + 6] + seed)
+        f7 = mix64(features[k + 7] + seed)
+        twos_a = _carry(ones, f0, f1)
+        ones = ones ^ f0 ^ f1
+        twos_b = _carry(ones, f2, f3)
+        ones = ones ^ f2 ^ f3
+        fours_a = _carry(twos, twos_a, twos_b)
+        twos = twos ^ twos_a ^ twos_b
+        twos_a = _carry(ones, f4, f5)
+        ones = ones ^ f4 ^ f5
+        twos_b = _carry(ones, f6, f7)
+        ones = ones ^ f6 ^ f7
+        fours_b = _carry(twos, twos_a, twos_b)
+        twos = twos ^ twos_a ^ twos_b
+        carried = _carry(fours, fours_a, fours_b)
+        fours = fours ^ fours_a ^ fours_b
+        digit = 3
+        while carried:
+            rest = planes[digit] & carried
+            planes[digit] ^= carried
+            carried = rest
+            digit += 1
+    planes[0] = ones
+    planes[1] = twos
+    planes[2] = fours
+    for k in range(whole, count):
+        carried = mix64(features[k] + seed)
+        digit = 0
+        while carried:
+            rest = planes[digit] & carried
+            planes[digit] ^= carried
+            carried = rest
+            digit += 1
+    lane_sums = sums[lane * _LANE : (lane + 1) * _LANE]
+    lane_sums[:] = -count
+    digit = 0
+    while count >> digit:
+        plane = planes[digit]
+        for b in range(_LANE):
+            lane_sums[b] += np.int64((plane >> np.uint64(b)) & np.uint64(1)) << (digit + 1)
+        digit += 1
+
+
+@njit(cache=True, nogil=True)
+def sum_weighted(
+    features: NDArray[np.uint64],
+    weights: NDArray[np.int64],
+    start: int,
+    end: int,
+    seed: np.uint64,
+    sums: NDArray[np.int64],
+    lane: int,
+) -> None:
+    """Write the 64 sums of one lane over features[start:end] with their weights."""
+    lane_sums = sums[lane * _LANE : (lane + 1) * _LANE]
+    lane_sums[:] = 0
+    for k in range(start, end):
+        hashed = mix64(features[k] + seed)
+        weight = weights[k]
+        for b in range(_LANE):
+            lane_sums[b] += (np.int64((hashed >> np.uint64(b)) & np.uint64(1)) * 2 - 1) * weight
+
+
+@njit(cache=True, nogil=True)
+def read_sums(
+    sums: NDArray[np.int64],
+    row: int,
+    key_bits: int,
+    simhashes: NDArray[np.uint64],
+    weak_bits: NDArray[np.uint8],
+    order: NDArray[np.int64],
+) -> None:
+    """Write one row's fingerprint and weak bits from its 128 sums.
+
+    order: int64, scratch with room for key_bits
+    """
+    for lane in range(2):
+        bits = np.uint64(0)
+        for b in range(_LANE):
+            bits |= np.uint64(sums[lane * _LANE + b] > 0) << np.uint64(b)
+        simhashes[row, lane] = bits
+    tables, weak = weak_bits.shape[1:]
+    for table in range(tables):
+        first = table * SIMHASH_BITS // tables
+        for j in range(key_bits):
+            # The bit number in the low digits settles ties towards the lowest bit.
+            order[j] = abs(sums[(first + j) % SIMHASH_BITS]) * 256 + j
+        for place in range(weak):
+            weakest = order[0]
+            for j in range(1, key_bits):
+                weakest = min(weakest, order[j])
+            bit = weakest % 256
+            weak_bits[row, table, place] = bit
+            order[bit] = np.iinfo(np.int64).max
+
+
+@njit(cache=True, nogil=True)
+def idf_of(feature: np.uint64, idf_features: NDArray[np.uint64], idf_weights: NDArray[np.int64]) -> int:
+    """Weight of a feature in a sorted table; if absent the last weight, one more than there are features."""
+    low = 0
+    high = len(idf_features)
+    while low < high:
+        middle = (low + high) // 2
+        if idf_features[middle] < feature:
+            low = middle + 1
+        else:
+            high = middle
+    if low < len(idf_features) and idf_features[low] == feature:
+        return int(idf_weights[low])
+    return int(idf_weights[len(idf_features)])
+
+
+@njit(cache=True, nogil=True)
+def fill_simhashes(
+    chars: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    word_starts: NDArray[np.uint8],
+    exact_only: NDArray[np.bool_],
+    by_words: bool,
+    narrowest: int,
+    widest: int,
+    weighting: int,
+    min_features: int,
+    idf_features: NDArray[np.uint64],
+    idf_weights: NDArray[np.int64],
+    seeds: NDArray[np.uint64],
+    key_bits: int,
+    simhashes: NDArray[np.uint64],
+    has_simhash: NDArray[np.bool_],
+    weak_bits: NDArray[np.uint8],
+) -> None:
+    """Write SimHash, its presence and its weak bits for all near rows.
+
+    Features are all runs of narrowest … widest tokens (`tokens.fill_tokens`). weighting: a code above.
+    idf_features: uint64[m] ascending, idf_weights: int64[m + 1], the last for features not in the table.
+    seeds: uint64[3], of tokens and of both lanes. Rows without a fingerprint are left as they are.
+    """
+    longest = 1
+    for row in range(len(starts) - 1):
+        if not exact_only[row]:
+            longest = max(longest, starts[row + 1] - starts[row])
+    most = longest * (widest - narrowest + 1)
+    tokens = np.empty(longest, np.uint64)
+    features = np.empty(most, np.uint64)
+    weights = np.empty(most if weighting in (IDF, POSITION) else 0, np.int64)
+    copies = np.empty(most if min_features > 1 else 0, np.uint64)
+    table = np.empty(4 * most if weighting == DISTINCT or min_features > 1 else 0, np.int32)
+    sums = np.empty(SIMHASH_BITS, np.int64)
+    order = np.empty(key_bits, np.int64)
+    for row in range(len(starts) - 1):
+        if exact_only[row]:
+            continue
+        token_count = fill_tokens(
+            chars, word_starts, starts[row], starts[row + 1], by_words, seeds[0], tokens
+        )
+        count = 0
+        for width in range(narrowest, widest + 1):
+            runs = fill_runs(tokens, token_count, width, features, count)
+            if weighting == POSITION:
+                for i in range(runs):
+                    weights[count + i] = 4 - 4 * i // runs
+            count += runs
+        if weighting == DISTINCT:
+            count = keep_distinct(features, count, table)
+        if min_features > 1:
+            copies[:count] = features[:count]
+            if keep_distinct(copies, count, table) < min_features:
+                continue
+        if count == 0:
+            continue
+        if weighting == IDF:
+            for i in range(count):
+                weights[i] = idf_of(features[i], idf_features, idf_weights)
+        for lane in range(2):
+            if weighting in (IDF, POSITION):
+                sum_weighted(features, weights, 0, count, seeds[lane + 1], sums, lane)
+            else:
+                sum_equal(features, count, seeds[lane + 1], sums, lane)
+        has_simhash[row] = True
+        read_sums(sums, row, key_bits, simhashes, weak_bits, order)
+
+
+@njit(cache=True, nogil=True)
+def fill_packed_simhashes(
+    features: NDArray[np.uint64],
+    weights: NDArray[np.int64],
+    feature_starts: NDArray[np.int64],
+    seeds: NDArray[np.uint64],
+    key_bits: int,
+    simhashes: NDArray[np.uint64],
+    has_simhash: NDArray[np.bool_],
+    weak_bits: NDArray[np.uint8],
+) -> None:
+    """Write the same columns for rows whose features are given.
+
+    Row i has features[feature_starts[i]:feature_starts[i + 1]]; without any it is left as it is.
+    """
+    sums = np.empty(SIMHASH_BITS, np.int64)
+    order = np.empty(key_bits, np.int64)
+    for row in range(len(feature_starts) - 1):
+        start = feature_starts[row]
+        end = feature_starts[row + 1]
+        if start == end:
+            continue
+        for lane in range(2):
+            sum_weighted(features, weights, start, end, seeds[lane + 1], sums, lane)
+        has_simhash[row] = True
+        read_sums(sums, row, key_bits, simhashes, weak_bits, order)

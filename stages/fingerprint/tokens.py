@@ -1,0 +1,143 @@
+"""Tokens of a body: a character of an unspaced script, or a word of a spaced one.
+
+A token's hash is that of its code points, so a word of one character and that character are the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from stages.fingerprint.mixing import mix64
+
+MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
+"""Base of the polynomials over the characters of a word and over the tokens of a feature."""
+
+
+@njit(cache=True, nogil=True)
+def is_unspaced(char: int) -> bool:
+    """Whether a code point belongs to a script written without blanks between words.
+
+    Han, kana, bopomofo, Yi, Tangut, Thai, Lao, Tibetan, Burmese, Khmer and Tai scripts; Hangul is spaced.
+    source: Unicode 15 blocks and UAX #14, classes ID and SA
+    """
+    if char < 0x0E00:
+        unspaced = False
+    elif char < 0x2E80:
+        unspaced = (
+            char <= 0x109F or 0x1780 <= char <= 0x17FF or 0x1950 <= char <= 0x19FF or 0x1A20 <= char <= 0x1AAF
+        )
+    elif char < 0xAC00:
+        unspaced = (
+            char <= 0x312F
+            or 0x31A0 <= char <= 0x31BF
+            or 0x31F0 <= char <= 0x31FF
+            or 0x3400 <= char <= 0x4DBF
+            or 0x4E00 <= char <= 0xA4CF
+            or 0xA9E0 <= char <= 0xA9FF
+            or 0xAA60 <= char <= 0xAADF
+        )
+    else:
+        unspaced = (
+            0xF900 <= char <= 0xFAFF
+            or 0x16FE0 <= char <= 0x18DFF
+            or 0x1AFF0 <= char <= 0x1B2FF
+            or 0x20000 <= char <= 0x3FFFF
+        )
+    return unspaced
+
+
+@njit(cache=True, nogil=True)
+def fill_tokens(
+    chars: NDArray[np.uint32],
+    word_starts: NDArray[np.uint8],
+    start: int,
+    end: int,
+    by_words: bool,
+    seed: np.uint64,
+    tokens: NDArray[np.uint64],
+) -> int:
+    """Number of tokens of chars[start:end], whose hashes are written to `tokens`.
+
+    by_words: False makes every character a token. Else a word ends where word_starts is set or where
+    the kind of script changes. tokens: uint64, room for end - start.
+    """
+    count = 0
+    word = np.uint64(0)
+    in_word = False
+    for i in range(start, end):
+        char = chars[i]
+        alone = not by_words or is_unspaced(int(char))
+        if in_word and (alone or word_starts[i] != 0):
+            tokens[count] = mix64(word + seed)
+            count += 1
+            in_word = False
+        if alone:
+            tokens[count] = mix64(np.uint64(char) + seed)
+            count += 1
+        elif in_word:
+            word = word * MULTIPLIER + np.uint64(char)
+        else:
+            word = np.uint64(char)
+            in_word = True
+    if in_word:
+        tokens[count] = mix64(word + seed)
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def fill_runs(
+    tokens: NDArray[np.uint64], count: int, width: int, features: NDArray[np.uint64], offset: int
+) -> int:
+    """Number of runs of `width` tokens, whose hashes are written to features[offset:].
+
+    A run's hash is the polynomial of its tokens in MULTIPLIER, first token highest, modulo 2^64;
+    tokens are already mixed and seeded. Linear for any width.
+    """
+    runs = count - width + 1
+    if runs <= 0:
+        return 0
+    if width == 1:
+        features[offset : offset + runs] = tokens[:runs]
+        return runs
+    if width == 2:
+        for i in range(runs):
+            features[offset + i] = tokens[i] * MULTIPLIER + tokens[i + 1]
+        return runs
+    highest = np.uint64(1)
+    run = np.uint64(0)
+    for i in range(width):
+        if i > 0:
+            highest *= MULTIPLIER
+        run = run * MULTIPLIER + tokens[i]
+    features[offset] = run
+    for i in range(1, runs):
+        run = (run - tokens[i - 1] * highest) * MULTIPLIER + tokens[i + width - 1]
+        features[offset + i] = run
+    return runs
+
+
+@njit(cache=True, nogil=True)
+def term_hashes(
+    chars: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    word_starts: NDArray[np.uint8],
+    by_words: bool,
+    seed: np.uint64,
+    hashes: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Write each row's hash as one run of all its tokens, and the number of those tokens.
+
+    So a feature given as text meets the same feature of a body.
+    """
+    longest = 0
+    for row in range(len(starts) - 1):
+        longest = max(longest, starts[row + 1] - starts[row])
+    tokens = np.empty(longest, np.uint64)
+    for row in range(len(starts) - 1):
+        counts[row] = fill_tokens(chars, word_starts, starts[row], starts[row + 1], by_words, seed, tokens)
+        if counts[row] > 0:
+            fill_runs(tokens, counts[row], counts[row], hashes, row)

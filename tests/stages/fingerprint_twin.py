@@ -1,0 +1,174 @@
+"""Every fingerprint the plain way: Python integers, one text at a time, nothing shared with the kernels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+MASK32 = (1 << 32) - 1
+MASK64 = (1 << 64) - 1
+POLYNOMIAL = 0xD6E8FEB86659FD93
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mix64(x: int) -> int:
+    x ^= x >> 30
+    x = x * 0xBF58476D1CE4E5B9 & MASK64
+    x ^= x >> 27
+    x = x * 0x94D049BB133111EB & MASK64
+    return x ^ x >> 31
+
+
+def mix32(x: int) -> int:
+    x ^= x >> 16
+    x = x * 0x85EBCA6B & MASK32
+    x ^= x >> 13
+    x = x * 0xC2B2AE35 & MASK32
+    return x ^ x >> 16
+
+
+def draw(seed: int, purpose: int, count: int) -> list[int]:
+    def splitmix(x: int) -> int:
+        return mix64((x + GOLDEN) & MASK64)
+
+    state = splitmix(splitmix(seed) ^ purpose)
+    return [splitmix((state + GOLDEN * i) & MASK64) for i in range(1, count + 1)]
+
+
+def family(seed: int, purpose: int, count: int) -> tuple[int, list[tuple[int, int]]]:
+    first, *rest = draw(seed, purpose, count + 1)
+    return first, [(number >> 32 | 1, number & MASK32) for number in rest]
+
+
+def pair_hash(previous: int, current: int, seed: int) -> int:
+    return mix64(((previous << 32 | current) + seed) & MASK64)
+
+
+def minhash(grams: set[int], coefficients: list[tuple[int, int]]) -> list[int]:
+    return [min(((a * gram + b) & MASK32 for gram in grams), default=MASK32) for a, b in coefficients]
+
+
+def band_values(text: str, seed: int, count: int) -> list[int]:
+    gram_seed, coefficients = family(seed, 0, count)
+    points = [ord(c) for c in text]
+    grams = {pair_hash(MASK32, c, gram_seed) >> 32 for c in points}
+    grams |= {pair_hash(a, b, gram_seed) >> 32 for a, b in pairwise(points)}
+    return minhash(grams, coefficients)
+
+
+def band_keys(text: str, seed: int, bands: int, rows: int) -> list[int]:
+    values = band_values(text, seed, bands * rows)
+    keys = []
+    for band in range(bands):
+        key = band
+        for value in values[band * rows : (band + 1) * rows]:
+            key = mix32((key * 0x9E3779B1 + value) & MASK32)
+        keys.append(key)
+    return keys
+
+
+def signature(text: str, seed: int) -> int:
+    if len(text) < 40:
+        counts = Counter((ord(c) * 0x85EBCA77 & MASK32) >> 27 for c in text)
+        return sum((counts[b] % 2) << b for b in range(32))
+    return sum((mix32(value) & 1) << b for b, value in enumerate(band_values(text, seed, 32)))
+
+
+def bag(text: str) -> list[int]:
+    counts = Counter((ord(c) * 0x9E3779B1 & MASK32) >> 26 for c in text[:512])
+    return [min(counts[2 * b], 15) + 16 * min(counts[2 * b + 1], 15) for b in range(32)]
+
+
+def sketch(text: str, seed: int) -> list[int]:
+    gram_seed, coefficients = family(seed, 1, 64)
+    grams = set()
+    for i in range(len(text) - 3):
+        a, b, c, d = (ord(char) for char in text[i : i + 4])
+        joined = pair_hash(a, b, gram_seed) * GOLDEN + pair_hash(c, d, gram_seed)
+        grams.add(mix64(joined & MASK64) >> 32)
+    return [mix32(value) >> 24 for value in minhash(grams, coefficients)]
+
+
+def is_unspaced(char: str) -> bool:
+    point = ord(char)
+    blocks = (
+        (0x0E00, 0x109F),
+        (0x1780, 0x17FF),
+        (0x1950, 0x19FF),
+        (0x1A20, 0x1AAF),
+        (0x2E80, 0x312F),
+        (0x31A0, 0x31BF),
+        (0x31F0, 0x31FF),
+        (0x3400, 0x4DBF),
+        (0x4E00, 0xA4CF),
+        (0xA9E0, 0xA9FF),
+        (0xAA60, 0xAADF),
+        (0xF900, 0xFAFF),
+        (0x16FE0, 0x18DFF),
+        (0x1AFF0, 0x1B2FF),
+        (0x20000, 0x3FFFF),
+    )
+    return any(first <= point <= last for first, last in blocks)
+
+
+def tokens(text: str, word_starts: str, by_words: bool) -> list[str]:
+    found: list[str] = []
+    for i, char in enumerate(text):
+        joins = (
+            by_words
+            and i > 0
+            and word_starts[i] == "0"
+            and not is_unspaced(char)
+            and not is_unspaced(text[i - 1])
+        )
+        if joins:
+            found[-1] += char
+        else:
+            found.append(char)
+    return found
+
+
+def polynomial(numbers: list[int]) -> int:
+    value = 0
+    for number in numbers:
+        value = (value * POLYNOMIAL + number) & MASK64
+    return value
+
+
+def run_hash(words: tuple[str, ...], seed: int) -> int:
+    token_seed = draw(seed, 2, 3)[0]
+    return polynomial([mix64((polynomial([ord(c) for c in word]) + token_seed) & MASK64) for word in words])
+
+
+def runs(words: list[str], widths: list[int]) -> list[tuple[tuple[str, ...], int]]:
+    """Features with the weight their position gives."""
+    found = []
+    for width in widths:
+        count = len(words) - width + 1
+        for i in range(count):
+            found.append((tuple(words[i : i + width]), 4 - 4 * i // count))
+    return found
+
+
+def simhash_sums(weights: dict[int, int], seed: int) -> list[int]:
+    sums = [0] * 128
+    for feature, weight in weights.items():
+        for lane, lane_seed in enumerate(draw(seed, 2, 3)[1:]):
+            hashed = mix64((feature + lane_seed) & MASK64)
+            for b in range(64):
+                sums[64 * lane + b] += weight if hashed >> b & 1 else -weight
+    return sums
+
+
+def simhash(sums: list[int]) -> tuple[int, int]:
+    bits = sum((1 << b) for b, total in enumerate(sums) if total > 0)
+    return bits & MASK64, bits >> 64
+
+
+def weak_bits(sums: list[int], tables: int, key_bits: int, weak: int) -> list[list[int]]:
+    found = []
+    for table in range(tables):
+        first = table * 128 // tables
+        certainty = [(abs(sums[(first + j) % 128]), j) for j in range(key_bits)]
+        found.append([j for _, j in sorted(certainty)[:weak]])
+    return found
