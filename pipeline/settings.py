@@ -64,8 +64,8 @@ class FeatureSettings(Section):
 
     kind: Literal["chars", "shingles", "keywords"] = "chars"
     unit: Literal["chars", "words"] = "chars"
-    width: Annotated[Whole, Field(ge=1, le=64)] = 2
-    top_k: Annotated[Whole, Field(ge=1, le=1000)] = 20
+    width: Annotated[Whole, Field(ge=1, le=64)] = 3
+    top_k: Annotated[Whole, Field(ge=1, le=1000)] = 10
     min_features: Annotated[Whole, Field(ge=1, le=1000)] = 1
     weights: Literal["none", "tf", "tfidf", "position"] = "tf"
     parts_of_speech: tuple[Text, ...] = ()
@@ -78,7 +78,7 @@ class DigestSettings(Section):
     """The 128-bit digest of a key text; the seed is a secret and never stands in the file itself."""
 
     method: Literal["mmh3", "blake2b"] = "mmh3"
-    seed: Annotated[Whole, Field(ge=0, lt=1 << 32, repr=False)] = 0
+    seed: Annotated[Whole, Field(ge=0, lt=1 << 64, repr=False)] = 0
     seed_file: OptionalText = None
 
 

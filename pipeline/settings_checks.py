@@ -76,6 +76,14 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
         )
     if settings.features.kind == "keywords" and settings.features.weights == "none":
         problems.append(("features.weights", "is none, but keywords are chosen by weight; use tf or tfidf"))
+    elif settings.features.weights == "tfidf" and not (
+        settings.features.idf_file or settings.features.kind == "keywords"
+    ):
+        problems.append(
+            ("features.weights", "is tfidf, which needs an idf_file; `twinsieve train-idf` makes one")
+        )
+    if settings.digest.method == "mmh3" and settings.digest.seed >= 1 << 32:
+        problems.append(("digest.seed", "does not fit into 32 bits; use a smaller one, or method: blake2b"))
     return problems
 
 

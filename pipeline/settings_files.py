@@ -69,8 +69,8 @@ def _fill(section: dict[str, object], name: str, content: bytes) -> str | None:
         if section[name] is None:
             section[name] = SecretStr(text)
         return None
-    if not text.isdigit() or int(text) >= 1 << 32:
-        return "holds no whole number below 4294967296"
+    if not text.isdigit() or int(text) >= 1 << 64:
+        return "holds no whole number below 2^64"
     if not section[name]:
         section[name] = int(text)
     return None

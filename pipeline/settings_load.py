@@ -68,7 +68,7 @@ def check_settings(
 
 
 def _near_off_with_fields(settings: Settings, written: dict[str, Raw]) -> Settings:
-    """With `exact.fields` another id is another message, however alike the texts: `near` waits to be asked."""
+    """Another id is another message, however alike their texts: `near` must be asked for."""
     near = written.get("near")
     if not settings.exact.fields or (isinstance(near, dict) and "method" in near):
         return settings
@@ -190,7 +190,7 @@ def _message(path: KeyPath, detail: ErrorDetails) -> str:
         section, _, name = key.rpartition(".")
         return f"unknown key {key!r}; {did_you_mean(section, name)}"
     if key in SECRETS:
-        return f"{key} cannot be read; it is text without NUL, digest.seed a whole number below 2^32"
+        return f"{key} cannot be read; it is text without NUL, digest.seed a whole number below 2^64"
     if value is None:
         return f"{key} has no value; give it one or remove the key"
     if kind in ("model_type", "dict_type"):
