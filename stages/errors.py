@@ -3,6 +3,7 @@
 SieveError
 ├── UsageError      the caller asked for something that cannot be promised
 ├── ConfigError     a setting is wrong (path:line:column)
+├── FileError       a file or stream cannot be read or written
 ├── StateError      saved state is damaged, foreign or of another scheme
 ├── BrokerError     the message broker refused or is away
 └── MessageError    one message cannot be judged
@@ -28,6 +29,10 @@ class ConfigError(SieveError):
     def __init__(self, findings: list[str]) -> None:
         super().__init__("\n".join(findings))
         self.findings = findings
+
+
+class FileError(SieveError):
+    """A file or stream failed under us; the text names it and says what became of the output."""
 
 
 class StateError(SieveError):
