@@ -1,0 +1,132 @@
+"""The envelope of everything on the internal topics: magic, version, scheme, checksum (docs/WIRE.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from enum import Enum
+from typing import NoReturn
+
+import lz4.block
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from stages.errors import StateError
+
+VERSION = 1
+"""Of the format of all three; a reader takes no other."""
+
+MOST_BYTES = 1 << 28
+"""A larger content is taken for damage, not allocated."""
+
+_ENVELOPE = struct.Struct("<4sHH16sI")
+_PLAIN = 0
+_LZ4 = 1
+
+
+class What(Enum):
+    """Which of the three it is; the value is its magic."""
+
+    BLOCK = b"TSVB"
+    ANSWER = b"TSVA"
+    DECISION = b"TSVD"
+
+
+class ForeignSchemeError(StateError):
+    """A block was made with another fingerprint scheme than this process has."""
+
+
+def scheme_hash(scheme_id: str) -> bytes:
+    """16 bytes that stand for a fingerprint scheme."""
+    return hashlib.blake2b(scheme_id.encode(), digest_size=16).digest()
+
+
+def seal(what: What, scheme: bytes, content: bytes) -> bytes:
+    """Content in its envelope."""
+    return _ENVELOPE.pack(what.value, VERSION, 0, scheme, zlib.crc32(content)) + content
+
+
+def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
+    """Content of an envelope.
+
+    where: names the record in errors, as in `weibo.fingerprints[0]@17`
+    raises: StateError when it is damaged, of another kind or version; ForeignSchemeError
+    """
+    if len(data) < _ENVELOPE.size:
+        raise StateError(f"{where}: {len(data)} bytes are no {what.name.lower()}; {_ADVICE}")
+    magic, version, _, found, checksum = _ENVELOPE.unpack_from(data)
+    if magic != what.value:
+        raise StateError(f"{where}: begins with {magic!r} instead of {what.value!r}; {_ADVICE}")
+    if version != VERSION:
+        raise StateError(
+            f"{where}: format version {version}, this program reads {VERSION}; "
+            "run the program version that wrote it, or start a new app"
+        )
+    content = memoryview(data)[_ENVELOPE.size :]
+    if zlib.crc32(content) != checksum:
+        raise StateError(f"{where}: checksum differs, the {what.name.lower()} is damaged; {_ADVICE}")
+    if found != scheme:
+        raise ForeignSchemeError(
+            f"{where}: fingerprint scheme is {found.hex()[:12]}, this process has {scheme.hex()[:12]}; "
+            "restore the settings of text, features, layout and digest, or start a new app"
+        )
+    return content
+
+
+_ADVICE = "nothing else may write to this topic; delete the app's internal topics or start a new app"
+
+
+def pack_columns(columns: list[NDArray[np.generic]], *, compress: bool) -> bytes:
+    """Columns end to end, behind a byte that says whether they are LZ4, and both lengths."""
+    plain = b"".join(np.ascontiguousarray(column).tobytes() for column in columns if column.size)
+    if compress:
+        packed: bytes = lz4.block.compress(plain, store_size=False)
+        if len(packed) < len(plain):
+            return struct.pack("<BII", _LZ4, len(packed), len(plain)) + packed
+    return struct.pack("<BII", _PLAIN, len(plain), len(plain)) + plain
+
+
+class Columns:
+    """Reads packed columns back; every shape is checked against what is there."""
+
+    def __init__(self, content: memoryview, at: int, where: str) -> None:
+        if len(content) < at + 9:
+            raise StateError(f"{where}: ends early; {_ADVICE}")
+        method, packed, plain = struct.unpack_from("<BII", content, at)
+        self.end = at + 9 + packed
+        body = content[at + 9 : self.end]
+        if len(body) != packed or method not in (_PLAIN, _LZ4) or plain > MOST_BYTES:
+            raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
+        self._where = where
+        self._at = 0
+        try:
+            self._plain = memoryview(
+                lz4.block.decompress(body, uncompressed_size=plain) if method == _LZ4 else body
+            )
+        except lz4.block.LZ4BlockError as error:
+            raise StateError(f"{where}: cannot be decompressed ({error}); {_ADVICE}") from error
+        if len(self._plain) != plain:
+            raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
+
+    def take(self, dtype: DTypeLike, *shape: int) -> NDArray[np.generic]:
+        """The next column, as an array of its own (aligned and writable, so that kernels need one type)."""
+        kind = np.dtype(dtype)
+        count = 1
+        for length in shape:
+            count *= length
+        size = count * kind.itemsize
+        if self._at + size > len(self._plain):
+            raise StateError(f"{self._where}: a column ends early; {_ADVICE}")
+        column = np.frombuffer(self._plain, kind, count, self._at).copy()
+        self._at += size
+        return column.reshape(shape)
+
+    def contradiction(self) -> NoReturn:
+        """raises: StateError, for a caller who found columns that cannot belong together"""
+        raise StateError(f"{self._where}: its columns contradict each other; {_ADVICE}")
+
+    def finish(self) -> None:
+        """Nothing may be left over."""
+        if self._at != len(self._plain):
+            raise StateError(f"{self._where}: {len(self._plain) - self._at} bytes too many; {_ADVICE}")

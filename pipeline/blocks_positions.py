@@ -1,0 +1,62 @@
+"""Positions as the sieve knows them: topic number, partition and offset in one int64.
+
+bits 63: 0 | 62…56 topic number | 55…40 partition | 39…0 offset. The index numbers topics in the order in
+which they first appear in the fingerprint log, a recreated topic anew.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.errors import StateError
+
+_OFFSET_BITS = 40
+_PARTITION_BITS = 16
+MOST_TOPICS = 1 << 7
+MOST_PARTITIONS = 1 << _PARTITION_BITS
+MOST_OFFSETS = 1 << _OFFSET_BITS
+
+
+class Position(NamedTuple):
+    """A packed position, taken apart."""
+
+    topic_number: int
+    partition: int
+    offset: int
+
+
+def pack_positions(topic_number: int, partition: int, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[n] for offsets of one partition.
+
+    raises: StateError when a number exceeds its bits
+
+    >>> unpack_position(int(pack_positions(1, 3, np.array([50456]))[0]))
+    Position(topic_number=1, partition=3, offset=50456)
+    """
+    if topic_number >= MOST_TOPICS:
+        raise StateError(f"more than {MOST_TOPICS} input topics were seen by this app; start a new app")
+    if partition >= MOST_PARTITIONS:
+        raise StateError(
+            f"partition {partition} is beyond the {MOST_PARTITIONS} that an input topic may have"
+        )
+    if len(offsets) and int(offsets[-1]) >= MOST_OFFSETS:
+        raise StateError(f"offset {int(offsets[-1])} is beyond the {MOST_OFFSETS} that a partition may have")
+    base = (topic_number << (_OFFSET_BITS + _PARTITION_BITS)) | (partition << _OFFSET_BITS)
+    return cast("NDArray[np.int64]", offsets.astype(np.int64) | np.int64(base))
+
+
+def unpack_position(packed: int) -> Position:
+    """The parts of one packed position."""
+    return Position(
+        packed >> (_OFFSET_BITS + _PARTITION_BITS),
+        packed >> _OFFSET_BITS & (MOST_PARTITIONS - 1),
+        packed & (MOST_OFFSETS - 1),
+    )
+
+
+def topic_numbers(packed: NDArray[np.int64]) -> list[int]:
+    """Distinct topic numbers of packed positions (negative ones, such as NO_LEADER, left out)."""
+    return [int(number) for number in np.unique(packed[packed >= 0] >> (_OFFSET_BITS + _PARTITION_BITS))]
