@@ -1,0 +1,177 @@
+"""Outputs that appear whole or not at all: written beside their name, then renamed onto it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Protocol, Self, cast
+
+import zstandard
+
+from stages.errors import FileError
+
+STDOUT = "-"
+
+
+class ByteSink(Protocol):
+    """Takes bytes in order."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take them all or raise FileError."""
+
+
+class Output:
+    """One output file, plain or compressed by its ending; nothing has its name before `finish`.
+
+    name: a path, or `-` for stdout (which of course shows what is written at once, as devices and pipes do)
+    mode: permissions of a new file; an existing one keeps its own unless it is 0600 that is asked for
+    raises: FileError when it cannot be made, written or renamed; nothing is left behind then
+
+    A link is followed: the file it points to is replaced, the link stays.
+    """
+
+    def __init__(self, name: str, *, mode: int = 0o666) -> None:
+        self.name = name
+        self._mode = mode
+        self._target = Path(os.path.realpath(name)) if name != STDOUT else None
+        self._part: Path | None = None
+        try:
+            self._raw = self._open()
+        except OSError as error:
+            raise FileError(f"{self._shown}: cannot be written: {error.strerror}") from error
+        self._packer = _packer(name, self._raw)
+
+    @property
+    def _shown(self) -> str:
+        return "stdout" if self.name == STDOUT else self.name
+
+    def _open(self) -> BinaryIO:
+        if self._target is None:
+            return cast(BinaryIO, io.FileIO(1, "wb", closefd=False))
+        try:
+            known = self._target.stat()
+        except FileNotFoundError:
+            known = None
+        if known is not None and stat.S_ISDIR(known.st_mode):
+            raise IsADirectoryError(21, "is a directory")
+        if known is not None and not stat.S_ISREG(known.st_mode):
+            return cast(BinaryIO, io.FileIO(str(self._target), "wb"))
+        if known is not None and not os.access(self._target, os.W_OK):
+            raise PermissionError(13, "Permission denied")
+        part = self._target.with_name(f".{self._target.name}.{secrets.token_hex(4)}.part")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(part, flags, self._mode)
+        self._part = part
+        if known is not None and self._mode == 0o666:
+            os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
+        return cast(BinaryIO, io.FileIO(descriptor, "wb"))
+
+    def write(self, data: bytes, /) -> None:
+        """Append bytes; raises FileError when the disk is full or the reader of a pipe went away."""
+        with self._named():
+            self._packer.write(data)
+
+    def finish(self) -> None:
+        """Everything is on disk under its name when this returns."""
+        with self._named():
+            self._packer.close()
+            if self._part is None or self._target is None:
+                if self._target is not None:
+                    self._raw.close()
+                return
+            os.fsync(self._raw.fileno())
+            self._raw.close()
+            os.replace(self._part, self._target)
+            self._part = None
+            folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def discard(self) -> None:
+        """Leave nothing behind; harmless after `finish`."""
+        part, self._part = self._part, None
+        if part is not None:
+            part.unlink(missing_ok=True)
+        if self._target is not None:
+            self._raw.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError as error:
+            raise FileError(f"{self._shown}: the reader went away before the end") from error
+        except OSError as error:
+            outcome = "" if self._part is None else "; nothing was put in its place"
+            raise FileError(f"{self._shown}: cannot be written: {error.strerror}{outcome}") from error
+
+
+class _Packer(Protocol):
+    def write(self, data: bytes, /) -> object: ...
+
+    def close(self) -> None: ...
+
+
+class _Plain:
+    """Writes all of it: a raw file may take less than it is given."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+
+    def write(self, data: bytes, /) -> None:
+        view = memoryview(data)
+        while view:
+            taken = self._raw.write(view)
+            view = view[taken:]
+
+    def close(self) -> None:
+        """The file itself is closed by its output."""
+
+
+def _packer(name: str, raw: BinaryIO) -> _Packer:
+    if name.endswith(".gz"):
+        plain = _Plain(raw)
+        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=cast(BinaryIO, plain), mtime=0)
+    if name.endswith(".zst"):
+        return zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(
+            cast(BinaryIO, _Plain(raw)), closefd=False
+        )
+    return _Plain(raw)
+
+
+class RowWriter:
+    """Rows joined by newlines, byte for byte; the last one ends with a newline unless it came without."""
+
+    def __init__(self, sink: ByteSink) -> None:
+        self._sink = sink
+        self._any = False
+
+    def write(self, rows: list[bytes]) -> None:
+        """Append rows, given without their newline."""
+        if not rows:
+            return
+        joined = b"\n".join(rows)
+        self._sink.write(b"\n" + joined if self._any else joined)
+        self._any = True
+
+    def end(self, *, newline: bool = True) -> None:
+        """Close the last row."""
+        if self._any and newline:
+            self._sink.write(b"\n")
