@@ -1,0 +1,273 @@
+"""Raw messages as columns, and columns as a batch for the sieve: the one way in for files and for Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import mmh3
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from pipeline.batches_decode import RefusedError, decode_json, decode_text
+from pipeline.batches_fields import MISSING, as_bytes, field_at, id_text, path_of, time_ms
+from pipeline.settings import Settings
+from stages.contract import NO_TIME, Batch, Bodies, Fingerprints
+
+_ID_SEED = 0x7D1
+_SCOPE_SEED = 0x5C0
+_KNOWN_TIMES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A message that cannot be judged: its row in what was read, a short fixed reason, and what was found.
+
+    Reasons: `null`, `empty`, `too_large`, `not_utf8`, `invalid_json`, `invalid_csv`, `not_an_object`,
+    `missing_field`, `not_text`.
+    """
+
+    row: int
+    reason: str
+    detail: str
+
+
+@dataclass(slots=True)
+class Columns:
+    """m readable messages out of n raw ones.
+
+    rows: list of m rows among the n, ascending
+    texts, ids: of each readable message; an id is as it came, None for none
+    id_hashes, scopes: uint64[m], 0 for none; times_ms: int64[m] or NO_TIME
+    keys: exact keys of `exact.fields`, None where the key text decides
+    unreadable: the other rows, ascending
+    bad_times: how many times could not be understood; they count as none
+    """
+
+    rows: list[int]
+    texts: list[str]
+    ids: list[object]
+    id_hashes: NDArray[np.uint64]
+    times_ms: NDArray[np.int64]
+    scopes: NDArray[np.uint64]
+    keys: list[bytes] | None
+    unreadable: list[Unreadable] = field(default_factory=list)
+    bad_times: int = 0
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class Reads(Protocol):
+    """What `make_batch` needs of a scheme."""
+
+    def read(self, texts: list[str], keys: list[bytes] | None = None) -> tuple[Bodies, Fingerprints]:
+        """Bodies and fingerprints of a batch."""
+
+
+def make_batch(
+    columns: Columns,
+    bodies: Bodies,
+    fingerprints: Fingerprints,
+    positions: NDArray[np.int64],
+    arrivals_ms: int,
+) -> Batch:
+    """The readable messages, ready to be judged.
+
+    positions: int64[m], names of the readable messages; arrivals_ms: clock at which they came, or NO_TIME
+    """
+    return Batch(
+        positions=positions,
+        times_ms=columns.times_ms,
+        arrivals_ms=np.full(len(columns), arrivals_ms, dtype=np.int64),
+        ids=columns.id_hashes,
+        scopes=columns.scopes,
+        bodies=bodies,
+        fingerprints=fingerprints,
+    )
+
+
+class MessageReader:
+    """Turns raw messages into columns as the settings say: which fields, which scope, which exact key.
+
+    flat: field names are names (of CSV columns), not paths
+    """
+
+    def __init__(self, settings: Settings, *, flat: bool = False) -> None:
+        source = settings.input
+
+        def path(name: str) -> tuple[str, ...]:
+            return (name,) if flat else path_of(name)
+
+        self._json = source.encoding == "json"
+        self._text = path(source.text_field)
+        self._id = path(source.id_field) if source.id_field is not None else None
+        self._time = path(source.time_field) if source.time_field is not None else None
+        self._scope = [path(name) for name in settings.scope]
+        self._key = [path(name) for name in settings.exact.fields]
+        self._text_needed = not (settings.exact.fields and settings.near.method == "none")
+        self._max_bytes = source.max_bytes
+        self._times: dict[object, int | None] = {}
+
+    def read(self, messages: Sequence[bytes | None]) -> Columns:
+        """Columns of raw messages, JSON or plain text by `input.encoding`; None is a message without value."""
+        if not self._json:
+            return self._read_texts(messages)
+        documents, unreadable = self._decoded(messages)
+        return self.columns(documents, unreadable)
+
+    def columns(self, documents: Sequence[Any], unreadable: list[Unreadable]) -> Columns:
+        """Columns of decoded messages; rows that are unreadable already are skipped.
+
+        documents: one a row, of any kind; messages are mappings
+        """
+        skipped = {bad.row for bad in unreadable}
+        rows = (
+            [row for row in range(len(documents)) if row not in skipped]
+            if skipped
+            else list(range(len(documents)))
+        )
+        wanted = [documents[row] for row in rows] if skipped else list(documents)
+        texts = self._values(wanted, self._text)
+        if not self._text_needed:
+            texts = [text if isinstance(text, str) else "" for text in texts]
+        keys = [self._values(wanted, path) for path in self._key]
+        if set(map(type, texts)) - {str} or any(MISSING in column or None in column for column in keys):
+            bad = self._find_bad(rows, wanted, texts, keys)
+            unreadable = sorted([*unreadable, *bad], key=lambda one: one.row)
+            return self.columns(documents, unreadable)
+        ids = (
+            [None if value is MISSING else value for value in self._values(wanted, self._id)]
+            if self._id
+            else []
+        )
+        times, bad_times = self._times_of(self._values(wanted, self._time) if self._time else [])
+        count = len(rows)
+        return Columns(
+            rows=rows,
+            texts=texts,
+            ids=ids or [None] * count,
+            id_hashes=_hashes(list(map(id_text, ids)), _ID_SEED) if ids else np.zeros(count, np.uint64),
+            times_ms=times if len(times) else np.full(count, NO_TIME, np.int64),
+            scopes=self._scopes(wanted),
+            keys=[b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)] if keys else None,
+            unreadable=unreadable,
+            bad_times=bad_times,
+        )
+
+    def _values(self, documents: list[Any], path: tuple[str, ...]) -> list[Any]:
+        if len(path) == 1:
+            key = path[0]
+            try:
+                return [document.get(key, MISSING) for document in documents]
+            except AttributeError:
+                pass
+        return [field_at(document, path) for document in documents]
+
+    def _decoded(self, messages: Sequence[bytes | None]) -> tuple[list[Any], list[Unreadable]]:
+        try:
+            return [orjson.loads(message) for message in messages], []  # type: ignore[arg-type]
+        except orjson.JSONDecodeError:
+            pass
+        documents: list[Any] = []
+        unreadable: list[Unreadable] = []
+        for row, message in enumerate(messages):
+            try:
+                documents.append(decode_json(message))
+            except RefusedError as error:
+                documents.append(None)
+                unreadable.append(Unreadable(row, error.reason, error.detail))
+        return documents, unreadable
+
+    def _find_bad(
+        self, rows: list[int], documents: list[Any], texts: list[Any], keys: list[list[Any]]
+    ) -> list[Unreadable]:
+        found = []
+        for index, (row, document, text) in enumerate(zip(rows, documents, texts, strict=True)):
+            if not isinstance(document, dict):
+                found.append(Unreadable(row, "not_an_object", f"is {_kind(document)}, not an object"))
+            elif text is MISSING:
+                found.append(Unreadable(row, "missing_field", f"has no field {'.'.join(self._text)!r}"))
+            elif not isinstance(text, str):
+                found.append(
+                    Unreadable(row, "not_text", f"field {'.'.join(self._text)!r} is {_kind(text)}, not text")
+                )
+            else:
+                for path, column in zip(self._key, keys, strict=True):
+                    if column[index] is MISSING or column[index] is None:
+                        found.append(Unreadable(row, "missing_field", f"has no field {'.'.join(path)!r}"))
+                        break
+        return found
+
+    def _times_of(self, values: list[Any]) -> tuple[NDArray[np.int64], int]:
+        known = self._times
+        if len(known) > _KNOWN_TIMES:
+            known.clear()
+        times: list[int | None] = []
+        for value in values:
+            if isinstance(value, str):
+                if value not in known:
+                    known[value] = time_ms(value)
+                times.append(known[value])
+            else:
+                times.append(time_ms(value))
+        bad = times.count(None)
+        return np.array([NO_TIME if time is None else time for time in times], dtype=np.int64), bad
+
+    def _scopes(self, documents: list[Any]) -> NDArray[np.uint64]:
+        if not self._scope:
+            return np.zeros(len(documents), np.uint64)
+        return _hashes(
+            [
+                b"".join([as_bytes(field_at(document, path)) for path in self._scope])
+                for document in documents
+            ],
+            _SCOPE_SEED,
+        )
+
+    def _read_texts(self, messages: Sequence[bytes | None]) -> Columns:
+        documents: list[Any] = []
+        unreadable: list[Unreadable] = []
+        for row, message in enumerate(messages):
+            try:
+                documents.append(_nested(self._text, decode_text(message)))
+            except RefusedError as error:
+                documents.append(None)
+                unreadable.append(Unreadable(row, error.reason, error.detail))
+        return self.columns(documents, unreadable)
+
+
+def _nested(path: tuple[str, ...], value: object) -> object:
+    for key in reversed(path):
+        value = {key: value}
+    return value
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    kinds: dict[type, str] = {
+        int: "a number",
+        float: "a number",
+        str: "text",
+        list: "a list",
+        dict: "an object",
+    }
+    return kinds.get(type(value), "something else")
+
+
+def _hashes(values: Sequence[str | bytes | None], seed: int) -> NDArray[np.uint64]:
+    """64 bits of each, 0 for None alone."""
+    hash64: Callable[..., tuple[int, int]] = mmh3.hash64
+    found = np.empty(len(values), np.uint64)
+    for row, value in enumerate(values):
+        if value is None:
+            found[row] = 0
+            continue
+        content = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        found[row] = hash64(content, seed, signed=False)[0] or 1
+    return found

@@ -1,0 +1,48 @@
+"""One raw message as text or as a JSON document, or the reason why not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+
+
+class RefusedError(Exception):
+    """One message cannot be decoded: a short fixed reason, and what was found."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+def decode_text(message: bytes | None) -> str:
+    """The message as text."""
+    if message is None:
+        raise RefusedError("null", "has no value")
+    if not message.strip():
+        raise RefusedError("empty", "is empty")
+    try:
+        return message.decode()
+    except UnicodeDecodeError as error:
+        raise RefusedError("not_utf8", f"is not UTF-8 at byte {error.start}") from error
+
+
+def decode_json(message: bytes | None) -> Any:
+    """The message as a document. Lone surrogates in escapes are read, which orjson refuses."""
+    text = decode_text(message)
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        refused = error
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise RefusedError(
+            "invalid_json", f"is no JSON: {refused.msg} at character {refused.pos}"
+        ) from refused
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

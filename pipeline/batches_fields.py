@@ -1,0 +1,114 @@
+"""Fields of one decoded message: paths, times, and values as bytes that cannot be mistaken for others."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from stages.contract import NO_TIME
+
+MISSING = object()
+"""Stands for a field that is not there; a field that is null is None."""
+
+_SECONDS_BELOW = 10**11
+_MILLISECONDS_BELOW = 10**14
+
+
+def path_of(name: str) -> tuple[str, ...]:
+    r"""Keys to descend by: `user.name` is `name` inside `user`, `\.` is a dot.
+
+    >>> path_of(r"user.screen\.name")
+    ('user', 'screen.name')
+    """
+    parts = [""]
+    escaped = False
+    for char in name:
+        if escaped:
+            parts[-1] += char if char in ".\\" else "\\" + char
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char == ".":
+            parts.append("")
+        else:
+            parts[-1] += char
+    if escaped:
+        parts[-1] += "\\"
+    return tuple(parts)
+
+
+def field_at(document: Any, path: tuple[str, ...]) -> Any:
+    """The value there, or MISSING."""
+    for key in path:
+        if not isinstance(document, dict) or key not in document:
+            return MISSING
+        document = document[key]
+    return document
+
+
+def time_ms(value: object) -> int | None:
+    """Milliseconds since 1970 of an ISO 8601 date or time, or of seconds or milliseconds as a number.
+
+    No zone means UTC. Numbers below 10^11 are seconds, below 10^14 milliseconds. A field that is missing,
+    null or empty is NO_TIME; None: it is something else.
+
+    >>> time_ms("2020-02-12"), time_ms("2012-09-01T00:00:52+08:00"), time_ms(1581465600), time_ms("soon")
+    (1581465600000, 1346428852000, 1581465600000, None)
+    """
+    if value is MISSING or value is None or value == "":
+        return NO_TIME
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value.strip())
+        except ValueError:
+            try:
+                return _from_number(float(value))
+            except ValueError:
+                return None
+        try:
+            return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+        except (OverflowError, ValueError):
+            return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _from_number(value)
+    return None
+
+
+def _from_number(value: float) -> int | None:
+    if not math.isfinite(value) or not 0 <= value < _MILLISECONDS_BELOW:
+        return None
+    return round(value * 1000) if value < _SECONDS_BELOW else round(value)
+
+
+def as_bytes(value: object) -> bytes:
+    """The value with its kind and length in front: no two different (lists of) values give the same bytes.
+
+    >>> as_bytes("1") == as_bytes(1)
+    False
+    """
+    if value is MISSING or value is None:
+        return b"0:"
+    if isinstance(value, str):
+        content = value.encode("utf-8", "surrogatepass")
+        return b"s%d:%b" % (len(content), content)
+    content = to_json(value, sort_keys=True)
+    return b"j%d:%b" % (len(content), content)
+
+
+def id_text(value: object) -> str | None:
+    """An id as text, None where there is none; the number 7 and the text "7" are one id."""
+    if value is MISSING or value is None or value == "":
+        return None
+    return value if isinstance(value, str) else to_json(value, sort_keys=True).decode()
+
+
+def to_json(value: object, *, sort_keys: bool = False) -> bytes:
+    """JSON in one line. Lone surrogates, which UTF-8 cannot carry, come out as escapes."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort_keys else 0)
+    except TypeError:
+        return json.dumps(value, sort_keys=sort_keys, separators=(",", ":")).encode()
