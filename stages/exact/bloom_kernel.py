@@ -1,0 +1,248 @@
+"""Bloom generations as kernels: test, insert and expire one digest at a time on plain arrays.
+
+The arrays (`BloomGenerations.arrays` hands them out in this order):
+
+bits: uint8[rows × stride], the bit arrays of all generations, one row each
+generations: int64[rows, 5], a line a generation: the GENERATION_… columns below
+cursor: int64[2], row of the oldest live generation; number of live ones (rows follow each other cyclically)
+shape: int64[8], constants: the SHAPE_… cells below
+
+Bit order and slices are pybloom-live's: slice i of a filter is its bits from i × bits_per_slice on,
+and bit b is bit b % 8 of byte b // 8. The position inside a slice comes from the digest: its two
+halves are state and step of a SplitMix64 generator, whose i-th output is scaled to the slice.
+So each slice has a position of its own however small the filter is. Double hashing, which walks in
+even steps, repeats whole patterns in small filters: with 1,000 keys and 20 slices it errs 500 times
+as often as asked (bench/exact_bloom.py).
+source: Steele, Lea, Flood 2014 (SplitMix64); Lemire 2019 (scaling without division)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from stages.exact.prefetch import prefetch
+
+GENERATION_FIRST_KEPT = 0
+GENERATION_NEWEST_KEPT = 1
+GENERATION_FIRST_TIME = 2
+GENERATION_NEWEST_TIME = 3
+GENERATION_COUNT = 4
+
+CURSOR_OLDEST = 0
+CURSOR_LIVE = 1
+
+SHAPE_ROWS = 0
+SHAPE_STRIDE = 1
+SHAPE_SLICES = 2
+SHAPE_BITS = 3
+"""Bits of a slice."""
+SHAPE_CAPACITY = 4
+SHAPE_MESSAGES = 5
+SHAPE_AGE = 6
+"""Age of the window in ms, or -1 without."""
+SHAPE_SPAN = 7
+"""Ms after which a generation is closed, or -1 without an age."""
+
+_AHEAD = 12
+"""Rows between a hint and its use in the batch kernels."""
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_ONE = np.uint64(1)
+_EIGHTH = np.uint64(3)
+_IN_BYTE = np.uint64(7)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _place(d0: np.uint64, d1: np.uint64, part: int, slice_bits: int) -> np.int64:
+    """The bit of the filter that stands for the digest in slice `part`."""
+    # Output `part` of the generator, scaled to a slice by a 64 × 32 bit multiplication.
+    word = d0 + np.uint64(part) * (d1 | _ONE)
+    word = (word ^ (word >> np.uint64(30))) * _MIX_1
+    word = (word ^ (word >> np.uint64(27))) * _MIX_2
+    word ^= word >> np.uint64(31)
+    scale = np.uint64(slice_bits)
+    inside = ((word >> _HALF) * scale + (((word & _LOW) * scale) >> _HALF)) >> _HALF
+    return np.int64(np.int64(part) * slice_bits + np.int64(inside))
+
+
+@njit(cache=True, nogil=True)
+def bloom_position(shape: NDArray[np.int64], d0: np.uint64, d1: np.uint64, part: int) -> np.int64:
+    """The bit, counted inside slice `part`, that stands for this digest. 0 <= bit < bits_per_slice."""
+    return np.int64(_place(d0, d1, part, shape[SHAPE_BITS]) - part * shape[SHAPE_BITS])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _bit(bits: NDArray[np.uint8], start: np.uint64, place: np.uint64) -> np.uint64:
+    # Unsigned, as a signed index costs a test for negative ones at every access.
+    return (np.uint64(bits[start + (place >> _EIGHTH)]) >> (place & _IN_BYTE)) & _ONE
+
+
+@njit(cache=True, nogil=True)
+def bloom_prefetch(
+    bits: NDArray[np.uint8], cursor: NDArray[np.int64], shape: NDArray[np.int64], d0: np.uint64, d1: np.uint64
+) -> None:
+    """Nothing; the lines that decide most tests (two slices of each live generation) start to travel."""
+    first = _place(d0, d1, 0, shape[SHAPE_BITS]) >> 3
+    second = _place(d0, d1, 1, shape[SHAPE_BITS]) >> 3
+    row = cursor[CURSOR_OLDEST]
+    for _ in range(cursor[CURSOR_LIVE]):
+        start = row * shape[SHAPE_STRIDE]
+        prefetch(bits, start + first)
+        prefetch(bits, start + second)
+        row += 1
+        if row == shape[SHAPE_ROWS]:
+            row = 0
+
+
+@njit(cache=True, nogil=True)
+def bloom_oldest_hit(
+    bits: NDArray[np.uint8],
+    generations: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    shape: NDArray[np.int64],
+    d0: np.uint64,
+    d1: np.uint64,
+) -> np.int64:
+    """The smallest first kept index among the live generations that contain the digest, or -1.
+
+    Where this is not below the oldest kept index of the ring, all hits lie in what the ring still
+    holds. Nothing is changed; call `bloom_expire` before.
+    """
+    slice_bits = shape[SHAPE_BITS]
+    slices = shape[SHAPE_SLICES]
+    stride = np.uint64(shape[SHAPE_STRIDE])
+    end = np.uint64(shape[SHAPE_ROWS]) * stride
+    first = np.uint64(_place(d0, d1, 0, slice_bits))
+    second = np.uint64(_place(d0, d1, min(1, slices - 1), slice_bits))
+    third = np.uint64(_place(d0, d1, min(2, slices - 1), slice_bits))
+    fourth = np.uint64(_place(d0, d1, min(3, slices - 1), slice_bits))
+    # Four tests are made for all generations without a branch: nearly all misses end here, a
+    # mispredicted branch costs more than the tests it saves, and cache misses overlap.
+    left = np.uint64(0)
+    flag = _ONE
+    start = np.uint64(cursor[CURSOR_OLDEST]) * stride
+    for _ in range(cursor[CURSOR_LIVE]):
+        two = _bit(bits, start, first) & _bit(bits, start, second)
+        left |= (two & _bit(bits, start, third) & _bit(bits, start, fourth)) * flag
+        flag <<= _ONE
+        start += stride
+        if start == end:
+            start = np.uint64(0)
+    row = cursor[CURSOR_OLDEST]
+    while left != 0:
+        if left & _ONE:
+            start = np.uint64(row) * stride
+            part = 4
+            while part < slices and _bit(bits, start, np.uint64(_place(d0, d1, part, slice_bits))):
+                part += 1
+            if part >= slices:
+                return np.int64(generations[row, GENERATION_FIRST_KEPT])
+        left >>= _ONE
+        row += 1
+        if row == shape[SHAPE_ROWS]:
+            row = 0
+    return np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def bloom_expire(
+    generations: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    shape: NDArray[np.int64],
+    kept_count: int,
+    stream_time_ms: int,
+) -> None:
+    """Nothing; generations whose newest entry has left the window are dead from now on.
+
+    Times must lie within ±2 ** 62, so that differences fit. One comparison when nothing expires.
+    """
+    while cursor[CURSOR_LIVE] > 0:
+        row = cursor[CURSOR_OLDEST]
+        passed = kept_count - generations[row, GENERATION_NEWEST_KEPT] > shape[SHAPE_MESSAGES]
+        if shape[SHAPE_AGE] >= 0:
+            passed |= stream_time_ms - generations[row, GENERATION_NEWEST_TIME] > shape[SHAPE_AGE]
+        if not passed:
+            return
+        cursor[CURSOR_OLDEST] = 0 if row + 1 == shape[SHAPE_ROWS] else row + 1
+        cursor[CURSOR_LIVE] -= 1
+
+
+@njit(cache=True, nogil=True)
+def bloom_insert(
+    bits: NDArray[np.uint8],
+    generations: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    shape: NDArray[np.int64],
+    d0: np.uint64,
+    d1: np.uint64,
+    kept_index: int,
+    time_ms: int,
+) -> None:
+    """Nothing; the digest is in the current generation, a new one if that was full or spanned its time.
+
+    kept_index: larger than all before; time_ms: stream time, not below any before. Expires first,
+    so a row for the new generation is always free (see BloomGenerations for why). Opening a
+    generation clears its row: once in `capacity` insertions or `span` of time, about .1 ms a MB.
+    """
+    bloom_expire(generations, cursor, shape, kept_index, time_ms)
+    rows = shape[SHAPE_ROWS]
+    live = cursor[CURSOR_LIVE]
+    row = (cursor[CURSOR_OLDEST] + live + rows - 1) % rows
+    is_open = live > 0 and generations[row, GENERATION_COUNT] < shape[SHAPE_CAPACITY]
+    if is_open and shape[SHAPE_SPAN] >= 0:
+        is_open = time_ms - generations[row, GENERATION_FIRST_TIME] < shape[SHAPE_SPAN]
+    if not is_open:
+        row = (cursor[CURSOR_OLDEST] + live) % rows
+        bits[row * shape[SHAPE_STRIDE] : (row + 1) * shape[SHAPE_STRIDE]] = 0
+        generations[row, GENERATION_FIRST_KEPT] = kept_index
+        generations[row, GENERATION_FIRST_TIME] = time_ms
+        generations[row, GENERATION_COUNT] = 0
+        cursor[CURSOR_LIVE] = live + 1
+    start = row * shape[SHAPE_STRIDE]
+    for part in range(shape[SHAPE_SLICES]):
+        place = _place(d0, d1, part, shape[SHAPE_BITS])
+        bits[start + (place >> 3)] |= np.uint8(1 << (place & 7))
+    generations[row, GENERATION_NEWEST_KEPT] = kept_index
+    generations[row, GENERATION_NEWEST_TIME] = time_ms
+    generations[row, GENERATION_COUNT] += 1
+
+
+@njit(cache=True, nogil=True)
+def contains_batch(
+    bits: NDArray[np.uint8],
+    generations: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    shape: NDArray[np.int64],
+    digests: NDArray[np.uint64],
+    found: NDArray[np.bool_],
+) -> None:
+    """Nothing; found[i] says whether a live generation contains digests[i]. found: bool[n], written."""
+    n = len(digests)
+    for i in range(min(_AHEAD, n)):
+        bloom_prefetch(bits, cursor, shape, digests[i, 0], digests[i, 1])
+    for i in range(n):
+        if i + _AHEAD < n:
+            bloom_prefetch(bits, cursor, shape, digests[i + _AHEAD, 0], digests[i + _AHEAD, 1])
+        found[i] = bloom_oldest_hit(bits, generations, cursor, shape, digests[i, 0], digests[i, 1]) >= 0
+
+
+@njit(cache=True, nogil=True)
+def add_batch(
+    bits: NDArray[np.uint8],
+    generations: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    shape: NDArray[np.int64],
+    digests: NDArray[np.uint64],
+    kept_indices: NDArray[np.int64],
+    times_ms: NDArray[np.int64],
+) -> None:
+    """Nothing; all rows are inserted in order, exactly as `bloom_insert` one by one."""
+    for i in range(len(digests)):
+        bloom_insert(
+            bits, generations, cursor, shape, digests[i, 0], digests[i, 1], kept_indices[i], times_ms[i]
+        )

@@ -1,0 +1,370 @@
+"""Bloom generations against a plain list of all kept entries, and their error rate against what was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from pybloom_live import BloomFilter
+
+from stages.contract import Window
+from stages.errors import StateError, UsageError
+from stages.exact.bloom import BloomGenerations, bloom_sizing
+from stages.exact.bloom_kernel import (
+    bloom_expire,
+    bloom_insert,
+    bloom_oldest_hit,
+    bloom_position,
+    bloom_prefetch,
+)
+
+_NEVER_BY_CHANCE = 1e-12
+_BITS = 2**64 - 1
+
+
+def _random(count: int, seed: int) -> NDArray[np.uint64]:
+    return np.random.default_rng(seed).integers(0, 2**64, (count, 2), dtype=np.uint64)
+
+
+_KEYS = _random(2_000, seed=0)
+
+
+def _plain_position(d0: int, d1: int, part: int, slice_bits: int) -> int:
+    """Output `part` of a SplitMix64 whose state is d0 and whose step is d1 made odd, scaled to the slice."""
+    word = (d0 + part * (d1 | 1)) & _BITS
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _BITS
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _BITS
+    word ^= word >> 31
+    return word * slice_bits >> 64
+
+
+@dataclass
+class _Story:
+    """The filters and beside them every entry ever kept, with the clock of the stream."""
+
+    window: Window
+    seen: BloomGenerations
+    entries: list[tuple[int, int]] = field(default_factory=list)
+    now: int = 0
+
+    def move(self, ms: int) -> None:
+        self.now += ms
+        bloom_expire(*self.seen.arrays[1:], len(self.entries), self.now)
+
+    def keep(self) -> None:
+        key = _KEYS[len(self.entries)]
+        bloom_insert(*self.seen.arrays, key[0], key[1], len(self.entries), self.now)
+        self.entries.append((len(self.entries), self.now))
+        bloom_expire(*self.seen.arrays[1:], len(self.entries), self.now)
+
+    def first_kept_of_hit(self, index: int) -> int:
+        key = _KEYS[index]
+        return int(bloom_oldest_hit(*self.seen.arrays, key[0], key[1]))
+
+    def in_window(self, index: int, more_messages: int = 0, more_ms: int = 0) -> bool:
+        kept, time = self.entries[index]
+        if len(self.entries) - kept > self.window.messages + more_messages:
+            return False
+        return self.window.age_ms is None or self.now - time <= self.window.age_ms + more_ms
+
+
+_WINDOWS = st.builds(Window, st.integers(1, 60), st.one_of(st.none(), st.integers(0, 100)))
+_STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("keep"), st.integers(1, 20)),
+        st.tuples(st.just("move"), st.sampled_from([0, 1, 2, 5, 13, 26, 99, 100, 101, 5_000])),
+    ),
+    max_size=60,
+)
+
+
+def _play(story: _Story, steps: list[tuple[str, int]]) -> None:
+    for what, amount in steps:
+        if what == "move":
+            story.move(amount)
+        else:
+            for _ in range(amount):
+                story.keep()
+
+
+@settings(max_examples=150, deadline=None)
+@given(_WINDOWS, st.integers(2, 9), _STEPS)
+def test_no_entry_inside_the_window_is_missed_and_none_outlives_it_by_more_than_one_generation(
+    window: Window, generations: int, steps: list[tuple[str, int]]
+) -> None:
+    story = _Story(window, BloomGenerations(window, _NEVER_BY_CHANCE, generations))
+    sizing = story.seen.sizing
+    for what, amount in steps:
+        for _ in range(amount if what == "keep" else 1):
+            _play(story, [(what, 1 if what == "keep" else amount)])
+            for index in range(len(story.entries)):
+                found = story.first_kept_of_hit(index)
+                if story.in_window(index):
+                    assert 0 <= found <= index
+                if not story.in_window(index, sizing.capacity - 1, max(sizing.span_ms - 1, 0)):
+                    assert found == -1
+            assert story.seen.arrays.cursor[1] <= sizing.rows
+    for index in range(len(story.entries), len(story.entries) + 50):
+        assert story.first_kept_of_hit(index) == -1
+
+
+@pytest.mark.parametrize("generations", [2, 4, 8])
+def test_full_and_timed_out_generations_in_the_worst_mixture_take_every_row_and_lose_nothing(
+    generations: int,
+) -> None:
+    window = Window(messages=10 * generations, age_ms=100)
+    story = _Story(window, BloomGenerations(window, _NEVER_BY_CHANCE, generations))
+    sizing = story.seen.sizing
+    full_ones = (window.messages - 1) // sizing.capacity
+    _play(story, [("keep", (1 + full_ones) * sizing.capacity)])
+    _play(story, [("keep", 1), ("move", sizing.span_ms)] * (100 // sizing.span_ms))
+    _play(story, [("keep", 1)])
+    assert story.seen.arrays.cursor[1] == sizing.rows
+    in_window = [index for index in range(len(story.entries)) if story.in_window(index)]
+    assert in_window[0] < sizing.capacity
+    assert all(story.first_kept_of_hit(index) >= 0 for index in in_window)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_WINDOWS, _STEPS)
+def test_a_hit_names_the_first_kept_index_of_the_oldest_generation_that_pybloom_says_holds_it(
+    window: Window, steps: list[tuple[str, int]]
+) -> None:
+    story = _Story(window, BloomGenerations(window, 0.3, generations=4))
+    _play(story, steps)
+    oldest, live = story.seen.arrays.cursor.tolist()
+    rows = [(oldest + number) % story.seen.sizing.rows for number in range(live)]
+    for index in range(len(story.entries) + 20):
+        key = (int(_KEYS[index, 0]), int(_KEYS[index, 1]))
+        holding = [row for row in rows if key in story.seen.filters[row]]
+        expected = story.seen.arrays.generations[holding[0], 0] if holding else -1
+        assert story.first_kept_of_hit(index) == expected
+
+
+def test_when_one_key_is_in_two_generations_the_older_one_answers() -> None:
+    seen = BloomGenerations(Window(8), _NEVER_BY_CHANCE, generations=4)
+    for index, key in enumerate([0, 1, 0, 2]):
+        bloom_insert(*seen.arrays, _KEYS[key, 0], _KEYS[key, 1], index, 0)
+    assert [int(bloom_oldest_hit(*seen.arrays, *_KEYS[key])) for key in range(4)] == [0, 0, 2, -1]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.integers(0, _BITS),
+    st.integers(0, _BITS),
+    st.integers(0, 60),
+    st.sampled_from([1, 2, 3, 19, 2**20, 2**32 - 1]),
+)
+def test_a_position_is_the_scaled_output_of_a_generator_seeded_by_the_digest(
+    d0: int, d1: int, part: int, slice_bits: int
+) -> None:
+    shape = np.array([1, 64, 64, slice_bits, 1, 1, -1, -1], dtype=np.int64)
+    position = bloom_position(shape, np.uint64(d0), np.uint64(d1), part)
+    assert position == _plain_position(d0, d1, part, slice_bits)
+    assert 0 <= position < slice_bits
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 7, 100, 12_345])
+@pytest.mark.parametrize("error_rate", [0.5, 0.3, 1e-2, 1e-3, 1e-6, 1e-15])
+def test_sizes_are_those_of_pybloom_live(capacity: int, error_rate: float) -> None:
+    sizing = bloom_sizing(Window(capacity * 4), error_rate, generations=4)
+    own = BloomFilter(sizing.capacity, sizing.error_rate)
+    assert (own.num_slices, own.bits_per_slice) == (sizing.slices, sizing.slice_bits)
+    assert 8 * sizing.stride >= own.num_bits
+
+
+@pytest.mark.parametrize(("messages", "error_rate"), [(1, 0.5), (5, 1e-3), (900, 0.2), (3_000, 1e-9)])
+def test_pybloom_on_the_same_memory_gives_the_answer_of_the_kernel(messages: int, error_rate: float) -> None:
+    seen = BloomGenerations(Window(messages), error_rate)
+    seen.add(_KEYS[: min(messages, 1_000)], 0, np.zeros(min(messages, 1_000), dtype=np.int64))
+    keys = [(int(d0), int(d1)) for d0, d1 in _KEYS]
+    by_pybloom = [any(key in bloom for bloom in seen.filters) for key in keys]
+    assert by_pybloom == seen.contains(_KEYS).tolist()
+
+
+def test_a_key_added_through_pybloom_is_found_by_the_kernel() -> None:
+    seen = BloomGenerations(Window(100), 1e-6)
+    seen.add(_KEYS[:1], 0, np.zeros(1, dtype=np.int64))
+    assert not seen.contains(_KEYS[1:2])[0]
+    seen.filters[0].add((int(_KEYS[1, 0]), int(_KEYS[1, 1])))
+    assert seen.contains(_KEYS[1:2])[0]
+
+
+def _at_capacity(window: Window, error_rate: float) -> BloomGenerations:
+    """Filters at their fullest: every generation holds its capacity and the oldest is just still alive."""
+    seen = BloomGenerations(window, error_rate)
+    count = (window.messages - 1 + seen.sizing.capacity) // seen.sizing.capacity * seen.sizing.capacity
+    keys = _random(count, seed=1)
+    seen.add(keys, 0, np.zeros(count, dtype=np.int64))
+    assert seen.contains(keys).all()
+    return seen
+
+
+@pytest.mark.parametrize("age_ms", [None, 1_000])
+@pytest.mark.parametrize(("error_rate", "probes"), [(1e-2, 1_000_000), (1e-3, 6_000_000)])
+def test_all_full_generations_together_err_as_often_as_asked_and_not_a_fifth_more(
+    error_rate: float, probes: int, age_ms: int | None
+) -> None:
+    seen = _at_capacity(Window(100_000, age_ms), error_rate)
+    wrong = np.count_nonzero(seen.contains(_random(probes, seed=2)))
+    assert 0.8 * error_rate * probes <= wrong <= 1.2 * error_rate * probes
+
+
+@pytest.mark.parametrize("messages", [1, 2, 3, 8, 30, 250, 2_000])
+@pytest.mark.parametrize("error_rate", [0.5, 0.05, 1e-3])
+def test_filters_of_every_size_keep_the_rate_on_average_over_many_fillings(
+    messages: int, error_rate: float
+) -> None:
+    fillings = 60
+    probes = 20_000
+    wrong = 0
+    for filling in range(fillings):
+        seen = BloomGenerations(Window(messages), error_rate)
+        count = messages - 1 + seen.sizing.capacity
+        seen.add(_random(count, seed=100 + filling), 0, np.zeros(count, dtype=np.int64))
+        wrong += np.count_nonzero(seen.contains(_random(probes, seed=filling)))
+    assert wrong <= 1.2 * error_rate * fillings * probes
+
+
+def test_the_window_is_covered_without_a_miss_over_ten_windows_and_memory_stays() -> None:
+    window = Window(20_000, 50_000)
+    seen = BloomGenerations(window, 1e-6)
+    arrays = seen.arrays
+    keys = _random(200_000, seed=3)
+    step = 1_700
+    for start in range(0, len(keys), step):
+        times = np.arange(start, min(start + step, len(keys)), dtype=np.int64)
+        seen.add(keys[start : start + step], start, times)
+        newest = min(start + step, len(keys))
+        assert seen.contains(keys[max(0, newest - window.messages) : newest]).all()
+        forgotten = max(0, newest - window.messages - seen.sizing.capacity)
+        assert np.count_nonzero(seen.contains(keys[:forgotten])) <= 2
+    assert seen.arrays is arrays
+    assert seen.bytes_used == BloomGenerations.bytes_for(window, 1e-6)
+
+
+@settings(max_examples=50, deadline=None)
+@given(_WINDOWS, _STEPS, _STEPS)
+def test_a_saved_and_loaded_filter_goes_on_as_if_nothing_had_happened(
+    window: Window, before: list[tuple[str, int]], after: list[tuple[str, int]]
+) -> None:
+    story = _Story(window, BloomGenerations(window, 0.05))
+    _play(story, before)
+    sections = story.seen.to_sections()
+    other = _Story(
+        window, BloomGenerations.from_sections(sections, window, 0.05), list(story.entries), story.now
+    )
+    for part in (story, other):
+        _play(part, after)
+    assert (story.seen.contains(_KEYS) == other.seen.contains(_KEYS)).all()
+    for name, array in story.seen.to_sections().items():
+        assert (array == other.seen.to_sections()[name]).all()
+
+
+def test_saved_sections_are_copies() -> None:
+    seen = BloomGenerations(Window(100), 1e-3)
+    seen.add(_KEYS[:10], 0, np.zeros(10, dtype=np.int64))
+    sections = seen.to_sections()
+    bits = sections["bits"].copy()
+    seen.add(_KEYS[10:20], 10, np.zeros(10, dtype=np.int64))
+    assert (sections["bits"] == bits).all()
+
+
+@pytest.mark.parametrize(
+    ("window", "error_rate", "said"),
+    [
+        (Window(101, 5_000), 1e-3, r"exact\.window\.messages 100, the configuration says .*messages 101"),
+        (Window(100, 6_000), 1e-3, r"exact\.window\.age_ms 5000, the configuration says .*age_ms 6000"),
+        (Window(100), 1e-3, r"exact\.window\.age_ms 5000, the configuration says .*age_ms none"),
+        (Window(100, 5_000), 1e-2, r"exact\.error_rate 0\.001, the configuration says .*error_rate 0\.01"),
+    ],
+)
+def test_a_state_of_other_settings_is_refused_with_what_to_do(
+    window: Window, error_rate: float, said: str
+) -> None:
+    sections = BloomGenerations(Window(100, 5_000), 1e-3).to_sections()
+    with pytest.raises(StateError, match=said + ".*; restore the setting or start with an empty state$"):
+        BloomGenerations.from_sections(sections, window, error_rate)
+
+
+def _damage_missing(sections: dict[str, NDArray[np.generic]]) -> None:
+    del sections["bits"]
+
+
+def _damage_short_bits(sections: dict[str, NDArray[np.generic]]) -> None:
+    sections["bits"] = sections["bits"][:, :-1]
+
+
+def _damage_no_columns(sections: dict[str, NDArray[np.generic]]) -> None:
+    sections["generations"] = np.array(7)
+
+
+def _damage_order(sections: dict[str, NDArray[np.generic]]) -> None:
+    sections["generations"] = sections["generations"][::-1].copy()
+
+
+def _damage_count(sections: dict[str, NDArray[np.generic]]) -> None:
+    columns = sections["generations"].copy()
+    columns[0, 4] = 10**9
+    sections["generations"] = columns
+
+
+def _damage_too_many(sections: dict[str, NDArray[np.generic]]) -> None:
+    sections["generations"] = np.tile(sections["generations"], (40, 1))
+
+
+def _damage_dtype(sections: dict[str, NDArray[np.generic]]) -> None:
+    sections["parameters"] = sections["parameters"].astype(np.float64)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _damage_missing,
+        _damage_short_bits,
+        _damage_no_columns,
+        _damage_order,
+        _damage_count,
+        _damage_too_many,
+        _damage_dtype,
+    ],
+)
+def test_a_damaged_state_is_refused_and_never_indexes_out_of_bounds(damage) -> None:  # type: ignore[no-untyped-def]
+    window = Window(100)
+    seen = BloomGenerations(window, 1e-3)
+    seen.add(_KEYS[:40], 0, np.zeros(40, dtype=np.int64))
+    sections = seen.to_sections()
+    damage(sections)
+    with pytest.raises(StateError, match="the state is damaged, start with an empty one"):
+        BloomGenerations.from_sections(sections, window, 1e-3)
+
+
+@pytest.mark.parametrize("error_rate", [0.0, -1e-3, 0.51, 1.0, 1e-16, float("nan"), float("inf")])
+def test_a_nonsense_error_rate_is_refused(error_rate: float) -> None:
+    with pytest.raises(UsageError, match=r"exact\.error_rate is .*; use 1e-15\.\.0\.5"):
+        BloomGenerations(Window(100), error_rate)
+
+
+@pytest.mark.parametrize(
+    "window", [Window(0), Window(-5), Window(2**40 + 1), Window(5, -1), Window(5, 2**63)]
+)
+def test_an_impossible_window_is_refused(window: Window) -> None:
+    with pytest.raises(UsageError, match=r"exact\.window\."):
+        BloomGenerations.bytes_for(window, 1e-3)
+
+
+def test_a_window_too_large_for_one_filter_is_refused_before_memory_is_asked_for() -> None:
+    with pytest.raises(UsageError, match="a filter serves at most"):
+        BloomGenerations(Window(2**40), 1e-3)
+
+
+def test_a_prefetch_changes_nothing() -> None:
+    seen = BloomGenerations(Window(100), 1e-3)
+    seen.add(_KEYS[:40], 0, np.zeros(40, dtype=np.int64))
+    before = [array.copy() for array in seen.arrays]
+    bloom_prefetch(seen.arrays.bits, seen.arrays.cursor, seen.arrays.shape, _KEYS[0, 0], _KEYS[0, 1])
+    assert all((now == then).all() for now, then in zip(seen.arrays, before, strict=True))
