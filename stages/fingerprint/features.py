@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +17,9 @@ _CHOICES = {
 }
 
 
+_ENTRY = re.compile(r"(\S+)(?: +([0-9]{1,9}))?(?: +([a-z]+))?")
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureConfig:
     """Which features a SimHash adds up, and how much each counts.
@@ -24,7 +30,7 @@ class FeatureConfig:
     width: of shingles, in units, ≥ 1; a body with fewer units has no feature
     top_k: keywords kept, by count × IDF (ties: first in the text), ≥ 1
     parts_of_speech: jieba flags of keywords to keep, such as `n`, `nr`, `v`; empty keeps all
-    dictionary: lines `word [frequency] [flag]` for jieba
+    dictionary: lines `word [frequency] [flag]` for jieba; without a frequency, enough to be cut out
     stop_words: words that are no keywords
     min_features: bodies with fewer distinct features have no SimHash, ≥ 1
     weights: what a feature adds to, or takes from, each bit:
@@ -32,6 +38,7 @@ class FeatureConfig:
         `position` 4, 3, 2 or 1 for an occurrence in the first … last quarter of the features
     idf: (feature as text, IDF) pairs; words of a pair or shingle are joined by a blank where both are
         of a spaced script. Others get the median. None: jieba's table, for keywords alone
+    Words of the three lists are folded (`folded`) as bodies are.
     raises: UsageError, naming the setting
     """
 
@@ -58,3 +65,34 @@ class FeatureConfig:
             raise UsageError(
                 f"weights are tfidf, but there is no IDF table for {self.features}; train one or use tf"
             )
+        for line in self.dictionary:
+            dictionary_entry(line)
+        if self.idf is not None and not self.idf:
+            raise UsageError("the IDF table is empty; train it from more text, or leave it out")
+        for feature, idf in self.idf or ():
+            if not (math.isfinite(idf) and idf >= 0.0):
+                raise UsageError(f"the IDF of {feature!r} is {idf}; use a number from 0")
+
+
+def folded(word: str) -> str:
+    """A word as it stands in bodies: NFKC, case-folded.
+
+    >>> folded("Ｔ恤")
+    't恤'
+    """
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
+
+
+def dictionary_entry(line: str) -> tuple[str, int | None, str | None]:
+    """Folded word, frequency and flag of one line of a dictionary.
+
+    raises: UsageError if the line is not `word [frequency] [flag]` with a frequency from 1
+
+    >>> dictionary_entry("方舱医院 120 n"), dictionary_entry("雷神山")
+    (('方舱医院', 120, 'n'), ('雷神山', None, None))
+    """
+    found = _ENTRY.fullmatch(line.strip())
+    # jieba takes frequency 0 as an order to split the word, and keeps that for the whole process.
+    if found is None or (found[2] is not None and int(found[2]) == 0):
+        raise UsageError(f"{line!r} is no dictionary entry; use `word [frequency from 1] [flag]`")
+    return folded(found[1]), int(found[2]) if found[2] else None, found[3]

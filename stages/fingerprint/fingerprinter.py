@@ -11,6 +11,8 @@ from stages.errors import UsageError
 from stages.fingerprint.bag import BAG_BYTES, fill_bags
 from stages.fingerprint.digest import DigestConfig, digests
 from stages.fingerprint.features import FeatureConfig
+from stages.fingerprint.idf import by_words, run_weights, widths
+from stages.fingerprint.keywords import Keywords
 from stages.fingerprint.minhash import (
     SIGNATURE_HASHES,
     SKETCH_FROM,
@@ -20,12 +22,11 @@ from stages.fingerprint.minhash import (
     fill_sketches,
 )
 from stages.fingerprint.mixing import derive
-from stages.fingerprint.simhash import DISTINCT, IDF, OCCURRENCES, POSITION, SIMHASH_BITS, fill_simhashes
+from stages.fingerprint.simhash import SIMHASH_BITS, WEIGHTINGS, fill_packed_simhashes, fill_simhashes
 
 # Kernels compile once: another layout or a read-only array would be another signature.
 _READY: Final = ("C", "W")
 _BANDS, _SKETCH, _SIMHASH = range(3)
-_WEIGHTS = {"none": DISTINCT, "tf": OCCURRENCES, "tfidf": IDF, "position": POSITION}
 
 
 class Fingerprinter:
@@ -55,6 +56,11 @@ class Fingerprinter:
         self._band_family = HashFamily.of(seed, _BANDS, hashes)
         self._sketch_family = HashFamily.of(seed, _SKETCH, SKETCH_HASHES)
         self._simhash_seeds = np.array(derive(seed, _SIMHASH, 3), dtype=np.uint64)
+        self._keywords: Keywords | None = None
+        if features.features == "keywords":
+            self._keywords = Keywords(features, seed)
+        else:
+            self._idf = run_weights(features, self._simhash_seeds[0])
 
     def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
         """Fingerprints of a batch, row by row; exact-only rows have a digest and zeros.
@@ -106,20 +112,27 @@ class Fingerprinter:
         return made
 
     def _fill_simhashes(self, bodies: Bodies, made: Fingerprints) -> None:
+        if self._keywords is not None:
+            fill_packed_simhashes(
+                *self._keywords.pack(bodies),
+                self._simhash_seeds,
+                self._layout.key_bits,
+                made.simhashes,
+                made.has_simhash,
+                made.weak_bits,
+            )
+            return
         features = self._features
-        shingles = features.features == "shingles"
         fill_simhashes(
             np.require(bodies.chars, np.uint32, _READY),
             np.require(bodies.starts, np.int64, _READY),
             np.require(bodies.word_starts, np.uint8, _READY),
             np.require(bodies.exact_only, np.bool_, _READY),
-            not shingles or features.unit == "words",
-            features.width if shingles else 1,
-            features.width if shingles else 2,
-            _WEIGHTS[features.weights],
+            by_words(features),
+            *widths(features),
+            WEIGHTINGS[features.weights],
             features.min_features,
-            np.empty(0, np.uint64),
-            np.ones(1, np.int64),
+            *self._idf,
             self._simhash_seeds,
             self._layout.key_bits,
             made.simhashes,

@@ -17,11 +17,9 @@ from stages.fingerprint.tokens import fill_runs, fill_tokens
 
 SIMHASH_BITS = 128
 
-IDF_SCALE = 256
-"""IDF weights are integers in 1/256."""
-
 DISTINCT, OCCURRENCES, IDF, POSITION = range(4)
-"""Codes of the weights `none`, `tf`, `tfidf`, `position`."""
+WEIGHTINGS = {"none": DISTINCT, "tf": OCCURRENCES, "tfidf": IDF, "position": POSITION}
+"""Codes of the weights that a configuration names."""
 
 _LANE = 64
 _PLANES = 40

@@ -10,42 +10,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from stages.fingerprint.mixing import mix64
+from stages.text.scripts import is_unspaced
 
 MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 """Base of the polynomials over the characters of a word and over the tokens of a feature."""
-
-
-@njit(cache=True, nogil=True)
-def is_unspaced(char: int) -> bool:
-    """Whether a code point belongs to a script written without blanks between words.
-
-    Han, kana, bopomofo, Yi, Tangut, Thai, Lao, Tibetan, Burmese, Khmer and Tai scripts; Hangul is spaced.
-    source: Unicode 15 blocks and UAX #14, classes ID and SA
-    """
-    if char < 0x0E00:
-        unspaced = False
-    elif char < 0x2E80:
-        unspaced = (
-            char <= 0x109F or 0x1780 <= char <= 0x17FF or 0x1950 <= char <= 0x19FF or 0x1A20 <= char <= 0x1AAF
-        )
-    elif char < 0xAC00:
-        unspaced = (
-            char <= 0x312F
-            or 0x31A0 <= char <= 0x31BF
-            or 0x31F0 <= char <= 0x31FF
-            or 0x3400 <= char <= 0x4DBF
-            or 0x4E00 <= char <= 0xA4CF
-            or 0xA9E0 <= char <= 0xA9FF
-            or 0xAA60 <= char <= 0xAADF
-        )
-    else:
-        unspaced = (
-            0xF900 <= char <= 0xFAFF
-            or 0x16FE0 <= char <= 0x18DFF
-            or 0x1AFF0 <= char <= 0x1B2FF
-            or 0x20000 <= char <= 0x3FFFF
-        )
-    return unspaced
 
 
 @njit(cache=True, nogil=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
+from stages.text.scripts import UNSPACED_RANGES
+
 MASK32 = (1 << 32) - 1
 MASK64 = (1 << 64) - 1
 POLYNOMIAL = 0xD6E8FEB86659FD93
@@ -90,25 +92,7 @@ def sketch(text: str, seed: int) -> list[int]:
 
 
 def is_unspaced(char: str) -> bool:
-    point = ord(char)
-    blocks = (
-        (0x0E00, 0x109F),
-        (0x1780, 0x17FF),
-        (0x1950, 0x19FF),
-        (0x1A20, 0x1AAF),
-        (0x2E80, 0x312F),
-        (0x31A0, 0x31BF),
-        (0x31F0, 0x31FF),
-        (0x3400, 0x4DBF),
-        (0x4E00, 0xA4CF),
-        (0xA9E0, 0xA9FF),
-        (0xAA60, 0xAADF),
-        (0xF900, 0xFAFF),
-        (0x16FE0, 0x18DFF),
-        (0x1AFF0, 0x1B2FF),
-        (0x20000, 0x3FFFF),
-    )
-    return any(first <= point <= last for first, last in blocks)
+    return any(first <= ord(char) <= last for first, last in UNSPACED_RANGES)
 
 
 def tokens(text: str, word_starts: str, by_words: bool) -> list[str]:

@@ -1,0 +1,164 @@
+"""Inverse document frequencies: trained, read as jieba's, and as integers.
+
+IDF of a feature in n of N texts is ln((N + 1) / (n + 1)) + 1, so that it is at least 1.
+source: Robertson 2004 (IDF); the smoothing is scikit-learn's default
+"""
+
+from __future__ import annotations
+
+import math
+import pkgutil
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.contract import Bodies
+from stages.errors import UsageError
+from stages.fingerprint.features import FeatureConfig, folded
+from stages.fingerprint.segmenter import Segmenter
+from stages.fingerprint.tokens import term_hashes
+from stages.text.scripts import unspaced_table
+
+_SCALE = 256
+_MOST = 1 << 20
+
+
+def fixed_point(idf: float) -> int:
+    """IDF in 1/256, 1…2^20: no feature weighs nothing, and sums of any body fit 64 bits.
+
+    >>> fixed_point(1.5), fixed_point(0.0)
+    (384, 1)
+    """
+    return max(1, min(_MOST, round(idf * _SCALE)))
+
+
+def median(weights: Iterable[int]) -> int:
+    """Upper median, which features missing from a table get; jieba's rule."""
+    ordered = sorted(weights)
+    return ordered[len(ordered) // 2]
+
+
+def word_weights(config: FeatureConfig) -> tuple[dict[str, int], int]:
+    """Weight of each folded word in 1/256, and of any other word; from `idf` or jieba's own table."""
+    if config.idf is None:
+        return _jieba_weights()
+    return _weights_of(config.idf)
+
+
+@cache
+def _jieba_weights() -> tuple[dict[str, int], int]:
+    table = pkgutil.get_data("jieba", "analyse/idf.txt")
+    if table is None:
+        raise UsageError("jieba was installed without its idf.txt; install it again or give an IDF file")
+    lines = (line.split(" ") for line in table.decode("utf-8").splitlines())
+    return _weights_of((word, float(idf)) for word, idf in lines)
+
+
+def _weights_of(pairs: Iterable[tuple[str, float]]) -> tuple[dict[str, int], int]:
+    weights: dict[str, int] = {}
+    for word, idf in pairs:
+        weights.setdefault(folded(word), fixed_point(idf))
+    return weights, median(weights.values())
+
+
+def run_weights(config: FeatureConfig, seed: np.uint64) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The `idf` of chars or shingles as `fill_simhashes` wants it.
+
+    returns: uint64[m] ascending feature hashes, int64[m + 1] their weights in 1/256 and the median.
+    Pairs with another number of tokens than the features have are left out, except from the median.
+    """
+    if config.idf is None:
+        return np.empty(0, np.uint64), np.ones(1, np.int64)
+    weights, other = _weights_of(config.idf)
+    terms = list(weights)
+    bodies = _terms_as_bodies(terms)
+    hashes = np.zeros(len(terms), np.uint64)
+    counts = np.zeros(len(terms), np.int64)
+    term_hashes(bodies[0], bodies[1], bodies[2], by_words(config), seed, hashes, counts)
+    narrowest, widest = widths(config)
+    fitting = (counts >= narrowest) & (counts <= widest)
+    features, places = np.unique(hashes[fitting], return_index=True)
+    found = np.fromiter(weights.values(), np.int64, len(terms))[fitting][places]
+    return features, np.append(found, other)
+
+
+def by_words(config: FeatureConfig) -> bool:
+    """Whether the units of these features are words (of spaced scripts) rather than characters."""
+    return config.features == "chars" or config.unit == "words"
+
+
+def widths(config: FeatureConfig) -> tuple[int, int]:
+    """Least and greatest number of units in one feature."""
+    return (config.width, config.width) if config.features == "shingles" else (1, 2)
+
+
+def _terms_as_bodies(
+    terms: list[str],
+) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint8]]:
+    cut = [term.split() for term in terms]
+    lengths = [sum(map(len, words)) for words in cut]
+    text = "".join(word for words in cut for word in words)
+    chars = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32)
+    starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    word_starts = np.zeros(len(chars), np.uint8)
+    begins = np.cumsum([0] + [len(word) for words in cut for word in words])[:-1]
+    word_starts[begins] = 1
+    return chars, starts, word_starts
+
+
+def train_idf(
+    batches: Iterable[Bodies], config: FeatureConfig, min_documents: int = 2
+) -> list[tuple[str, float]]:
+    """(feature as text, IDF) of the features that at least `min_documents` texts have, sorted by text.
+
+    Texts are the rows of the near stage; IDF is rounded to 6 digits. Memory grows with the number of
+    distinct features. `FeatureConfig(..., idf=tuple(pairs))` takes the result.
+    raises: UsageError if there is no text to learn from
+    """
+    documents: Counter[str] = Counter()
+    total = 0
+    for features in _features_as_text(batches, config):
+        total += 1
+        documents.update(features)
+    if total == 0:
+        raise UsageError("no text has features to learn IDF from; give texts of 8 characters or more")
+    return [
+        (feature, round(math.log((total + 1) / (count + 1)) + 1.0, 6))
+        for feature, count in sorted(documents.items())
+        if count >= min_documents
+    ]
+
+
+def _features_as_text(batches: Iterable[Bodies], config: FeatureConfig) -> Iterator[set[str]]:
+    if config.features == "keywords":
+        segmenter = Segmenter(config)
+        for bodies in batches:
+            for row in np.flatnonzero(~bodies.exact_only):
+                yield set(segmenter.words(bodies, int(row)))
+        return
+    narrowest, widest = widths(config)
+    words_wanted = by_words(config)
+    unspaced = unspaced_table()
+    for bodies in batches:
+        alone = unspaced[bodies.chars] | (not words_wanted)
+        begins = alone | (bodies.word_starts != 0)
+        begins[1:] |= alone[:-1]
+        for row in np.flatnonzero(~bodies.exact_only):
+            start, end = bodies.starts[row], bodies.starts[row + 1]
+            text = bodies.text(int(row))
+            cuts = np.flatnonzero(begins[start:end]).tolist()
+            if not cuts or cuts[0] != 0:
+                cuts.insert(0, 0)
+            # A blank stands where the kernel needs word_starts to tell two words apart.
+            tokens = [
+                text[a:b] if alone[start + a] or a == 0 or alone[start + a - 1] else " " + text[a:b]
+                for a, b in zip(cuts, [*cuts[1:], len(text)], strict=True)
+            ]
+            yield {
+                "".join(tokens[i : i + width]).lstrip(" ")
+                for width in range(narrowest, widest + 1)
+                for i in range(len(tokens) - width + 1)
+            }

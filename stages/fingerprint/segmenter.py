@@ -1,0 +1,88 @@
+"""Words of a body by jieba, without its global state, log or cache file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from stages.contract import Bodies
+from stages.fingerprint.features import FeatureConfig, dictionary_entry, folded
+
+LONGEST_RUN = 500
+"""Characters that jieba gets in one piece: its hidden Markov model takes quadratic time."""
+
+
+class Segmenter:
+    """Cuts bodies into words; the dictionary is read on first use, which takes half a second.
+
+    config: dictionary, parts_of_speech and stop_words are used
+    """
+
+    def __init__(self, config: FeatureConfig) -> None:
+        self._dictionary = config.dictionary
+        self._flags = frozenset(config.parts_of_speech)
+        self._stop_words = frozenset(map(folded, config.stop_words))
+
+    def words(self, bodies: Bodies, row: int) -> list[str]:
+        """Words of one body that may be keywords, in order, repeats included.
+
+        jieba sees the body with a blank wherever `word_starts` is set, so punctuation and blanks of
+        the source part words as they did there. Words of one character and stop words are left out,
+        as jieba's own keywords do.
+        """
+        text = _with_blanks(bodies, row)
+        return [word for word in self._cut(text) if len(word.strip()) > 1 and word not in self._stop_words]
+
+    def _cut(self, text: str) -> Iterator[str]:
+        if not self._flags:
+            yield from _tokenizer(self._dictionary).cut(text)
+            return
+        for word, flag in _tagger(self._dictionary).cut(text):
+            if flag in self._flags:
+                yield word
+
+
+def _with_blanks(bodies: Bodies, row: int) -> str:
+    start, end = bodies.starts[row], bodies.starts[row + 1]
+    text = bodies.text(row)
+    cuts = np.flatnonzero(bodies.word_starts[start:end]).tolist()
+    runs = []
+    for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True):
+        runs += [text[i : min(i + LONGEST_RUN, b)] for i in range(a, b, LONGEST_RUN)]
+    return " ".join(runs)
+
+
+def _jieba() -> Any:
+    # Its regular expressions and its use of pkg_resources warn on import.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import jieba
+    return jieba
+
+
+def _new_tokenizer(dictionary: tuple[str, ...]) -> Any:
+    tokenizer = _jieba().Tokenizer()
+    # What Tokenizer.initialize does, less a log to stderr and a cache in a shared temporary folder,
+    # which it would also believe if somebody else had put it there.
+    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True
+    for line in dictionary:
+        tokenizer.add_word(*dictionary_entry(line))
+    return tokenizer
+
+
+_tokenizer = lru_cache(maxsize=1)(_new_tokenizer)
+
+
+@lru_cache(maxsize=1)
+def _tagger(dictionary: tuple[str, ...]) -> Any:
+    _jieba()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from jieba.posseg import POSTokenizer
+    # With a tokenizer of its own, as it takes the flags of the user's words out of the one it is given.
+    return POSTokenizer(_new_tokenizer(dictionary))
