@@ -1,0 +1,92 @@
+"""From texts to fingerprints in one step, and the name of how it was done."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from hashlib import blake2b, pbkdf2_hmac
+from importlib.metadata import version
+from typing import Any
+
+from stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
+from stages.fingerprint.digest import DigestConfig
+from stages.fingerprint.features import FeatureConfig
+from stages.fingerprint.fingerprinter import Fingerprinter
+from stages.fingerprint.mixing import KERNEL_VERSION
+from stages.text.normalizer import Normalizer
+from stages.text.rules import TextConfig, text_version
+
+# Makes a guess at the seed cost some 20 ms, as the scheme id stands in files and logs that others may read.
+_GUESS_ROUNDS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeConfig:
+    """Everything that shapes bodies and fingerprints."""
+
+    text: TextConfig = field(default_factory=TextConfig)
+    features: FeatureConfig = field(default_factory=FeatureConfig)
+    layout: BandLayout = field(default_factory=BandLayout)
+    digest: DigestConfig = field(default_factory=DigestConfig)
+
+
+class Scheme:
+    """Reads texts: normalises them and makes their fingerprints.
+
+    raises: UsageError if the configuration cannot be met
+
+    >>> bodies, fingerprints = Scheme(SchemeConfig()).read(["武汉加油！中国加油！", "👍"])
+    >>> bodies.text(0), fingerprints.has_simhash.tolist()
+    ('武汉加油中国加油', [True, False])
+    """
+
+    def __init__(self, config: SchemeConfig) -> None:
+        self.config = config
+        self._normalizer = Normalizer(config.text)
+        self._fingerprinter = Fingerprinter(config.features, config.layout, config.digest)
+
+    def read(self, texts: list[str], keys: list[bytes] | None = None) -> tuple[Bodies, Fingerprints]:
+        """Bodies and fingerprints of a batch, row by row; a row does not depend on its batch.
+
+        keys: one exact key per row, in place of the key text
+        raises: UsageError if there is not one key per row
+        """
+        bodies = self._normalizer.bodies(texts)
+        return bodies, self._fingerprinter.fingerprints(bodies, keys)
+
+    @cached_property
+    def scheme_id(self) -> str:
+        """16 hex digits that are equal where, and only where, texts get equal fingerprints.
+
+        Covers all settings, the secret seed (through a slow hash), `text_version`, our kernels, and
+        jieba's tables where keywords are used.
+        """
+        named = json.dumps(_origins(self.config), sort_keys=True, separators=(",", ":"))
+        return blake2b(named.encode(), digest_size=8, person=b"twinsieve-scheme").hexdigest()
+
+
+def _origins(config: SchemeConfig) -> dict[str, Any]:
+    settings = asdict(config)
+    seed = settings["digest"].pop("seed").to_bytes(8, "little")
+    return {
+        "settings": settings,
+        "seed": pbkdf2_hmac("sha256", seed, b"twinsieve seed", _GUESS_ROUNDS).hex(),
+        "lengths": [MIN_NEAR_LENGTH, STORED_LENGTH],
+        "text": text_version(config.text),
+        "kernels": KERNEL_VERSION,
+        "data": _data(config),
+    }
+
+
+def _data(config: SchemeConfig) -> dict[str, str]:
+    """Versions and hashes of jieba's data where these settings use it."""
+    data = {}
+    features = config.features
+    if features.features == "keywords":
+        data["jieba"] = version("jieba")
+        files = ["dict.txt"] if features.idf is not None else ["dict.txt", "analyse/idf.txt"]
+        for name in files:
+            data[name] = blake2b(pkgutil.get_data("jieba", name) or b"", digest_size=16).hexdigest()
+    return data

@@ -1,0 +1,133 @@
+"""The scheme's name changes with everything that shapes fingerprints, and with nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stages import scheme as scheme_module
+from stages.contract import BandLayout
+from stages.errors import UsageError
+from stages.fingerprint.digest import DigestConfig
+from stages.fingerprint.features import FeatureConfig
+from stages.fingerprint.fingerprinter import Fingerprinter
+from stages.scheme import Scheme, SchemeConfig
+from stages.text.normalizer import Normalizer
+from stages.text.rules import TextConfig
+
+BASE = SchemeConfig()
+CHANGES: dict[str, list[tuple[str, object]]] = {
+    "text": [("profile", "plain"), ("body_rule", "letters"), ("drop", ("广告",))],
+    "features": [
+        ("features", "shingles"),
+        ("unit", "words"),
+        ("width", 4),
+        ("top_k", 11),
+        ("parts_of_speech", ("n",)),
+        ("dictionary", ("雷神山",)),
+        ("stop_words", ("的",)),
+        ("min_features", 2),
+        ("weights", "none"),
+        ("idf", (("天", 1.0),)),
+    ],
+    "layout": [
+        ("bands", 20),
+        ("rows", 5),
+        ("tables", 8),
+        ("key_bits", 20),
+        ("weak", 3),
+        ("simhash_from", 32),
+    ],
+    "digest": [("method", "blake2b"), ("seed", 1)],
+}
+# Needs the opencc extra: a test of its own.
+WITH_EXTRA = {("text", "fold_variants")}
+
+
+def id_of(config: SchemeConfig) -> str:
+    return Scheme(config).scheme_id
+
+
+def changed(part: str, name: str, value: object) -> SchemeConfig:
+    return replace(BASE, **{part: replace(getattr(BASE, part), **{name: value})})
+
+
+def test_every_setting_is_among_the_changes() -> None:
+    named = {(part, name) for part, changes in CHANGES.items() for name, _ in changes}
+    every = {
+        (part.name, setting.name) for part in fields(BASE) for setting in fields(getattr(BASE, part.name))
+    }
+    assert named == every - WITH_EXTRA
+
+
+def test_each_changed_setting_gives_another_id() -> None:
+    ids = {id_of(changed(part, name, value)) for part, changes in CHANGES.items() for name, value in changes}
+    assert len(ids) == sum(map(len, CHANGES.values()))
+    assert id_of(BASE) not in ids
+
+
+def test_variant_folding_gives_another_id() -> None:
+    pytest.importorskip("opencc", reason="the opencc extra is not installed")
+    assert id_of(changed("text", "fold_variants", "simplified")) != id_of(BASE)
+
+
+@pytest.mark.parametrize("name", ["KERNEL_VERSION", "MIN_NEAR_LENGTH", "STORED_LENGTH"])
+def test_another_kernel_or_length_gives_another_id(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = id_of(BASE)
+    monkeypatch.setattr(scheme_module, name, getattr(scheme_module, name) + 1)
+    assert id_of(BASE) != before
+
+
+def test_another_version_of_the_text_rules_gives_another_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = id_of(BASE)
+    monkeypatch.setattr(scheme_module, "text_version", lambda config: "rules 0, Unicode 1.1.0")
+    assert id_of(BASE) != before
+
+
+def test_jieba_data_counts_where_keywords_are_used_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    news = replace(BASE, features=FeatureConfig("keywords"))
+    trained = replace(BASE, features=FeatureConfig("keywords", idf=(("武汉", 2.0),)))
+    before = [id_of(config) for config in (BASE, news, trained)]
+    monkeypatch.setattr(scheme_module.pkgutil, "get_data", lambda package, name: name.encode())
+    changed_all = [id_of(config) for config in (BASE, news, trained)]
+    assert [a == b for a, b in zip(before, changed_all, strict=True)] == [True, False, False]
+    monkeypatch.setattr(
+        scheme_module.pkgutil, "get_data", lambda package, name: b"" if "idf" in name else name.encode()
+    )
+    without_idf = [id_of(config) for config in (BASE, news, trained)]
+    assert [a == b for a, b in zip(changed_all, without_idf, strict=True)] == [True, False, True]
+
+
+def test_id_is_short_hex_and_the_same_in_another_process(root: Path) -> None:
+    here = id_of(BASE)
+    assert len(here) == 16
+    assert int(here, 16) >= 0
+    code = "from stages.scheme import Scheme, SchemeConfig; print(Scheme(SchemeConfig()).scheme_id)"
+    there = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert there.stdout.strip() == here
+
+
+def test_read_is_normaliser_then_fingerprinter() -> None:
+    config = SchemeConfig(TextConfig("plain"), FeatureConfig(), BandLayout(bands=4), DigestConfig(seed=5))
+    texts = ["今天天气很好，我们出去玩吧 https://example.org/1", "👍", ""]
+    bodies, made = Scheme(config).read(texts)
+    expected_bodies = Normalizer(config.text).bodies(texts)
+    expected = Fingerprinter(config.features, config.layout, config.digest).fingerprints(expected_bodies)
+    assert np.array_equal(bodies.chars, expected_bodies.chars)
+    for column in fields(made):
+        assert np.array_equal(getattr(made, column.name), getattr(expected, column.name))
+
+
+def test_keys_reach_the_digest() -> None:
+    reader = Scheme(BASE)
+    one = reader.read(["一段文本", "另一段文本"], [b"a", b"a"])[1]
+    assert np.array_equal(one.digests[0], one.digests[1])
+    with pytest.raises(UsageError, match="one key per row"):
+        reader.read(["一段文本"], [])
