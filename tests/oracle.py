@@ -105,7 +105,8 @@ def is_near(matched: int, compared: int, similarity: int) -> bool:
     return compared > 0 and matched * SIMILARITY_SCALE >= similarity * compared
 
 
-_DIGIT_RUN = re.compile(r"[0-9]+(?:[^\w\s][0-9]+)*", re.ASCII)
+_DIGIT_RUN = re.compile(r"\d+(?:[!-/:-@\[-`{-~]\d+)*")
+"""Decimal digits of any script; a body holds ASCII punctuation only where it separates digits."""
 
 
 def digit_runs(body: str) -> list[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from bench.quality_data import data_dir
 
 @pytest.fixture(scope="session")
 def data_sets() -> None:
-    """CI always has the data sets, so there a missing one fails; elsewhere the test is reported as skipped."""
+    """CI always has the data sets: a missing one fails there; elsewhere the test is reported as skipped."""
     if (data_dir() / "weibo_dev.jsonl.gz").exists():
         return
     message = (

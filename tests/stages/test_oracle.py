@@ -240,6 +240,7 @@ def test_another_leader_may_take_what_a_guard_kept_apart() -> None:
         ("武汉12例北京15例", "武汉15例北京12例", False),
         ("增12例", "增长15例", False),
         ("没有数字", "没有数字", False),
+        ("新增१२例", "新增१५例", True),
     ],
 )
 def test_number_guard_looks_at_value_and_context(a: str, b: str, apart: bool) -> None:
