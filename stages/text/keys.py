@@ -1,0 +1,204 @@
+"""Bodies and key texts from what the profile left: case-folded letters, with word starts and card lengths.
+
+Two body rules. `letters`: characters with `str.isalnum()`, nothing else. `product`: also combining marks
+after a letter, and one separator between two digits, so that "1.5万" is not "15万" and "2:11" is not "21:1";
+a comma that groups thousands ("1,500") is dropped, so that it equals "1500".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from stages.contract import MIN_NEAR_LENGTH
+from stages.text.tables import (
+    CARD_MARK,
+    CASED,
+    DIGIT,
+    GROWS,
+    HAS_AT,
+    HAS_TAG,
+    JOINER,
+    LETTER,
+    MARK,
+    SEPARATOR,
+    SEQUENCE,
+    SYMBOL,
+    UNSPACED,
+)
+
+_SEQUENCE = np.uint32(SEQUENCE)
+_COMMA = 44
+_ZERO = 48
+
+
+@njit(cache=True, nogil=True)
+def _groups_thousands(t: NDArray[np.uint32], comma: int, n: int, properties: NDArray[np.uint32]) -> bool:
+    """Whether exactly three digits follow."""
+    if comma + 3 >= n:
+        return False
+    for k in range(comma + 1, comma + 4):
+        if not properties[t[k]] & DIGIT:
+            return False
+    return comma + 4 == n or not properties[t[comma + 4]] & DIGIT
+
+
+@njit(cache=True, nogil=True)
+def _write(
+    t: NDArray[np.uint32],
+    n: int,
+    product: bool,
+    symbols: bool,
+    properties: NDArray[np.uint32],
+    folding: NDArray[np.uint32],
+    separators: NDArray[np.uint32],
+    out: NDArray[np.uint32],
+    word_starts: NDArray[np.uint8],
+    first: int,
+) -> tuple[int, int, bool]:
+    """Write one row's kept characters from `first` on.
+
+    symbols: keep symbols, too
+    returns: how many were written; how many of them before the last card mark, or -1; digits alone?
+    """
+    w = first
+    own = -1
+    digits_alone = True
+    new_word = True
+    follows_letter = False
+    unspaced = np.uint32(0)
+    in_number = False
+    may_group = False  # so far the number can be digits grouped in thousands
+    group = 0
+    for i in range(n):
+        code = t[i]
+        p = properties[code]
+        if p & CASED:
+            code = folding[code]
+            p = properties[code]
+        if p & LETTER:
+            if p & DIGIT:
+                if not in_number:
+                    in_number = True
+                    may_group = code != _ZERO
+                    group = 0
+                group += 1
+            else:
+                digits_alone = False
+                in_number = False
+            out[w] = code
+            word_starts[w] = new_word or (p ^ unspaced) & UNSPACED != 0
+            w += 1
+            unspaced = p
+            new_word = False
+            follows_letter = True
+            continue
+        if product and in_number and p & SEPARATOR and i + 1 < n and properties[t[i + 1]] & DIGIT:
+            if code == _COMMA and may_group and group <= 3 and _groups_thousands(t, i, n, properties):
+                group = 0
+                continue
+            may_group = False
+            out[w] = separators[code]
+            word_starts[w] = 0
+            w += 1
+            continue
+        in_number = False
+        if p & (MARK | JOINER):
+            if product and follows_letter and p & MARK:
+                digits_alone = False
+                out[w] = code
+                word_starts[w] = 0
+                w += 1
+            continue
+        new_word = True
+        follows_letter = False
+        if symbols and p & SYMBOL:
+            out[w] = code
+            word_starts[w] = 1
+            w += 1
+        elif code == CARD_MARK:
+            own = w - first
+    return w - first, own, digits_alone
+
+
+@njit(cache=True, nogil=True)
+def _unfold_growing(
+    t: NDArray[np.uint32],
+    n: int,
+    properties: NDArray[np.uint32],
+    folding: NDArray[np.uint32],
+    sequences: NDArray[np.uint32],
+    sequence_starts: NDArray[np.int32],
+    out: NDArray[np.uint32],
+) -> int:
+    """Copy a row with each character that folds to several replaced by those; returns the new length."""
+    w = 0
+    for i in range(n):
+        code = t[i]
+        if properties[code] & GROWS:
+            sequence = np.int64(folding[code] ^ _SEQUENCE)
+            for k in range(sequence_starts[sequence], sequence_starts[sequence + 1]):
+                out[w] = sequences[k]
+                w += 1
+        else:
+            out[w] = code
+            w += 1
+    return w
+
+
+@njit(cache=True, nogil=True)
+def write_keys(
+    chars: NDArray[np.uint32],
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    bits: NDArray[np.uint32],
+    raw: NDArray[np.uint32],
+    raw_starts: NDArray[np.int64],
+    product: bool,
+    properties: NDArray[np.uint32],
+    folding: NDArray[np.uint32],
+    separators: NDArray[np.uint32],
+    sequences: NDArray[np.uint32],
+    sequence_starts: NDArray[np.int32],
+    scratch: NDArray[np.uint32],
+    out: NDArray[np.uint32],
+    word_starts: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    body_lengths: NDArray[np.int32],
+    own_lengths: NDArray[np.int32],
+    exact_only: NDArray[np.bool_],
+) -> None:
+    """Fill the columns of `Bodies`.
+
+    scratch: room for three times the longest row whose characters grow in folding
+    out, word_starts: room for each row's body or raw text, whichever is longer
+    """
+    w = 0
+    for row in range(len(ends)):
+        starts[row] = w
+        t = chars[begins[row] : ends[row]]
+        n = len(t)
+        if bits[row] & GROWS:
+            n = _unfold_growing(t, n, properties, folding, sequences, sequence_starts, scratch)
+            t = scratch
+        length, own, digits_alone = _write(
+            t, n, product, False, properties, folding, separators, out, word_starts, w
+        )
+        body_lengths[row] = length
+        own_lengths[row] = own if own >= 0 else length
+        exact_only[row] = length < MIN_NEAR_LENGTH or digits_alone
+        if length < MIN_NEAR_LENGTH:
+            # A row whose letters all went with tags, links and names is known by its raw text alone:
+            # symbols left over would make posts about different tags equal.
+            if product and (length > 0 or not bits[row] & (LETTER | HAS_TAG | HAS_AT)):
+                length, own, digits_alone = _write(
+                    t, n, product, True, properties, folding, separators, out, word_starts, w
+                )
+            if length == 0:
+                for i in range(raw_starts[row], raw_starts[row + 1]):
+                    out[w + length] = raw[i]
+                    word_starts[w + length] = 0
+                    length += 1
+        w += length
+    starts[len(ends)] = w
