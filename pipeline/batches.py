@@ -112,7 +112,7 @@ class MessageReader:
         self._times: dict[object, int | None] = {}
 
     def read(self, messages: Sequence[bytes | None]) -> Columns:
-        """Columns of raw messages, JSON or plain text by `input.encoding`; None is a message without value."""
+        """Columns of raw messages, JSON or plain text by `input.encoding`; None is one without value."""
         if not self._json:
             return self._read_texts(messages)
         documents, unreadable = self._decoded(messages)

@@ -8,8 +8,8 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import zstandard
 
@@ -26,48 +26,57 @@ _ZSTD_SLICE = 1 << 10
 _ZSTD_WINDOW = 1 << 27
 
 
-@contextmanager
-def open_blocks(name: str) -> Iterator[Iterator[bytes]]:
-    """The content of a file (`-`: stdin) in blocks of about 1 MiB, unpacked, without a byte order mark.
+class Source:
+    """One open input: a file, or stdin as `-`.
 
-    raises: FileError for anything that cannot be read to its end: no such file, no permission, a directory,
-        damaged or cut-off compression
+    size: bytes of a regular file as it lies there, None for pipes and devices
+    raises: FileError when it cannot be opened: no such file, no permission, a directory
     """
-    with _raw(name) as raw:
-        yield _guarded(name, raw)
 
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._shown = "stdin" if name == STDIN else name
+        try:
+            # Closed by `close`: the blocks are read long after this returns.
+            self._raw = open(0 if name == STDIN else name, "rb", closefd=name != STDIN)  # noqa: SIM115
+        except OSError as error:
+            raise FileError(f"{self._shown}: cannot be read: {error.strerror}") from error
+        known = os.fstat(self._raw.fileno())
+        self.size = known.st_size if stat.S_ISREG(known.st_mode) else None
 
-@contextmanager
-def _raw(name: str) -> Iterator[io.BufferedReader]:
-    if name == STDIN:
-        with open(0, "rb", closefd=False) as stream:
-            yield stream
-        return
-    try:
-        stream = Path(name).open("rb")  # noqa: SIM115 the name is known here, the reading is done by the caller
-    except OSError as error:
-        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
-    with stream:
-        if stat.S_ISDIR(os.fstat(stream.fileno()).st_mode):
-            raise FileError(f"{name}: is a directory; name the files in it")
-        yield stream
+    def __enter__(self) -> Self:
+        return self
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._raw.close()
 
-def _guarded(name: str, raw: io.BufferedReader) -> Iterator[bytes]:
-    shown = "stdin" if name == STDIN else name
-    try:
-        blocks = _unpacked(raw)
-        head = b""
-        while len(head) < len(_BOM) and (block := next(blocks, b"")):
-            head += block
-        yield head.removeprefix(_BOM)
-        yield from blocks
-    except (EOFError, _CutOffError) as error:
-        raise FileError(f"{shown}: ends in the middle of its compressed data; fetch it again") from error
-    except (gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
-        raise FileError(f"{shown}: compressed data is damaged ({error}); fetch it again") from error
-    except OSError as error:
-        raise FileError(f"{shown}: cannot be read: {error.strerror or error}") from error
+    @property
+    def consumed(self) -> int:
+        """Bytes of the file that were taken so far; 0 where that is unknown."""
+        return 0 if self.size is None else self._raw.tell()
+
+    def blocks(self) -> Iterator[bytes]:
+        """The content in blocks of about 1 MiB, unpacked, without a byte order mark.
+
+        raises: FileError when it cannot be read to its end, or its compressed data is damaged or cut off
+        """
+        try:
+            blocks = _unpacked(self._raw)
+            head = b""
+            while len(head) < len(_BOM) and (block := next(blocks, b"")):
+                head += block
+            yield head.removeprefix(_BOM)
+            yield from blocks
+        except (EOFError, _CutOffError) as error:
+            raise FileError(
+                f"{self._shown}: ends in the middle of its compressed data; fetch it again"
+            ) from error
+        except (gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
+            raise FileError(f"{self._shown}: compressed data is damaged ({error}); fetch it again") from error
+        except OSError as error:
+            raise FileError(f"{self._shown}: cannot be read: {error.strerror or error}") from error
 
 
 class _CutOffError(Exception):

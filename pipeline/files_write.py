@@ -31,13 +31,14 @@ class Output:
     """One output file, plain or compressed by its ending; nothing has its name before `finish`.
 
     name: a path, or `-` for stdout (which of course shows what is written at once, as devices and pipes do)
-    mode: permissions of a new file; an existing one keeps its own unless it is 0600 that is asked for
+    mode: permissions of a new file; an existing one keeps its own unless 0600 is asked for
+    packed: an ending .gz or .zst means compressed
     raises: FileError when it cannot be made, written or renamed; nothing is left behind then
 
     A link is followed: the file it points to is replaced, the link stays.
     """
 
-    def __init__(self, name: str, *, mode: int = 0o666) -> None:
+    def __init__(self, name: str, *, mode: int = 0o666, packed: bool = True) -> None:
         self.name = name
         self._mode = mode
         self._target = Path(os.path.realpath(name)) if name != STDOUT else None
@@ -46,7 +47,7 @@ class Output:
             self._raw = self._open()
         except OSError as error:
             raise FileError(f"{self._shown}: cannot be written: {error.strerror}") from error
-        self._packer = _packer(name, self._raw)
+        self._packer = _packer(name, self._raw) if packed else _Plain(self._raw)
 
     @property
     def _shown(self) -> str:
@@ -77,6 +78,10 @@ class Output:
         """Append bytes; raises FileError when the disk is full or the reader of a pipe went away."""
         with self._named():
             self._packer.write(data)
+
+    def stream(self) -> BinaryIO:
+        """This output as a stream to write to."""
+        return cast(BinaryIO, self)
 
     def finish(self) -> None:
         """Everything is on disk under its name when this returns."""

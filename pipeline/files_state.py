@@ -1,0 +1,82 @@
+"""The state file of `dedup --state`: where the run stands, and the sieve behind it."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import orjson
+
+from pipeline.files_write import Output
+from stages.contract import SieveConfig
+from stages.errors import FileError, StateError
+from stages.sieve import Sieve
+
+_MAGIC = b"twinsieve files\n"
+_VERSION = 1
+_HEAD = struct.Struct("<HII")
+_MAX_HEADER = 1 << 20
+
+
+@dataclass(slots=True)
+class FileState:
+    """What a later run goes on from.
+
+    rows: rows read since the state began; the next one has position rows + 1
+    leaders: marks of the leader book, empty when there is none
+    """
+
+    rows: int = 0
+    leaders: list[list[int]] = field(default_factory=list)
+
+
+def load_state(name: str, config: SieveConfig) -> tuple[FileState, Sieve] | None:
+    """What an earlier run saved, None when there is no such file yet.
+
+    raises: StateError for a damaged or foreign file, or one of another configuration; FileError
+    """
+    try:
+        stream = Path(name).open("rb")  # noqa: SIM115 closed below; only opening may find no file
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
+    with stream:
+        try:
+            head = stream.read(len(_MAGIC) + _HEAD.size)
+            if head[: len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _HEAD.size:
+                raise StateError(f"{name}: is no state of `twinsieve dedup`; name another file")
+            version, length, checksum = _HEAD.unpack(head[len(_MAGIC) :])
+            if version != _VERSION:
+                raise StateError(f"{name}: has format {version}, not {_VERSION}; start with an empty state file")
+            header = stream.read(min(length, _MAX_HEADER))
+            if len(header) < length or zlib.crc32(header) != checksum:
+                raise StateError(f"{name}: is damaged; restore it or start with an empty state file")
+            state = FileState(**orjson.loads(header))
+            sieve = Sieve.load(stream, config)
+        except OSError as error:
+            raise FileError(f"{name}: cannot be read: {error.strerror}") from error
+        except StateError as error:
+            if str(error).startswith(name):
+                raise
+            raise StateError(f"{name}: {error}") from error
+    return state, sieve
+
+
+def save_state(name: str, state: FileState, sieve: Sieve) -> None:
+    """Nothing; the state is on disk under its name (mode 0600), or the earlier one still is.
+
+    raises: FileError
+    """
+    header = orjson.dumps(asdict(state))
+    with Output(name, mode=0o600, packed=False) as output:
+        output.write(_MAGIC + _HEAD.pack(_VERSION, len(header), zlib.crc32(header)) + header)
+        sieve.save(output.stream())
+        output.finish()
+
+
+def leaders_folder(name: str) -> Path:
+    """Where the leader book of a state file lives: beside it."""
+    return Path(name + ".leaders")
