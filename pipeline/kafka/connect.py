@@ -1,0 +1,30 @@
+"""From settings to a broker."""
+
+from __future__ import annotations
+
+from pipeline.ports import Broker
+from pipeline.settings import KafkaSettings
+from stages.errors import UsageError
+
+
+def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> Broker:
+    """A broker that talks through the client that the settings name; nothing is sent yet.
+
+    client_id: shows in the broker's logs and quotas
+    raises: UsageError when the client is not installed; ConfigError for an unreadable secret file
+    """
+    # Each client is imported only when it is asked for: confluent is an extra, and both are slow to load.
+    if settings.client == "confluent":
+        try:
+            from pipeline.kafka.confluent_client import ConfluentBroker
+        except ModuleNotFoundError as error:
+            if error.name != "confluent_kafka":
+                raise
+            raise UsageError(
+                "kafka.client is confluent, but confluent-kafka is not installed; "
+                "run: pip install 'twinsieve[confluent]'"
+            ) from error
+        return ConfluentBroker(settings, client_id)
+    from pipeline.kafka.python_client import PythonBroker
+
+    return PythonBroker(settings, client_id)

@@ -1,0 +1,156 @@
+"""What a topic refuses, known before sending: one such message would fail its transaction, for ever."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import lz4.frame
+import zstandard
+
+from pipeline.ports import Admin, Header, Messages
+from stages.errors import BrokerError
+
+TOO_LARGE = "too-large"
+NULL_HEADER = "null-header"
+NO_KEY_NO_VALUE = "no-key-no-value"
+BAD_HEADER = "bad-header"
+BAD_TIMESTAMP = "bad-timestamp"
+
+_KAFKA_DEFAULT_BYTES = 1_048_588
+_NEVER_MS = 1 << 62
+_KEEP_S = 60.0
+_BATCH_BYTES = 61 + 64
+"""Header of a record batch, and the lengths and deltas of its one record."""
+_HEADER_BYTES = 10
+
+_COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
+    "lz4": lz4.frame.compress,
+    "zstd": lambda value: zstandard.ZstdCompressor().compress(value),
+    "gzip": gzip.compress,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLimits:
+    """max_bytes: of a record batch, compressed; ahead_ms, behind_ms: how far a timestamp may be off."""
+
+    max_bytes: int = _KAFKA_DEFAULT_BYTES
+    ahead_ms: int = _NEVER_MS
+    behind_ms: int = _NEVER_MS
+
+
+class Limits:
+    """Limits of topics, asked of the broker and kept for a minute.
+
+    Where describing a topic's settings is not allowed, Kafka's default size is assumed.
+    """
+
+    def __init__(
+        self,
+        admin: Callable[[], Admin],
+        client_bytes: int,
+        compression: str,
+        *,
+        null_headers: bool,
+        bare_records: bool,
+    ) -> None:
+        """null_headers, bare_records: the client can send null header values, and records with neither
+        key nor value."""
+        self._admin = admin
+        self._client_bytes = client_bytes
+        self._compress = _COMPRESS.get(compression)
+        self._null_headers = null_headers
+        self._bare_records = bare_records
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[float, TopicLimits]] = {}
+
+    def of(self, topic: str) -> TopicLimits:
+        """Limits of one topic."""
+        with self._lock:
+            now = time.monotonic()
+            asked, limits = self._known.get(topic, (-_KEEP_S, TopicLimits()))
+            if now - asked >= _KEEP_S:
+                # Away or not allowed: what was known, or the default, is the best guess; a wrong one
+                # shows as a failed transaction that names the size.
+                with suppress(BrokerError):
+                    limits = self._ask(topic)
+                self._known[topic] = (now, limits)
+            return limits
+
+    def _ask(self, topic: str) -> TopicLimits:
+        info = self._admin().topics([topic], settings=True)[topic]
+        if info is None:
+            return TopicLimits()
+        settings = info.settings
+
+        def number(name: str, default: int) -> int:
+            text = settings.get(name, "")
+            return min(int(text), _NEVER_MS) if text.lstrip("-").isdigit() else default
+
+        size = number("max.message.bytes", _KAFKA_DEFAULT_BYTES)
+        if settings.get("message.timestamp.type") == "LogAppendTime":
+            return TopicLimits(size)
+        ahead = number("message.timestamp.after.max.ms", _NEVER_MS)
+        behind = number("message.timestamp.before.max.ms", _NEVER_MS)
+        return TopicLimits(size, ahead, behind)
+
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
+        """As `ports.Transactor.unsendable`."""
+        limits = self.of(topic)
+        small = min(limits.max_bytes, self._client_bytes) - _BATCH_BYTES
+        now_ms = int(time.time() * 1000)
+        # A margin for the clock of the broker, which is the one that counts.
+        newest = now_ms + limits.ahead_ms - min(60_000, limits.ahead_ms // 10)
+        oldest = now_ms - limits.behind_ms + min(60_000, limits.behind_ms // 10)
+        found: dict[int, str] = {}
+        rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
+        for row, (key, value, headers, stamp) in enumerate(rows):
+            timely = stamp < 0 or oldest <= stamp <= newest
+            if timely and value is not None and not headers and len(value) + len(key or b"") <= small:
+                continue
+            reason = self._reason(key, value, headers, limits)
+            if reason is None and not timely:
+                reason = BAD_TIMESTAMP
+            if reason is not None:
+                found[row] = reason
+        return found
+
+    def _reason(
+        self, key: bytes | None, value: bytes | None, headers: Sequence[Header], limits: TopicLimits
+    ) -> str | None:
+        if key is None and value is None and not self._bare_records:
+            return NO_KEY_NO_VALUE
+        beside = _BATCH_BYTES + len(key or b"")
+        for name, text in headers:
+            if text is None and not self._null_headers:
+                return NULL_HEADER
+            try:
+                beside += len(name.encode()) + len(text or b"") + _HEADER_BYTES
+            except UnicodeEncodeError:
+                return BAD_HEADER
+        return None if self._fits(beside, value or b"", limits) else TOO_LARGE
+
+    def _fits(self, beside: int, value: bytes, limits: TopicLimits) -> bool:
+        size = beside + len(value)
+        if size > self._client_bytes:
+            return False
+        if size <= limits.max_bytes:
+            return True
+        # The broker's limit is on what arrives. A message that came to us compressed must go out again.
+        if self._compress is None or beside > limits.max_bytes:
+            return False
+        packed = len(self._compress(value))
+        return beside + packed + packed // 50 <= limits.max_bytes
+
+    def refusal(self, topic: str, messages: Messages) -> str | None:
+        """Why the first unsendable message of these is so, with its size; None if all can be sent."""
+        for row, why in self.unsendable(topic, messages).items():
+            size = len(messages.values[row] or b"")
+            limit = min(self.of(topic).max_bytes, self._client_bytes)
+            return f"message {row} of {len(messages)} is {why} ({size} bytes; {topic} takes {limit})"
+        return None
