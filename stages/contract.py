@@ -172,7 +172,7 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How much is remembered: at most `messages` kept ones, and none older than `age_ms` (None: no age limit)."""
+    """How much is remembered: at most `messages` kept ones, none older than `age_ms` (None: no age limit)."""
 
     messages: int
     age_ms: int | None = None
@@ -210,10 +210,10 @@ class NearConfig:
     """Settings of the near stage.
 
     similarity: out of SIMILARITY_SCALE
-    candidates: `index` finds through bands and tables with measured recall; `scan` compares with the whole window
+    candidates: `index` finds through bands and tables with measured recall, `scan` compares with all
     bucket_load: expected entries per 8-entry bucket when the window is full
     distances: hamming mode, ascending (from_length, k ≤ 7) steps; shorter bodies are exact-only
-    blocks: hamming mode, parts a 64-bit fingerprint is cut into; tables = C(blocks, k)
+    blocks: hamming mode, parts a 64-bit fingerprint is cut into, 0 for k + 2; tables = C(blocks, k)
     """
 
     method: Literal["text", "hamming", "none"] = "text"
@@ -225,7 +225,7 @@ class NearConfig:
     candidates: Literal["index", "scan"] = "index"
     bucket_load: float = 8.4
     distances: tuple[tuple[int, int], ...] = ((8, 3),)
-    blocks: int = 8
+    blocks: int = 0
     shards: int = 1
 
 

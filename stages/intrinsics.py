@@ -1,0 +1,41 @@
+"""Two machine instructions that Numba has no name for: prefetch and population count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.ir as ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(_typing: Any, array: Any, index: Any) -> Any:
+    """Hint that `array[index]` (one dimension) will be read soon; changes nothing and never faults."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array_type = signature.args[0]
+        struct = context.make_array(array_type)(context, builder, args[0])
+        pointer = cgutils.get_item_pointer(
+            context, builder, array_type, struct, [args[1]], wraparound=False, boundscheck=False
+        )
+        byte_pointer = builder.bitcast(pointer, ir.PointerType(ir.IntType(8)))
+        i32 = ir.IntType(32)
+        function_type = ir.FunctionType(ir.VoidType(), [byte_pointer.type, i32, i32, i32])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+        read, keep_in_all_levels, data = i32(0), i32(3), i32(1)
+        builder.call(function, [byte_pointer, read, keep_in_all_levels, data])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def popcount(_typing: Any, value: Any) -> Any:
+    """Number of one bits of an unsigned integer, in the same type."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return value(value), generate

@@ -1,0 +1,17 @@
+"""`@kernel`: how the compiled functions of the near stage are compiled.
+
+Kernels take tuples of arrays and call each other row by row. With Numba's reference counting each such call
+counts every array of the tuple up and down, atomically: judging a message cost 41 µs with it and 2.9 without.
+Kernels allocate nothing and keep nothing, so there is nothing to count. `_nrt` is Numba's switch for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from numba import njit
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+kernel: Callable[[_Function], _Function] = njit(cache=True, nogil=True, _nrt=False)

@@ -1,0 +1,231 @@
+"""Hamming mode: every kept fingerprint within k bits, guaranteed, from permuted tables.
+
+A 64-bit fingerprint is cut into `blocks` parts. If two differ in at most k bits, at least blocks - k parts
+are equal, so with one table for each choice of blocks - k parts some table holds both under one key.
+A table is a hash of chains, newest first, each entry the kept index of the one before it under the same
+hash; there is no cap, so a hot key costs time and never recall.
+source: Manku, Jain, Das Sarma 2007, section 3
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.contract import NearConfig
+from stages.errors import UsageError
+from stages.intrinsics import popcount
+from stages.kernel import kernel
+from stages.near.chunk import Chunk
+from stages.near.pairs import ALIKE, first_meeting
+from stages.near.propose import NOT_PROPOSED, Matches, in_window
+from stages.near.ring import KEPT, RingColumns
+
+FINGERPRINT_BITS = 64
+LARGEST_DISTANCE = 7
+MOST_TABLES = 128
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Chains(NamedTuple):
+    """masks: uint64[tables], the bits of each table's key
+    heads: uint32[tables, cells], newest kept index + 1 (modulo 2 ** 32) of each hash, 0 for none
+    next: uint32[tables, N], by ring slot, the one before it
+    distances: int8[…], k by body length; a length beyond the last has the last one's k, -1: exact only
+    """
+
+    masks: NDArray[np.uint64]
+    heads: NDArray[np.uint32]
+    next: NDArray[np.uint32]
+    distances: NDArray[np.int8]
+
+
+def table_masks(blocks: int, distance: int) -> NDArray[np.uint64]:
+    """uint64[C(blocks, distance)]: key bits of each table.
+
+    raises: UsageError if the layout cannot promise full recall at that distance
+    """
+    if not distance < blocks <= FINGERPRINT_BITS:
+        raise UsageError(
+            f"near.blocks is {blocks}: with {distance} differing bits some block must stay equal; "
+            f"use {distance + 1}..{FINGERPRINT_BITS}"
+        )
+    if comb(blocks, distance) > MOST_TABLES:
+        raise UsageError(
+            f"near.blocks {blocks} at distance {distance} needs {comb(blocks, distance)} tables; "
+            f"use fewer blocks (at most {MOST_TABLES} tables)"
+        )
+    edges = [block * FINGERPRINT_BITS // blocks for block in range(blocks + 1)]
+    parts = [(1 << high) - (1 << low) for low, high in pairwise(edges)]
+    return np.array([sum(kept) for kept in combinations(parts, blocks - distance)], dtype=np.uint64)
+
+
+def blocks_of(near: NearConfig) -> int:
+    """Blocks of this configuration; 0 stands for two more than the largest distance."""
+    return near.blocks or max(k for _, k in near.distances) + 2
+
+
+def distance_table(steps: tuple[tuple[int, int], ...]) -> NDArray[np.int8]:
+    """int8[longest step + 1]: k by length of the shorter body; -1 below the first step.
+
+    raises: UsageError unless lengths ascend and every k is 0..7
+    """
+    lengths = [length for length, _ in steps]
+    if not steps or lengths != sorted(set(lengths)) or lengths[0] < 0:
+        raise UsageError(f"near.distances {steps}: give steps [from_length, k] with ascending lengths")
+    if not all(0 <= k <= LARGEST_DISTANCE for _, k in steps):
+        raise UsageError(f"near.distances {steps}: k must be 0..{LARGEST_DISTANCE}")
+    table = np.full(lengths[-1] + 1, -1, np.int8)
+    for length, k in steps:
+        table[length:] = k
+    return table
+
+
+def new_chains(near: NearConfig) -> Chains:
+    """Empty tables for this configuration. raises: UsageError"""
+    distances = distance_table(near.distances)
+    masks = table_masks(blocks_of(near), int(distances.max()))
+    cells = 1 << max(4, near.window.messages.bit_length())
+    return Chains(
+        masks,
+        np.zeros((len(masks), cells), np.uint32),
+        np.zeros((len(masks), near.window.messages), np.uint32),
+        distances,
+    )
+
+
+def no_chains() -> Chains:
+    """Placeholder of the same type, for the other methods."""
+    return Chains(
+        np.zeros(0, np.uint64), np.zeros((1, 1), np.uint32), np.zeros((1, 1), np.uint32), np.zeros(1, np.int8)
+    )
+
+
+@kernel
+def _cell(fingerprint: np.uint64, mask: np.uint64, cells: int) -> np.int64:
+    hashed = (fingerprint & mask) * _GOLDEN
+    return np.int64((hashed ^ (hashed >> np.uint64(32))) & np.uint64(cells - 1))
+
+
+@kernel
+def allowed_distance(chains: Chains, length: int, other: int) -> np.int64:
+    """k for a pair of body lengths, -1 if one of them is exact-only."""
+    shorter = min(length, other)
+    return np.int64(chains.distances[min(shorter, len(chains.distances) - 1)])
+
+
+@kernel
+def compare_bits(
+    chunk: Chunk, row: int, ring: RingColumns, slot: int, chains: Chains, scoped: int
+) -> tuple[int, int, int]:
+    """(status, equal bits, 64) of a row and a ring entry; status ALIKE or 0."""
+    if not chunk.has_simhash[row] or ring.lengths[slot] <= 0:
+        return 0, 0, 0
+    if scoped and chunk.scopes[row] != ring.scopes[slot]:
+        return 0, 0, 0
+    bits = np.int64(popcount(chunk.simhashes[row, 0] ^ ring.simhashes[slot]))
+    if bits > allowed_distance(chains, np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])):
+        return 0, 0, 0
+    return ALIKE, FINGERPRINT_BITS - bits, FINGERPRINT_BITS
+
+
+@kernel
+def propose_row_bits(
+    chunk: Chunk,
+    row: int,
+    ring: RingColumns,
+    chains: Chains,
+    near_age: int,
+    scoped: int,
+    seen: NDArray[np.uint64],
+    matches: Matches,
+    first: int,
+    end: int,
+) -> int:
+    """How many matches of one row were written from `first` on, or NOT_PROPOSED if `end` came too early."""
+    kept_now = ring.counters[KEPT]
+    capacity = len(ring.positions)
+    count = 0
+    cells = chains.heads.shape[1]
+    for table in range(len(chains.masks)):
+        link = chains.heads[table, _cell(chunk.simhashes[row, 0], chains.masks[table], cells)]
+        while link != np.uint32(0):
+            age = np.int64(np.uint32(np.uint32(kept_now) - np.uint32(link - np.uint32(1))))
+            if age > capacity or age == 0:
+                break
+            kept_index = kept_now - age
+            slot = kept_index % capacity
+            link = chains.next[table, slot]
+            if not first_meeting(seen, row, kept_index) or not in_window(
+                ring, kept_index, capacity, near_age
+            ):
+                continue
+            status, matched, compared = compare_bits(chunk, row, ring, slot, chains, scoped)
+            if status == 0:
+                continue
+            at = first + count
+            if at >= end:
+                return NOT_PROPOSED
+            matches.kept[at] = kept_index
+            matches.matched[at] = matched
+            matches.compared[at] = compared
+            matches.status[at] = status
+            count += 1
+    return count
+
+
+@kernel
+def propose_bits(
+    low: int,
+    high: int,
+    chunk: Chunk,
+    ring: RingColumns,
+    chains: Chains,
+    near_age: int,
+    scoped: int,
+    seen: NDArray[np.uint64],
+    matches: Matches,
+    first: int,
+    end: int,
+) -> None:
+    """Nothing; rows low…high have their matches in `matches`, whose room first…end is this shard's."""
+    seen[:] = 0
+    at = first
+    for row in range(low, high):
+        matches.starts[row] = at
+        if chunk.probes[row] == 0 or not chunk.has_simhash[row]:
+            matches.counts[row] = 0
+            continue
+        count = propose_row_bits(chunk, row, ring, chains, near_age, scoped, seen, matches, at, end)
+        matches.counts[row] = count
+        if count > 0:
+            at += count
+
+
+@kernel
+def link_kept(
+    chunk: Chunk,
+    rows: NDArray[np.int32],
+    kept_indices: NDArray[np.int64],
+    count: int,
+    first_table: int,
+    end_table: int,
+    chains: Chains,
+) -> None:
+    """Nothing; the first `count` of `rows` head their chains in the given tables."""
+    capacity = chains.next.shape[1]
+    cells = chains.heads.shape[1]
+    for table in range(first_table, end_table):
+        mask = chains.masks[table]
+        for i in range(count):
+            row = rows[i]
+            if chunk.probes[row] == 0 or not chunk.has_simhash[row]:
+                continue
+            cell = _cell(chunk.simhashes[row, 0], mask, cells)
+            chains.next[table, kept_indices[i] % capacity] = chains.heads[table, cell]
+            chains.heads[table, cell] = np.uint32(kept_indices[i] + 1)

@@ -1,0 +1,137 @@
+"""Longest common subsequence of a query and many texts, bit-parallel.
+
+source: Hyyrö 2004, "Bit-parallel LCS-length computation revisited"; one bit per query character,
+64 to a word, the carry handed from word to word.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.contract import STORED_LENGTH
+from stages.intrinsics import popcount
+from stages.kernel import kernel
+
+_CELLS = 2048
+_WORDS = STORED_LENGTH // 64
+_HASH = np.uint32(2654435769)
+_SHIFT = np.uint32(32 - 11)
+
+
+class Pattern(NamedTuple):
+    """Where each character of the query stands, as bit masks; scratch memory of one thread.
+
+    keys: uint32[_CELLS], character + 1 or 0; masks: uint64[_CELLS, _WORDS]
+    touched: int32[STORED_LENGTH], cells in use; header: int64[2], (cells in use, query length)
+    rows: uint64[_WORDS], working memory of one comparison
+    """
+
+    keys: NDArray[np.uint32]
+    masks: NDArray[np.uint64]
+    touched: NDArray[np.int32]
+    header: NDArray[np.int64]
+    rows: NDArray[np.uint64]
+
+
+def new_pattern() -> Pattern:
+    """An empty pattern."""
+    return Pattern(
+        np.zeros(_CELLS, np.uint32),
+        np.zeros((_CELLS, _WORDS), np.uint64),
+        np.zeros(STORED_LENGTH, np.int32),
+        np.zeros(2, np.int64),
+        np.zeros(_WORDS, np.uint64),
+    )
+
+
+@kernel
+def _cell(keys: NDArray[np.uint32], key: np.uint32) -> np.int64:
+    cell = np.int64(np.uint32(key * _HASH) >> _SHIFT)
+    while keys[cell] != key and keys[cell] != np.uint32(0):
+        cell = (cell + 1) & (_CELLS - 1)
+    return cell
+
+
+@kernel
+def set_pattern(pattern: Pattern, chars: NDArray[np.uint32], start: int, length: int) -> None:
+    """Nothing; the pattern now stands for chars[start:start + length], length at most STORED_LENGTH."""
+    keys, masks, touched, header = pattern.keys, pattern.masks, pattern.touched, pattern.header
+    for j in range(header[0]):
+        cell = np.int64(touched[j])
+        keys[cell] = 0
+        for word in range(_WORDS):
+            masks[cell, word] = 0
+    used = 0
+    for j in range(length):
+        key = np.uint32(chars[start + j] + np.uint32(1))
+        cell = _cell(keys, key)
+        if keys[cell] == np.uint32(0):
+            keys[cell] = key
+            touched[used] = cell
+            used += 1
+        masks[cell, j >> 6] |= np.uint64(1) << np.uint64(j & 63)
+    header[0] = used
+    header[1] = length
+
+
+@kernel
+def lcs_with_stored(
+    pattern: Pattern, query_length: int, texts: NDArray[np.uint16], offset: int, length: int, wide: bool
+) -> int:
+    """Length of the longest common subsequence of the query's first characters and one stored text.
+
+    query_length: how many of the pattern's characters count, 0…its length
+    texts: uint16 arena; the text is `length` characters from `offset`, two units each where `wide`
+    """
+    keys, masks = pattern.keys, pattern.masks
+    if query_length == 0 or length == 0:
+        return 0
+    ones = ~np.uint64(0)
+    if query_length <= 64:
+        row = ones
+        for j in range(length):
+            cell = _cell(keys, np.uint32(stored_char(texts, offset, j, wide) + np.uint32(1)))
+            hits = row & masks[cell, 0]
+            row = (row + hits) | (row - hits)
+        return np.int64(popcount(~row & _low_bits(query_length)))
+    words = (query_length + 63) >> 6
+    rows = pattern.rows
+    for word in range(words):
+        rows[word] = ones
+    for j in range(length):
+        cell = _cell(keys, np.uint32(stored_char(texts, offset, j, wide) + np.uint32(1)))
+        if keys[cell] == np.uint32(0):
+            continue
+        carry = np.uint64(0)
+        for word in range(words):
+            row = rows[word]
+            hits = row & masks[cell, word]
+            total = row + hits
+            carried = total + carry
+            overflow = np.uint64(total < row) | np.uint64(carried < total)
+            rows[word] = carried | (row - hits)
+            carry = overflow
+    common = np.int64(0)
+    for word in range(words - 1):
+        common += np.int64(popcount(~rows[word]))
+    common += np.int64(popcount(~rows[words - 1] & _low_bits(query_length - ((words - 1) << 6))))
+    return common
+
+
+@kernel
+def _low_bits(count: int) -> np.uint64:
+    if count >= 64:
+        return ~np.uint64(0)
+    return (np.uint64(1) << np.uint64(count)) - np.uint64(1)
+
+
+@kernel
+def stored_char(texts: NDArray[np.uint16], offset: int, index: int, wide: bool) -> np.uint32:
+    """Character `index` of a stored text, as a code point."""
+    if wide:
+        low = np.uint32(texts[offset + 2 * index])
+        return low | (np.uint32(texts[offset + 2 * index + 1]) << np.uint32(16))
+    return np.uint32(texts[offset + index])

@@ -1,0 +1,211 @@
+"""Phase one of judging a chunk: every row's matches among entries kept before the chunk.
+
+Read-only, so that threads may share the rows. What it finds is a proposal: phase two (`decide`) rechecks the
+window row by row and whether the entry would still have stood in its bucket, had each row been judged alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.contract import NO_TIME
+from stages.exact.tags import tag_find
+from stages.intrinsics import popcount, prefetch
+from stages.kernel import kernel
+from stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
+from stages.near.chunk import Chunk
+from stages.near.pairs import Rules, Scratch, compare, first_meeting
+from stages.near.ring import FIRST_TIME, KEPT, STREAM_TIME, RingColumns
+
+NOT_PROPOSED = -1
+PREFETCH_ROWS = 12
+"""near_10m: all lines of a row are fetched this many rows ahead."""
+
+MATCHES_PER_ROW = 16
+"""Mean room for matches; a shard whose room ends leaves its other rows to phase two."""
+
+
+class Matches(NamedTuple):
+    """Matches of each row: those from starts[row] on, counts[row] of them or NOT_PROPOSED.
+
+    starts, counts: int32[n]; kept: int64[room], kept index; matched, compared: int32[room];
+    status: uint8[room]
+    """
+
+    starts: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    kept: NDArray[np.int64]
+    matched: NDArray[np.int32]
+    compared: NDArray[np.int32]
+    status: NDArray[np.uint8]
+
+
+class Search(NamedTuple):
+    """How candidates are found.
+
+    limits: int8[256, 256], signature limits; near_age: ms or -1 for no limit;
+    scan: 1 to compare with all entries
+    """
+
+    limits: NDArray[np.int8]
+    near_age: int
+    scan: int
+
+
+def new_matches(rows: int, room: int) -> Matches:
+    """Room for matches of that many rows."""
+    return Matches(
+        np.zeros(rows, np.int32),
+        np.full(rows, NOT_PROPOSED, np.int32),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int32),
+        np.zeros(room, np.int32),
+        np.zeros(room, np.uint8),
+    )
+
+
+def most_matches(buckets: Buckets, window: int, scan: bool) -> int:
+    """How many matches one row can have at the most."""
+    probes = buckets.bands + (buckets.tables << buckets.weak)
+    return window if scan else min(window, probes * WAYS)
+
+
+@kernel
+def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bool:
+    """Whether an entry that is still in the ring is inside a window; age in ms, or -1 for no limit."""
+    counters = ring.counters
+    if counters[KEPT] - kept_index > messages:
+        return False
+    if age < 0 or counters[STREAM_TIME] == NO_TIME:
+        return True
+    time = ring.times[kept_index % len(ring.times)]
+    if time == NO_TIME:
+        time = counters[FIRST_TIME]
+    return counters[STREAM_TIME] - time <= age
+
+
+@kernel
+def propose_row(
+    chunk: Chunk,
+    row: int,
+    before: int,
+    ring: RingColumns,
+    buckets: Buckets,
+    search: Search,
+    rules: Rules,
+    scratch: Scratch,
+    matches: Matches,
+    first: int,
+    end: int,
+) -> int:
+    """How many matches of one row were written from `first` on, or NOT_PROPOSED if `end` came too early.
+
+    before: kept index at which the chunk began; only entries below it are looked at
+    """
+    capacity = len(ring.positions)
+    count = 0
+    if search.scan:
+        for kept_index in range(max(0, ring.counters[KEPT] - capacity), before):
+            count = _consider(
+                chunk, row, kept_index, ring, search, rules, scratch, matches, first, end, count
+            )
+            if count == NOT_PROPOSED:
+                return NOT_PROPOSED
+        return count
+    code = chunk.codes[row]
+    signature = chunk.signatures[row]
+    for probe in range(chunk.probes[row]):
+        start = bucket_of(chunk, row, probe, buckets)
+        for way in range(WAYS):
+            entry = buckets.entries[start + way]
+            if entry == np.uint64(0):
+                break
+            limit = search.limits[code, (entry >> np.uint64(INDEX_BITS)) & np.uint64(255)]
+            if np.int64(popcount(np.uint32(entry >> np.uint64(32)) ^ signature)) > limit:
+                continue
+            kept_index = before - ((before - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
+            if not first_meeting(scratch.seen, row, kept_index):
+                continue
+            count = _consider(
+                chunk, row, kept_index, ring, search, rules, scratch, matches, first, end, count
+            )
+            if count == NOT_PROPOSED:
+                return NOT_PROPOSED
+    return count
+
+
+@kernel
+def _consider(
+    chunk: Chunk,
+    row: int,
+    kept_index: int,
+    ring: RingColumns,
+    search: Search,
+    rules: Rules,
+    scratch: Scratch,
+    matches: Matches,
+    first: int,
+    end: int,
+    count: int,
+) -> int:
+    """`count`, plus one if this entry matches the row, or NOT_PROPOSED if there is no room."""
+    capacity = len(ring.positions)
+    if kept_index < 0 or not in_window(ring, kept_index, capacity, search.near_age):
+        return count
+    slot = kept_index % capacity
+    if ring.lengths[slot] <= 0:
+        return count
+    status, matched, compared = compare(chunk, row, ring, slot, rules, scratch)
+    if status == 0:
+        return count
+    at = first + count
+    if at >= end:
+        return NOT_PROPOSED
+    matches.kept[at] = kept_index
+    matches.matched[at] = matched
+    matches.compared[at] = compared
+    matches.status[at] = status
+    return count + 1
+
+
+@kernel
+def propose(
+    low: int,
+    high: int,
+    chunk: Chunk,
+    ring: RingColumns,
+    buckets: Buckets,
+    search: Search,
+    rules: Rules,
+    scratch: Scratch,
+    matches: Matches,
+    first: int,
+    end: int,
+) -> None:
+    """Nothing; rows low…high have their matches in `matches`, whose room first…end is this shard's.
+
+    Rows that the ring already knows as exact copies are left NOT_PROPOSED: phase two seldom asks for them.
+    """
+    scratch.pattern_row[0] = -1
+    scratch.seen[:] = 0
+    before = ring.counters[KEPT]
+    mask = len(ring.tag_slots) - 1
+    at = first
+    for row in range(low, high):
+        if row + PREFETCH_ROWS < high and not search.scan:
+            for probe in range(chunk.probes[row + PREFETCH_ROWS]):
+                prefetch(buckets.entries, bucket_of(chunk, row + PREFETCH_ROWS, probe, buckets))
+        matches.starts[row] = at
+        if chunk.probes[row] == 0:
+            matches.counts[row] = 0
+            continue
+        matches.counts[row] = NOT_PROPOSED
+        if tag_find(ring.tag_slots, mask, ring.tags, chunk.digests[row, 0]) >= 0:
+            continue
+        count = propose_row(chunk, row, before, ring, buckets, search, rules, scratch, matches, at, end)
+        matches.counts[row] = count
+        if count > 0:
+            at += count

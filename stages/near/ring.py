@@ -1,0 +1,223 @@
+"""The ring of kept messages: columns by slot, and the arena their texts live in.
+
+Entry k (its *kept index*, counted from 0) lives in slot k % capacity until entry k + capacity overwrites it.
+Texts stand in a circular arena of 16-bit units, in the same order; a text with a character beyond the
+Basic Multilingual Plane takes two units a character. The arena grows between chunks, never inside one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.contract import NO_TIME, STORED_LENGTH
+from stages.exact.tags import TagIndex, tag_insert, tag_remove
+from stages.kernel import kernel
+from stages.near.chunk import Chunk
+
+GRANULE = 4
+"""Texts begin at multiples of this many units, so that an offset fits 32 bits up to 32 GiB of text."""
+
+SKETCH_UNITS = 32
+SKETCH_FROM = 256
+"""Bodies from this length on keep a whole-body sketch behind their text."""
+NO_CARD = 0xFFFF
+
+LARGEST_WINDOW = 16_000_000
+"""Bucket entries hold a kept index modulo 2 ** 24; the rest of that range tells stale entries apart."""
+
+KEPT, HEAD, STREAM_TIME, FIRST_TIME = 0, 1, 2, 3
+"""Places in `counters`: messages kept so far; where the next text goes, in granules; stream time in ms, and
+the first one known: entries kept before any time was known count as kept then."""
+
+_LARGEST_TEXT = (2 * STORED_LENGTH + SKETCH_UNITS) // GRANULE
+
+
+class RingUse(NamedTuple):
+    """Which optional columns are in use."""
+
+    text: bool
+    ids: bool
+    scopes: bool
+    simhashes: bool
+
+
+class RingColumns(NamedTuple):
+    """What kernels see of the ring: capacity N rows, or one row for columns that are not in use.
+
+    positions, times: int64[N]; tags: uint64[N], first half of the digest
+    offsets: uint32[N], granules; lengths: int32[N], body length, or -(key length) for exact-only rows
+    owns: uint16[N], own length before a card or NO_CARD; wides: uint8[N], two units a character
+    bags: uint64[N, 4]; ids, scopes, simhashes: uint64[N]
+    texts: uint16[units]; counters: int64[4], see KEPT and the rest; tag_slots: int32[cells]
+    """
+
+    positions: NDArray[np.int64]
+    times: NDArray[np.int64]
+    tags: NDArray[np.uint64]
+    offsets: NDArray[np.uint32]
+    lengths: NDArray[np.int32]
+    owns: NDArray[np.uint16]
+    wides: NDArray[np.uint8]
+    bags: NDArray[np.uint64]
+    ids: NDArray[np.uint64]
+    scopes: NDArray[np.uint64]
+    simhashes: NDArray[np.uint64]
+    texts: NDArray[np.uint16]
+    counters: NDArray[np.int64]
+    tag_slots: NDArray[np.int32]
+
+
+class Ring:
+    """Owner of the columns; `columns` is what kernels get, and is replaced when the arena grows."""
+
+    def __init__(self, capacity: int, use: RingUse) -> None:
+        def rows(used: bool) -> int:
+            return capacity if used else 1
+
+        self.capacity = capacity
+        self.use = use
+        self._tag_index = TagIndex(capacity)
+        counters = np.zeros(4, np.int64)
+        counters[STREAM_TIME] = counters[FIRST_TIME] = NO_TIME
+        self.columns = RingColumns(
+            positions=np.zeros(capacity, np.int64),
+            times=np.zeros(capacity, np.int64),
+            tags=np.zeros(capacity, np.uint64),
+            offsets=np.zeros(rows(use.text), np.uint32),
+            lengths=np.zeros(rows(use.text or use.simhashes), np.int32),
+            owns=np.zeros(rows(use.text), np.uint16),
+            wides=np.zeros(rows(use.text), np.uint8),
+            bags=np.zeros((rows(use.text), 4), np.uint64),
+            ids=np.zeros(rows(use.ids), np.uint64),
+            scopes=np.zeros(rows(use.scopes), np.uint64),
+            simhashes=np.zeros(rows(use.simhashes), np.uint64),
+            texts=np.zeros(4 * _LARGEST_TEXT * GRANULE, np.uint16),
+            counters=counters,
+            tag_slots=self._tag_index.slots,
+        )
+
+    @property
+    def kept(self) -> int:
+        """Messages kept since the beginning."""
+        return int(self.columns.counters[KEPT])
+
+    @property
+    def held(self) -> int:
+        """Entries that are still in the ring."""
+        return min(self.kept, self.capacity)
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of all columns, the arena included."""
+        return sum(int(column.nbytes) for column in self.columns)
+
+    def slots_held(self) -> NDArray[np.int64]:
+        """int64[held]: slots in log order, oldest first."""
+        return np.arange(self.kept - self.held, self.kept, dtype=np.int64) % self.capacity
+
+    def reserve(self, characters: int, messages: int) -> None:
+        """Nothing; the arena then has room for that many more characters in that many texts, kept all."""
+        if not self.use.text:
+            return
+        needed = characters * 2 // GRANULE + messages * (1 + SKETCH_UNITS // GRANULE) + 2 * _LARGEST_TEXT
+        size = len(self.columns.texts) // GRANULE
+        head = int(self.columns.counters[HEAD])
+        tail = int(self.columns.offsets[self.slots_held()[0]]) if self.held else head
+        live = (head - tail) % size
+        if size - live > needed:
+            return
+        self._grow(size + max(size // 16, needed), tail, live)
+
+    def _grow(self, new_size: int, tail: int, live: int) -> None:
+        """Moves the live texts to the front of a larger arena, in their order."""
+        old = self.columns.texts
+        size = len(old) // GRANULE
+        texts = np.zeros(new_size * GRANULE, np.uint16)
+        first = min(live, size - tail)
+        texts[: first * GRANULE] = old[tail * GRANULE : (tail + first) * GRANULE]
+        texts[first * GRANULE : live * GRANULE] = old[: (live - first) * GRANULE]
+        slots = self.slots_held()
+        offsets = self.columns.offsets
+        offsets[slots] = (offsets[slots].astype(np.int64) - tail) % size
+        self.columns.counters[HEAD] = live
+        self.columns = self.columns._replace(texts=texts)
+
+    def to_sections(self) -> dict[str, NDArray[np.generic]]:
+        """The columns by name, without the tag table, which a load rebuilds."""
+        return {f"ring.{name}": c for name, c in self.columns._asdict().items() if name != "tag_slots"}
+
+    def restore(self, sections: dict[str, NDArray[np.generic]]) -> None:
+        """Nothing; the columns then hold what `to_sections` gave for a ring of the same shape."""
+        saved = {name: sections[f"ring.{name}"] for name in RingColumns._fields if name != "tag_slots"}
+        self.columns = RingColumns(**saved, tag_slots=self._tag_index.slots)  # type: ignore[arg-type]
+        oldest = (self.kept - self.held) % self.capacity
+        self._tag_index.rebuild(self.columns.tags, oldest, self.held)
+
+
+@kernel
+def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
+    """Slot of a chunk's row, which now is the newest entry of the ring.
+
+    Its time is stream time. `Ring.reserve` must have made room for its text.
+    """
+    counters = ring.counters
+    kept = counters[KEPT]
+    capacity = len(ring.positions)
+    slot = kept % capacity
+    mask = len(ring.tag_slots) - 1
+    if kept >= capacity:
+        tag_remove(ring.tag_slots, mask, ring.tags, ring.tags[slot], slot)
+    ring.positions[slot] = chunk.positions[row]
+    ring.times[slot] = counters[STREAM_TIME]
+    ring.tags[slot] = chunk.digests[row, 0]
+    tag_insert(ring.tag_slots, mask, ring.tags, ring.tags[slot], slot)
+    if len(ring.lengths) == capacity:
+        ring.lengths[slot] = chunk.lengths[row]
+    if len(ring.ids) == capacity:
+        ring.ids[slot] = chunk.ids[row]
+    if len(ring.scopes) == capacity:
+        ring.scopes[slot] = chunk.scopes[row]
+    if len(ring.simhashes) == capacity:
+        ring.simhashes[slot] = chunk.simhashes[row, 0]
+    if len(ring.offsets) == capacity:
+        ring.owns[slot] = NO_CARD if chunk.owns[row] < 0 else min(chunk.owns[row], STORED_LENGTH)
+        for j in range(4):
+            ring.bags[slot, j] = chunk.bags[row, j]
+        _store_text(ring, chunk, row, slot)
+    counters[KEPT] = kept + 1
+    return slot
+
+
+@kernel
+def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
+    start = chunk.starts[row]
+    stored = min(chunk.starts[row + 1] - start, STORED_LENGTH)
+    wide = False
+    for j in range(stored):
+        wide |= chunk.chars[start + j] > np.uint32(0xFFFF)
+    sketch = chunk.sketch_rows[row] if chunk.lengths[row] >= SKETCH_FROM else -1
+    units = stored * 2 if wide else stored
+    total = units + SKETCH_UNITS if sketch >= 0 else units
+    granules = (total + GRANULE - 1) // GRANULE
+    head = ring.counters[HEAD]
+    if (head + granules) * GRANULE > len(ring.texts):
+        head = 0
+    ring.counters[HEAD] = head + granules
+    ring.offsets[slot] = head
+    ring.wides[slot] = wide
+    at = head * GRANULE
+    texts = ring.texts
+    for j in range(stored):
+        char = chunk.chars[start + j]
+        if wide:
+            texts[at + 2 * j] = char & np.uint32(0xFFFF)
+            texts[at + 2 * j + 1] = char >> np.uint32(16)
+        else:
+            texts[at + j] = char
+    if sketch >= 0:
+        for j in range(SKETCH_UNITS):
+            low = np.uint16(chunk.sketches[sketch, 2 * j])
+            texts[at + units + j] = low | (np.uint16(chunk.sketches[sketch, 2 * j + 1]) << np.uint16(8))

@@ -1,0 +1,132 @@
+"""State as bytes: named arrays under one header that says what they are and whether they are whole.
+
+    magic "TWINSIEV" · format version (u16) · header length (u32) · header CRC-32 (u32), little-endian
+    header: JSON {"scheme", "parameters", "sections": [{name, dtype, shape, bytes}]}
+    each section: zstd frame length (u64), frame with its own content checksum
+
+A reader refuses what it does not know; every refusal says what to do.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from stages.errors import StateError
+
+MAGIC = b"TWINSIEV"
+FORMAT_VERSION = 1
+
+_PREFIX = struct.Struct("<8sHII")
+_LENGTH = struct.Struct("<Q")
+_LARGEST_HEADER = 1 << 20
+_START_ANEW = "start with an empty state, or restore the file from a copy"
+
+Sections = dict[str, NDArray[Any]]
+
+
+def write_state(
+    stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object], sections: Mapping[str, NDArray[Any]]
+) -> None:
+    """Nothing; the state stands on the stream. One section's compressed copy is held at a time."""
+    entries = [
+        {"name": name, "dtype": array.dtype.str, "shape": list(array.shape), "bytes": array.nbytes}
+        for name, array in sections.items()
+    ]
+    header = json.dumps({"scheme": scheme_id, "parameters": dict(parameters), "sections": entries}).encode()
+    stream.write(_PREFIX.pack(MAGIC, FORMAT_VERSION, len(header), zlib.crc32(header)))
+    stream.write(header)
+    compressor = zstandard.ZstdCompressor(level=1, write_checksum=True, threads=0)
+    for array in sections.values():
+        frame = compressor.compress(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        stream.write(_LENGTH.pack(len(frame)))
+        stream.write(frame)
+
+
+def read_state(stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object]) -> Sections:
+    """The sections by name, each a writable array.
+
+    raises: StateError if this is no state, was cut or altered, or was written under another scheme or
+        other parameters; the text names the first difference and what to do
+    """
+    prefix = stream.read(_PREFIX.size)
+    if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
+        raise StateError("this is no twinsieve state; name the right file, or a new one to start empty")
+    _, version, length, checksum = _PREFIX.unpack(prefix)
+    if version != FORMAT_VERSION:
+        raise StateError(
+            f"state has format version {version}, this program reads {FORMAT_VERSION}; "
+            "use the program that wrote it, or start with an empty state"
+        )
+    header = stream.read(min(length, _LARGEST_HEADER))
+    if len(header) != length or zlib.crc32(header) != checksum:
+        raise StateError(f"state header is damaged or cut; {_START_ANEW}")
+    described = json.loads(header)
+    _check_origin(described, scheme_id, parameters)
+    return {entry["name"]: _read_section(stream, entry) for entry in described["sections"]}
+
+
+def _check_origin(described: Mapping[str, Any], scheme_id: str, parameters: Mapping[str, object]) -> None:
+    for name, wanted in parameters.items():
+        saved = described["parameters"].get(name)
+        if saved != wanted:
+            raise StateError(
+                f"state was written with {name} {saved}, the configuration says {wanted}; "
+                "restore the setting, or start with an empty state"
+            )
+    if described["scheme"] != scheme_id:
+        raise StateError(
+            f"state was written under fingerprint scheme {described['scheme']}, this configuration has "
+            f"{scheme_id} (profile, features, seed, dictionaries or library versions differ); "
+            "restore them, or start with an empty state"
+        )
+
+
+def _read_section(stream: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
+    where = f"state section {entry['name']!r}"
+    raw_length = stream.read(_LENGTH.size)
+    if len(raw_length) < _LENGTH.size:
+        raise StateError(f"{where} is missing: the file was cut; {_START_ANEW}")
+    (length,) = _LENGTH.unpack(raw_length)
+    array = np.empty(entry["bytes"], np.uint8)
+    try:
+        reader = zstandard.ZstdDecompressor().stream_reader(_Limited(stream, length))
+        filled = _fill(reader, array)
+        more = reader.read(1)
+    except zstandard.ZstdError as error:
+        raise StateError(f"{where} is damaged ({error}); {_START_ANEW}") from error
+    if filled != len(array) or more:
+        raise StateError(f"{where} is damaged: it holds another number of bytes than stated; {_START_ANEW}")
+    return array.view(np.dtype(entry["dtype"])).reshape(entry["shape"])
+
+
+def _fill(reader: Any, array: NDArray[np.uint8]) -> int:
+    view = memoryview(array).cast("B") if len(array) else memoryview(b"")
+    filled = 0
+    while filled < len(array):
+        count = reader.readinto(view[filled : filled + (1 << 22)])
+        if count == 0:
+            break
+        filled += count
+    return filled
+
+
+class _Limited:
+    """The next `left` bytes of a stream, as a stream."""
+
+    def __init__(self, stream: BinaryIO, left: int) -> None:
+        self._stream = stream
+        self._left = left
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = self._left if size < 0 else min(size, self._left)
+        data = self._stream.read(wanted)
+        self._left -= len(data)
+        return data
