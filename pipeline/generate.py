@@ -32,7 +32,7 @@ MEAN_AGE = 4_000
 
 _START_MS = 1_704_067_200_000
 _ZONE = timezone(timedelta(hours=8))
-_LANGUAGE_SHARES = (0.88, 0.08, 0.015, 0.015, 0.01)
+_LANGUAGE_SHARES = (0.92, 0.05, 0.01, 0.01, 0.01)
 _LONGEST = 500
 _MEDIAN_LENGTH, _SPREAD = 41.0, 0.85
 """Log-normal body lengths as in real posts: mean about 59 characters, a tenth below 14, a tenth above 120."""

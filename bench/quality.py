@@ -1,0 +1,140 @@
+"""How well the sieve drops what it should: the accuracy tables of the README.
+
+    python -m bench.quality [weibo] [pooled] [judged] [articles]
+
+Data: TWINSIEVE_DATA (see bench/quality_data.py). Windows cover the whole input; the index is the default one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+
+from bench.machine import machine_line
+from bench.quality_data import ARTICLES, POOLED, WEIBO, DataSet, data_dir
+from pipeline.evaluate import (
+    VARIANTS,
+    EvaluationReport,
+    Variant,
+    batch_of,
+    read_texts,
+    run_evaluate,
+    variant_config,
+)
+from pipeline.evaluate_judged import JudgedRun, pool, read_judged, run_judged
+from pipeline.evaluate_scores import Counts
+from pipeline.evaluate_tables import judged_table, report_tables
+from stages.contract import SIMILARITY_SCALE, Kind, SieveConfig
+from stages.scheme import Scheme, SchemeConfig
+from stages.sieve import Sieve
+from stages.text.rules import TextConfig
+
+NO_GUARD = Variant("letters", number_guard=False, card_guard=False)
+JUDGED_SETS = (WEIBO, *POOLED[:3])
+
+
+def scheme_of(data: DataSet) -> SchemeConfig:
+    """The default scheme under the profile that the set's truth was made with."""
+    return SchemeConfig(text=TextConfig(profile=data.profile))
+
+
+def evaluate(data: DataSet, at: int, variants: Sequence[Variant] = VARIANTS) -> EvaluationReport:
+    """The report on all rows of a set that its pairs cover."""
+    return run_evaluate(
+        data.texts,
+        data.pairs,
+        scheme=scheme_of(data),
+        sieve=SieveConfig(),
+        at=at,
+        rows=data.rows,
+        variants=variants,
+    )
+
+
+def pooled_near(reports: Sequence[EvaluationReport], variant: Variant = NO_GUARD) -> Counts:
+    """Near counts of one variant over the rows of several sets."""
+    runs = [run for report in reports for run in report.runs if run.variant == variant]
+    return sum((run.scores.near for run in runs), Counts())
+
+
+def article_pairs(at: int) -> tuple[set[frozenset[str]], set[frozenset[str]]]:
+    """(found, planted) pairs of long articles; found: every dropped one with its leader."""
+    lines = (data_dir() / "articles_dev.truth.tsv").read_text().splitlines()[1:]
+    planted = {frozenset(line.split("\t")) for line in lines}
+    ids, texts = read_texts(ARTICLES.texts)
+    batch = batch_of(*Scheme(scheme_of(ARTICLES)).read(texts))
+    config = variant_config(SieveConfig(), Variant("product", True, True), at, len(ids))
+    verdicts = Sieve(config).judge(batch)
+    dropped = [row for row, kind in enumerate(verdicts.kinds.tolist()) if kind != Kind.UNIQUE]
+    return {frozenset((ids[row], ids[int(verdicts.leaders[row])])) for row in dropped}, planted
+
+
+def judged_runs(similarities: Sequence[int]) -> dict[str, list[JudgedRun]]:
+    """Runs by set, and all of them pooled under `all`."""
+    pairs = read_judged(data_dir() / "judged_dev.tsv")
+    runs = {}
+    for data in JUDGED_SETS:
+        name = f"{data.name}_dev"
+        texts = {(name, row): text for row, text in zip(*read_texts(data.texts), strict=True)}
+        own = [pair for pair in pairs if pair.set == name]
+        runs[name] = run_judged(own, texts, scheme_of(data), SieveConfig(), similarities)
+    return runs | {"all": [pool(same) for same in zip(*runs.values(), strict=True)]}
+
+
+def show_weibo(console: Console) -> None:
+    for at in (8_500, 8_000):
+        console.print(*report_tables(evaluate(WEIBO, at)), sep="\n")
+
+
+def show_pooled(console: Console) -> None:
+    reports = [evaluate(data, 8_500) for data in POOLED]
+    for report in reports:
+        console.print(*report_tables(report), sep="\n")
+    for variant in VARIANTS:
+        near = pooled_near(reports, variant)
+        console.print(
+            f"pooled, {variant}: near F1 {near.f1:.4f}, P {near.precision:.4f}, R {near.recall:.4f} "
+            f"({near.to_drop:,} rows to drop, {near.wrongly_kept} wrongly kept, "
+            f"{near.wrongly_dropped} wrongly dropped)"
+        )
+
+
+def show_judged(console: Console) -> None:
+    for name, runs in judged_runs((8_500, 8_000)).items():
+        console.print(judged_table(runs, name))
+        if name == "all":
+            continue
+        console.print(f"kept apart at {runs[-1].similarity / SIMILARITY_SCALE}, both guards on:")
+        for pair, guard in runs[-1].kept_apart:
+            console.print(f"  {guard}: {pair.later} {pair.earlier} {pair.label} ({pair.reason})")
+
+
+def show_articles(console: Console) -> None:
+    for at in (8_500, 8_000):
+        found, planted = article_pairs(at)
+        hits = len(found & planted)
+        console.print(
+            f"articles_dev at {at / SIMILARITY_SCALE}: {hits} of {len(planted)} planted pairs found, "
+            f"{len(found) - hits} others dropped"
+        )
+
+
+PARTS: dict[str, Callable[[Console], None]] = {
+    "weibo": show_weibo,
+    "pooled": show_pooled,
+    "judged": show_judged,
+    "articles": show_articles,
+}
+
+
+def main() -> None:
+    console = Console(width=180, highlight=False)
+    console.print(machine_line())
+    for name in sys.argv[1:] or PARTS:
+        PARTS[name](console)
+
+
+if __name__ == "__main__":
+    main()

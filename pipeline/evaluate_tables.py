@@ -1,0 +1,84 @@
+"""An evaluation as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.evaluate import EvaluationReport
+from pipeline.evaluate_judged import LABELS, JudgedRun
+from pipeline.evaluate_scores import LENGTH_CLASSES, length_class
+from stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
+
+
+def report_tables(report: EvaluationReport) -> list[Table]:
+    """Two tables: scores by variant, and near recall by length of body.
+
+    near: rows without an earlier equal body (exact removal alone scores 0 there)
+    """
+    title = (
+        f"{report.input}, first {report.rows:,} rows at {report.at / SIMILARITY_SCALE:.4g}: "
+        f"{report.to_drop:,} to drop, {report.near_to_drop:,} of them without an earlier equal body"
+    )
+    scores = Table(title=Text(title), title_justify="left")
+    for name in ("body rule, guards",):
+        scores.add_column(name)
+    for name in (
+        "exact",
+        "near",
+        "P",
+        "R",
+        "F1",
+        "near P",
+        "near R",
+        "near F1",
+        "wrongly dropped",
+        "wrongly kept",
+    ):
+        scores.add_column(name, justify="right")
+    scores.add_column("kept apart by number, card guard", justify="right")
+    lengths = Table(title="near recall by body length (rows to drop)", title_justify="left")
+    lengths.add_column("body rule, guards")
+    classes = [length_class(low) for low, _ in LENGTH_CLASSES if low >= MIN_NEAR_LENGTH]
+    for name in classes:
+        lengths.add_column(name, justify="right")
+    for run in report.runs:
+        every, near = run.scores.every, run.scores.near
+        shares = (every.precision, every.recall, every.f1, near.precision, near.recall, near.f1)
+        scores.add_row(
+            str(run.variant),
+            f"{run.exact:,}",
+            f"{run.near:,}",
+            *(f"{share:.4f}" for share in shares),
+            f"{every.wrongly_dropped:,}",
+            f"{every.wrongly_kept:,}",
+            ", ".join(f"{count:,}" for count in run.kept_apart.values()),
+        )
+        by_length = (run.scores.near_by_length[name] for name in classes)
+        lengths.add_row(
+            str(run.variant), *(f"{counts.recall:.3f} ({counts.to_drop:,})" for counts in by_length)
+        )
+    return [scores, lengths]
+
+
+def judged_table(runs: Sequence[JudgedRun], name: str) -> Table:
+    """Precision of drops among judged pairs, one row for each similarity and setting of the guards."""
+    table = Table(title=Text(f"judged pairs, {name}"), title_justify="left")
+    for column in ("similarity", "number guard", "card guard"):
+        table.add_column(column)
+    table.add_column("dropped " + "/".join(LABELS), justify="right")
+    table.add_column("precision", justify="right")
+    table.add_column("kept apart " + "/".join(LABELS), justify="right")
+    for run in runs:
+        apart = [sum(pair.label == label for pair, _ in run.kept_apart) for label in LABELS]
+        table.add_row(
+            f"{run.similarity / SIMILARITY_SCALE:.4g}",
+            "on" if run.number_guard else "off",
+            "on" if run.card_guard else "off",
+            "/".join(str(run.dropped[label]) for label in LABELS),
+            f"{run.precision:.3f}",
+            "/".join(str(count) for count in apart),
+        )
+    return table
