@@ -1,0 +1,92 @@
+"""The command line: `twinsieve COMMAND`.
+
+Exit codes: 0 done, 1 failed, 2 misused. Data goes to stdout, talk to stderr, an error is one line.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from pipeline.commands.terminal import say_error
+from stages.errors import ConfigError, SieveError, UsageError
+
+_COMMANDS = {
+    "dedup": ("files", "Drop duplicates from files."),
+    "explain": ("explain", "Say why two messages are duplicates, or why not."),
+    "lint": ("lint", "Check settings; show memory and what the windows cover."),
+    "evaluate": ("evaluate", "Measure precision and recall against true pairs."),
+    "train-idf": ("train_idf", "Learn feature weights from a file."),
+    "generate": ("generate", "Make up a stream of posts."),
+}
+"""Name → module in `pipeline.commands`, and what `--help` says, so that help needs none of them."""
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        found: click.Command = import_module(f"pipeline.commands.{_COMMANDS[cmd_name][0]}").command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in _COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS:
+            raise click.UsageError(f"no command {args[0]!r}; {_nearest(args[0])}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, _COMMANDS, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(_COMMANDS)}"
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="twinsieve", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Drops exact and near duplicates from streams of short posts."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code; whatever went wrong was said on stderr in a line (settings: a line a problem)."""
+    try:
+        result = cli.main(
+            args=list(arguments) if arguments is not None else None,
+            prog_name="twinsieve",
+            standalone_mode=False,
+        )
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
+    except click.ClickException as error:
+        where = getattr(error, "ctx", None)
+        say_error(f"{where.command_path if where else 'twinsieve'}: {error.format_message()}")
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        say_error("twinsieve: interrupted; no output was put in place")
+        return 1
+    except ConfigError as error:
+        for finding in error.findings:
+            say_error(finding)
+        return 2
+    except SieveError as error:
+        say_error(f"twinsieve: {error}")
+        return 2 if isinstance(error, UsageError) else 1
+    return result if isinstance(result, int) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""`twinsieve dedup`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from pipeline.commands.options import settings_from, settings_options
+from pipeline.commands.pairs import pair_panel
+from pipeline.commands.summary import summary_table
+from pipeline.commands.terminal import printable, talk
+from pipeline.dedup import Dedup, Job
+from pipeline.dedup import Progress as Shown
+from pipeline.files_input import format_of
+
+_STARTED = time.perf_counter()
+
+
+@click.command("dedup")
+@click.argument("inputs", nargs=-1, metavar="[INPUT]...")
+@settings_options
+@click.option("-o", "--output", default="-", metavar="FILE", help="Kept rows, byte for byte (stdout).")
+@click.option("--duplicates", metavar="FILE", help="Dropped messages and their leaders, JSON lines.")
+@click.option("--dead-letter", metavar="FILE", help="Rows that could not be read, JSON lines.")
+@click.option("--stats", metavar="FILE", help="Counts and microseconds by step, JSON.")
+@click.option("--state", metavar="FILE", help="Go on from an earlier run, and let a later one go on.")
+@click.option(
+    "--format", "form", type=click.Choice(["jsonl", "csv", "text"]), help="Of inputs and output (by ending)."
+)
+@click.option("--examples", default=0, metavar="N", type=click.IntRange(0, 100), help="Show N dropped pairs.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+def command(
+    inputs: tuple[str, ...],
+    output: str,
+    duplicates: str | None,
+    dead_letter: str | None,
+    stats: str | None,
+    state: str | None,
+    form: str | None,
+    examples: int,
+    quiet: bool,
+    config: str | None,
+    pairs: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Write the unique messages of INPUTs (`-`: stdin) in order; drop exact and near duplicates.
+
+    Reads and writes JSON lines, CSV or plain lines; inputs may be gzip or zstd, outputs are when their names
+    end in .gz or .zst. Outputs appear under their names when all is done.
+    """
+    settings = settings_from(config, pairs, **given)
+    names = list(inputs) or ["-"]
+    job = Job(
+        inputs=names,
+        format=format_of(names, form, settings),
+        output=output,
+        duplicates=duplicates,
+        dead_letter=dead_letter,
+        stats=stats,
+        state=state,
+        examples=examples,
+    )
+    console = talk()
+    with _terminated_like_interrupted():
+        with (
+            console.status("loading (the first run compiles, which takes a minute)")
+            if _shows(console, quiet)
+            else _nothing()
+        ):
+            dedup = Dedup(job, settings, int(time.time() * 1000))
+            dedup.warm_up()
+        dedup.summary.seconds["start"] = time.perf_counter() - _STARTED
+        with _progress(console, quiet) as shown:
+            summary = dedup.run(shown)
+    if quiet:
+        return
+    for example in summary.examples.chosen():
+        console.print(pair_panel(example.entry))
+    console.print(summary_table(summary, dedup.sieve_stats()))
+    for reason, count in summary.unreadable.most_common():
+        console.print(printable(f"unreadable: {count:,} rows, {reason}"), markup=False)
+    if summary.unreadable and dead_letter is None:
+        console.print("name a file with --dead-letter to see the unreadable rows", markup=False)
+
+
+def _shows(console: Console, quiet: bool) -> bool:
+    return console.is_terminal and not quiet
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def _progress(console: Console, quiet: bool) -> Iterator[Shown | None]:
+    """A bar on a terminal; nothing where stderr is a file."""
+    if not _shows(console, quiet):
+        yield None
+        return
+    columns = (
+        SpinnerColumn(),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rows]:,} rows  {task.fields[rate]:,}/s  {task.fields[share]:.1%} dropped"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, refresh_per_second=4, transient=True) as bar:
+        task = bar.add_task("", total=None, rows=0, rate=0, share=0.0)
+        began = time.perf_counter()
+
+        def show(rows: int, dropped: int, done: float | None) -> None:
+            seconds = max(time.perf_counter() - began, 1e-9)
+            bar.update(
+                task,
+                total=None if done is None else 1.0,
+                completed=done or 0.0,
+                rows=rows,
+                rate=round(rows / seconds),
+                share=dropped / max(rows, 1),
+            )
+
+        yield show
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """SIGTERM takes the way of Ctrl-C, which leaves no half outputs behind."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        sys.stderr.flush()

@@ -1,0 +1,126 @@
+"""What a run over files did: counts, microseconds by step, and example pairs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import orjson
+
+from pipeline.batches import Columns
+from stages.contract import Flag, Kind, Verdicts
+from stages.sieve import SieveStats
+
+STEPS = {
+    "read": "read",
+    "text": "text",
+    "fingerprints": "fingerprints",
+    "judge": "exact and near",
+    "write": "write",
+    "state": "state",
+}
+"""Steps of a run and how they are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A dropped message beside its leader, as it stands in the duplicates."""
+
+    entry: dict[str, Any]
+
+    @property
+    def kind(self) -> tuple[str, int]:
+        """Examples of one kind look alike: stage and similarity in steps of .05, or distance."""
+        entry = self.entry
+        if "distance" in entry:
+            return entry["stage"], entry["distance"]
+        return entry["stage"], int(entry["similarity"] * 20)
+
+
+class Examples:
+    """The first example of every kind, so that a few of them show much."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, int], Example] = {}
+        self._others: list[Example] = []
+        self.wanted = 0
+
+    def offer(self, example: Example) -> None:
+        """Take it if it shows something new."""
+        if not self.wanted or example.entry["text"] == example.entry["leader_text"]:
+            return
+        if example.kind not in self._first:
+            self._first[example.kind] = example
+        elif len(self._others) < self.wanted:
+            self._others.append(example)
+
+    def chosen(self) -> list[Example]:
+        """At most as many as wanted: one of each kind, the least alike last, then others."""
+        first = [self._first[kind] for kind in sorted(self._first, key=lambda kind: (kind[0], -kind[1]))]
+        return (first + self._others)[: self.wanted]
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of one run.
+
+    rows: all rows read; kinds: readable rows by verdict; unreadable: rows by reason
+    flags: rows by flag; seconds: by step, `start` is everything before the first row
+    """
+
+    examples_wanted: int = 0
+    rows: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    unreadable: Counter[str] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+    bad_times: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(["start", *STEPS], 0.0))
+    examples: Examples = field(default_factory=Examples)
+
+    def __post_init__(self) -> None:
+        self.examples.wanted = self.examples_wanted
+
+    @property
+    def dropped(self) -> int:
+        """Rows that repeat a kept one."""
+        return self.kinds["exact"] + self.kinds["near"]
+
+    def count(self, columns: Columns, verdicts: Verdicts) -> None:
+        """Add one chunk."""
+        self.rows += len(columns) + len(columns.unreadable)
+        for kind, number in enumerate(np.bincount(verdicts.kinds, minlength=len(Kind)).tolist()):
+            if number:
+                self.kinds[Kind(kind).name.lower()] += number
+        for flag in Flag:
+            number = int(np.count_nonzero(verdicts.flags & flag.value))
+            if number and flag.name:
+                self.flags[flag.name.lower()] += number
+        for bad in columns.unreadable:
+            self.unreadable[bad.reason] += 1
+        self.bad_times += columns.bad_times
+
+    def micros(self) -> dict[str, float]:
+        """Microseconds a row by step, start-up apart."""
+        return {step: self.seconds[step] / max(self.rows, 1) * 1e6 for step in STEPS}
+
+    def as_json(self, sieve: SieveStats) -> bytes:
+        """All of it as one JSON object and a newline."""
+        micros = self.micros()
+        busy = sum(self.seconds[step] for step in STEPS)
+        report = {
+            "rows": self.rows,
+            "unique": self.kinds["unique"],
+            "exact": self.kinds["exact"],
+            "near": self.kinds["near"],
+            "unreadable": dict(self.unreadable),
+            "flags": dict(self.flags),
+            "bad_times": self.bad_times,
+            "start_seconds": round(self.seconds["start"], 3),
+            "seconds": round(busy, 3),
+            "rows_per_second": round(self.rows / busy) if busy else 0,
+            "micros_per_row": {step: round(value, 3) for step, value in micros.items()},
+            "sieve": asdict(sieve),
+        }
+        return orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
