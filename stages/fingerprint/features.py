@@ -16,7 +16,6 @@ _CHOICES = {
     "weights": ("none", "tf", "tfidf", "position"),
 }
 
-
 _ENTRY = re.compile(r"(\S+)(?: +([0-9]{1,9}))?(?: +([a-z]+))?")
 
 
@@ -57,13 +56,14 @@ class FeatureConfig:
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if value not in choices:
-                raise UsageError(f"{name} is {value!r}; use one of {', '.join(choices)}")
+                shown = "kind" if name == "features" else name
+                raise UsageError(f"features.{shown} is {value!r}; use one of {', '.join(choices)}")
         for name in ("width", "top_k", "min_features"):
             if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}; use 1 or more")
+                raise UsageError(f"features.{name} is {getattr(self, name)}; use 1 or more")
         if self.weights == "tfidf" and self.features != "keywords" and self.idf is None:
             raise UsageError(
-                f"weights are tfidf, but there is no IDF table for {self.features}; train one or use tf"
+                f"features.weights is tfidf without an IDF table for {self.features}; train one or use tf"
             )
         for line in self.dictionary:
             dictionary_entry(line)
@@ -72,6 +72,16 @@ class FeatureConfig:
         for feature, idf in self.idf or ():
             if not (math.isfinite(idf) and idf >= 0.0):
                 raise UsageError(f"the IDF of {feature!r} is {idf}; use a number from 0")
+
+    @property
+    def by_words(self) -> bool:
+        """Whether the units of chars or shingles are words (of spaced scripts) rather than characters."""
+        return self.features == "chars" or self.unit == "words"
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """Least and greatest number of units in one feature of chars or shingles."""
+        return (self.width, self.width) if self.features == "shingles" else (1, 2)
 
 
 def folded(word: str) -> str:

@@ -11,7 +11,7 @@ from stages.errors import UsageError
 from stages.fingerprint.bag import BAG_BYTES, fill_bags
 from stages.fingerprint.digest import DigestConfig, digests
 from stages.fingerprint.features import FeatureConfig
-from stages.fingerprint.idf import by_words, run_weights, widths
+from stages.fingerprint.idf import run_weights
 from stages.fingerprint.keywords import Keywords
 from stages.fingerprint.minhash import (
     SIGNATURE_HASHES,
@@ -128,8 +128,8 @@ class Fingerprinter:
             np.require(bodies.starts, np.int64, _READY),
             np.require(bodies.word_starts, np.uint8, _READY),
             np.require(bodies.exact_only, np.bool_, _READY),
-            by_words(features),
-            *widths(features),
+            features.by_words,
+            *features.widths,
             WEIGHTINGS[features.weights],
             features.min_features,
             *self._idf,

@@ -77,22 +77,12 @@ def run_weights(config: FeatureConfig, seed: np.uint64) -> tuple[NDArray[np.uint
     bodies = _terms_as_bodies(terms)
     hashes = np.zeros(len(terms), np.uint64)
     counts = np.zeros(len(terms), np.int64)
-    term_hashes(bodies[0], bodies[1], bodies[2], by_words(config), seed, hashes, counts)
-    narrowest, widest = widths(config)
+    term_hashes(bodies[0], bodies[1], bodies[2], config.by_words, seed, hashes, counts)
+    narrowest, widest = config.widths
     fitting = (counts >= narrowest) & (counts <= widest)
     features, places = np.unique(hashes[fitting], return_index=True)
     found = np.fromiter(weights.values(), np.int64, len(terms))[fitting][places]
     return features, np.append(found, other)
-
-
-def by_words(config: FeatureConfig) -> bool:
-    """Whether the units of these features are words (of spaced scripts) rather than characters."""
-    return config.features == "chars" or config.unit == "words"
-
-
-def widths(config: FeatureConfig) -> tuple[int, int]:
-    """Least and greatest number of units in one feature."""
-    return (config.width, config.width) if config.features == "shingles" else (1, 2)
 
 
 def _terms_as_bodies(
@@ -139,11 +129,10 @@ def _features_as_text(batches: Iterable[Bodies], config: FeatureConfig) -> Itera
             for row in np.flatnonzero(~bodies.exact_only):
                 yield set(segmenter.words(bodies, int(row)))
         return
-    narrowest, widest = widths(config)
-    words_wanted = by_words(config)
+    narrowest, widest = config.widths
     unspaced = unspaced_table()
     for bodies in batches:
-        alone = unspaced[bodies.chars] | (not words_wanted)
+        alone = unspaced[bodies.chars] | (not config.by_words)
         begins = alone | (bodies.word_starts != 0)
         begins[1:] |= alone[:-1]
         for row in np.flatnonzero(~bodies.exact_only):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,11 +39,16 @@ class Segmenter:
 
     def _cut(self, text: str) -> Iterator[str]:
         if not self._flags:
-            yield from _tokenizer(self._dictionary).cut(text)
+            yield from self._jieba.cut(text)
             return
-        for word, flag in _tagger(self._dictionary).cut(text):
+        for word, flag in self._jieba.cut(text):
             if flag in self._flags:
                 yield word
+
+    @cached_property
+    def _jieba(self) -> Any:
+        # Not looked up for each body: that would hash the whole dictionary every time.
+        return _tagger(self._dictionary) if self._flags else _tokenizer(self._dictionary)
 
 
 def _with_blanks(bodies: Bodies, row: int) -> str:
@@ -56,7 +61,7 @@ def _with_blanks(bodies: Bodies, row: int) -> str:
     return " ".join(runs)
 
 
-def _jieba() -> Any:
+def _import_jieba() -> Any:
     # Its regular expressions and its use of pkg_resources warn on import.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -65,7 +70,7 @@ def _jieba() -> Any:
 
 
 def _new_tokenizer(dictionary: tuple[str, ...]) -> Any:
-    tokenizer = _jieba().Tokenizer()
+    tokenizer = _import_jieba().Tokenizer()
     # What Tokenizer.initialize does, less a log to stderr and a cache in a shared temporary folder,
     # which it would also believe if somebody else had put it there.
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
@@ -80,7 +85,7 @@ _tokenizer = lru_cache(maxsize=1)(_new_tokenizer)
 
 @lru_cache(maxsize=1)
 def _tagger(dictionary: tuple[str, ...]) -> Any:
-    _jieba()
+    _import_jieba()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from jieba.posseg import POSTokenizer
