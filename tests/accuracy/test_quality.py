@@ -1,0 +1,154 @@
+"""The accuracy figures that the project states, on the data sets they are stated for.
+
+`python -m bench.quality` prints the same numbers as tables. Bounds are the promised figures, not the measured
+ones; counts say what they stand on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import orjson
+import pytest
+
+from bench.quality import (
+    NO_GUARD,
+    article_pairs,
+    evaluate,
+    judged_runs,
+    pooled_near,
+    scheme_of,
+)
+from bench.quality_data import POOLED, WEIBO, DataSet
+from pipeline.evaluate import VARIANTS, EvaluationReport, Variant, batch_of, read_texts, variant_config
+from stages.contract import STORED_LENGTH, Flag, Kind, SieveConfig, Verdicts
+from stages.scheme import Scheme
+from stages.sieve import Sieve
+from tests.oracle import Judgement, Oracle, rows_of
+
+pytestmark = pytest.mark.usefixtures("data_sets")
+
+PRODUCT = Variant("product", number_guard=False, card_guard=False)
+PRODUCT_GUARDED = Variant("product", number_guard=True, card_guard=True)
+
+
+@pytest.fixture(scope="module")
+def weibo() -> EvaluationReport:
+    return evaluate(WEIBO, 8_500, (NO_GUARD, PRODUCT, PRODUCT_GUARDED))
+
+
+@pytest.fixture(scope="module")
+def pooled() -> dict[str, EvaluationReport]:
+    return {data.name: evaluate(data, 8_500, (NO_GUARD, PRODUCT)) for data in POOLED}
+
+
+def test_weibo_at_85_reaches_the_stated_f1_over_all_rows(weibo: EvaluationReport) -> None:
+    assert (weibo.rows, weibo.to_drop, weibo.near_to_drop) == (20_000, 7_346, 1_007)
+    assert weibo.runs[0].variant == NO_GUARD
+    assert weibo.runs[0].scores.every.f1 >= 0.998
+
+
+def test_weibo_at_85_reaches_the_stated_near_f1(weibo: EvaluationReport) -> None:
+    assert weibo.runs[0].scores.near.f1 >= 0.993
+
+
+def test_weibo_at_85_near_recall_is_high_for_every_length(weibo: EvaluationReport) -> None:
+    by_length = weibo.runs[0].scores.near_by_length
+    counts = {name: by_length[name].to_drop for name in ("8-16", "16-32", "32-64", "64-140", "140-")}
+    assert counts == {"8-16": 61, "16-32": 104, "32-64": 182, "64-140": 453, "140-": 207}
+    assert {name: by_length[name].recall for name in counts if by_length[name].recall < 0.97} == {}
+
+
+def test_weibo_at_85_the_products_own_body_rule_is_as_good(weibo: EvaluationReport) -> None:
+    assert weibo.runs[1].variant == PRODUCT
+    assert weibo.runs[1].scores.every.f1 >= 0.998
+    assert weibo.runs[1].scores.near.f1 >= 0.993
+
+
+def test_weibo_at_85_guards_keep_few_rows_and_drop_no_others(weibo: EvaluationReport) -> None:
+    guarded, free = weibo.runs[2], weibo.runs[1]
+    assert 0 < sum(guarded.kept_apart.values()) < 60
+    assert guarded.scores.every.wrongly_dropped <= free.scores.every.wrongly_dropped + 1
+
+
+def test_weibo_at_80_reaches_the_stated_near_f1() -> None:
+    report = evaluate(WEIBO, 8_000, (NO_GUARD,))
+    assert report.near_to_drop == 1_184
+    assert report.runs[0].scores.near.f1 >= 0.985
+
+
+def test_other_sets_together_reach_the_stated_near_f1(pooled: dict[str, EvaluationReport]) -> None:
+    counts = {name: report.near_to_drop for name, report in pooled.items()}
+    assert counts == {"sms": 555, "tweets": 214, "titles": 68, "comments": 118}
+    assert pooled_near(list(pooled.values())).f1 >= 0.99
+    assert pooled_near(list(pooled.values()), PRODUCT).f1 >= 0.99
+
+
+def test_articles_lead_to_the_planted_pairs_and_to_nothing_else() -> None:
+    for at in (8_500, 8_000):
+        found, planted = article_pairs(at)
+        assert len(planted) == 10
+        assert found == planted
+
+
+def test_guards_raise_the_precision_of_drops_among_judged_pairs() -> None:
+    free, number, card, both = judged_runs((8_500,))["all"]
+    assert free.dropped["same"] + free.dropped["different"] > 140
+    assert free.precision < number.precision <= both.precision
+    assert free.precision <= card.precision
+    assert both.precision >= 0.92
+    kept_apart = [pair.label for pair, _ in both.kept_apart]
+    assert kept_apart.count("different") >= 2 * kept_apart.count("same") > 0
+
+
+@pytest.mark.parametrize("data", [WEIBO, *POOLED], ids=lambda data: data.name)
+def test_sieve_that_scans_gives_the_plain_loops_verdicts_on_real_posts(data: DataSet) -> None:
+    _, texts = read_texts(data.texts)
+    scheme = Scheme(scheme_of(data))
+    lengths = scheme.read(texts[:1_200])[0].body_lengths
+    batch = batch_of(
+        *scheme.read(
+            [text for text, length in zip(texts, lengths.tolist(), strict=False) if length <= STORED_LENGTH]
+        )
+    )
+    assert len(batch) > 1_180
+    config = variant_config(SieveConfig(), PRODUCT_GUARDED, 8_500, len(batch))
+    config = replace(config, near=replace(config.near, candidates="scan"))
+    verdicts = Sieve(config).judge(batch)
+    oracle = Oracle(config)
+    different = []
+    for row, expected in enumerate(map(oracle.judge, rows_of(batch))):
+        found = Judgement(
+            Kind(int(verdicts.kinds[row])),
+            Flag(int(verdicts.flags[row])),
+            int(verdicts.leaders[row]),
+            int(verdicts.matched[row]),
+            int(verdicts.compared[row]),
+            int(verdicts.distances[row]),
+        )
+        if found != expected:
+            different.append((row, found, expected))
+    assert different == []
+
+
+@pytest.mark.parametrize("data", [WEIBO, *POOLED], ids=lambda data: data.name)
+def test_bloom_gives_the_tries_verdicts_where_the_ring_covers_the_window(data: DataSet) -> None:
+    _, texts = read_texts(data.texts)
+    batch = batch_of(*Scheme(scheme_of(data)).read(texts))
+    config = variant_config(SieveConfig(), PRODUCT_GUARDED, 8_500, len(texts))
+    bloom = Sieve(config).judge(batch)
+    trie = Sieve(replace(config, exact=replace(config.exact, method="trie"))).judge(batch)
+    for column in fields(Verdicts):
+        assert np.array_equal(getattr(bloom, column.name), getattr(trie, column.name)), column.name
+
+
+def test_a_report_is_json_with_its_shares(weibo: EvaluationReport) -> None:
+    report = orjson.loads(weibo.as_json())
+    assert report["runs"][0]["variant"] == {
+        "body_rule": "letters",
+        "number_guard": False,
+        "card_guard": False,
+    }
+    assert report["runs"][0]["scores"]["near"]["f1"] == weibo.runs[0].scores.near.f1
+    assert len(VARIANTS) == 6
