@@ -21,6 +21,7 @@ MOST_BYTES = 1 << 28
 """A larger content is taken for damage, not allocated."""
 
 _ENVELOPE = struct.Struct("<4sHH16sI")
+ENVELOPE_BYTES = _ENVELOPE.size
 _PLAIN = 0
 _LZ4 = 1
 

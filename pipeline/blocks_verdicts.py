@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.blocks_frame import Columns, What, pack_columns, seal, unseal
+from pipeline.blocks_frame import ENVELOPE_BYTES, Columns, What, pack_columns, seal, unseal
 from stages.contract import NO_LEADER, Kind, Verdicts
 from stages.errors import StateError
 
@@ -139,6 +139,13 @@ def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
     columns = pack_columns([*verdict_columns(ruling.verdicts), ruling.sources], compress=True)
     content = header + names + columns
     return seal(What.DECISION, scheme, content), seal(What.ANSWER, scheme, content)
+
+
+def session_of(data: bytes) -> int:
+    """The session that an answer is for, without reading the rest; 0 for something else."""
+    if len(data) < ENVELOPE_BYTES + _HEADER.size:
+        return 0
+    return int(_HEADER.unpack_from(data, ENVELOPE_BYTES)[1])
 
 
 def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:

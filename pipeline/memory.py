@@ -25,9 +25,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.memory_clients import MemoryAdmin, MemoryAppender, MemoryReader, MemoryTransactor
-from pipeline.memory_cluster import CrashError, Hook, ManualClock, MemoryCluster, no_hook
+from pipeline.memory_cluster import CrashError, ManualClock, MemoryCluster
 from pipeline.memory_consumer import MemoryConsumer
-from pipeline.ports import Messages, NewTopic
+from pipeline.ports import Hook, Messages, NewTopic, no_hook
 from stages.errors import BrokerError
 
 __all__ = ["CrashError", "Hook", "ManualClock", "MemoryBroker", "MemoryCluster", "Messages", "NewTopic"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from pipeline.memory_cluster import Hook, MemoryCluster
+from pipeline.memory_cluster import MemoryCluster
 from pipeline.memory_groups import Handle
 from pipeline.memory_log import Outcome, PartitionLog
 from pipeline.ports import (
     AbortableError,
     Committed,
+    Hook,
     Membership,
     Messages,
     NewTopic,

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pipeline.memory_groups import Group
 from pipeline.memory_log import Entry, Outcome, PartitionLog, Topic, Transaction
 from pipeline.ports import AbortableError, Clock, FatalError, Messages, NewTopic, Partition
 from stages.errors import BrokerError, UsageError
-
-Hook = Callable[[str], None]
-"""Called with the name of a step; whatever it raises happens there."""
-
-
-def no_hook(step: str) -> None:
-    """The hook that lets everything pass."""
 
 
 class CrashError(BaseException):

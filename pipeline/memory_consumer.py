@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from pipeline.memory_clients import MemoryReader
-from pipeline.memory_cluster import Hook, MemoryCluster
+from pipeline.memory_cluster import MemoryCluster
 from pipeline.memory_groups import Handle
-from pipeline.ports import AbortableError, Committed, FatalError, Membership, Partition, Polled
+from pipeline.ports import AbortableError, Committed, FatalError, Hook, Membership, Partition, Polled
 
 
 class MemoryConsumer:

@@ -26,11 +26,19 @@ do.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from stages.errors import BrokerError
+
+Hook = Callable[[str], None]
+"""Called at every named step of a role or of the memory broker; whatever it raises happens there."""
+
+
+def no_hook(step: str) -> None:
+    """The hook that lets everything pass."""
+
 
 Header = tuple[str, bytes | None]
 """Name and value; order and repetitions are kept; a null value is not the empty one."""

@@ -1,0 +1,310 @@
+"""The index role: reads the fingerprint log in order, judges, records decisions, answers.
+
+Steps of `Index.step`, once the log's partition is ours and every recorded decision has been applied:
+
+1. POLLED: blocks, with the membership of that moment.
+2. JUDGED: a ruling for each block; the state is now ahead of what is recorded.
+3. BEGUN, DECIDED, ANSWERED, OFFSETS_SENT, COMMITTED: one transaction holds one decision a block, the answers,
+   and the log offset. Its transactional id is the deployment's: a new index fences the old one.
+4. SNAPSHOT_WRITTEN: now and then, of the committed state.
+
+A crash before COMMITTED leaves nothing that counts: the next index follows the decisions up to there and
+judges the same blocks from the same state. After it everything is on record. Judging again (steps in another
+order, a decision without its answer) is never allowed. An error after POLLED leaves this object's state ahead
+of the record: it ends the role (FatalError), and a new one restores.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pipeline.blocks import decode_block
+from pipeline.blocks_verdicts import Ruling, encode_ruling
+from pipeline.index_restore import Follower, Progress
+from pipeline.index_state import IndexState, Judge
+from pipeline.ports import (
+    AbortableError,
+    Broker,
+    Clock,
+    Committed,
+    FatalError,
+    Hook,
+    Membership,
+    Messages,
+    Partition,
+    Polled,
+    Transactor,
+    no_hook,
+)
+from pipeline.sessions import Ledger
+from pipeline.snapshots import Snapshot, SnapshotStore
+from stages.errors import StateError
+
+
+class IndexStep(StrEnum):
+    """Where a hook is called, in order."""
+
+    RESTORED = "index.restored"
+    POLLED = "index.polled"
+    JUDGED = "index.judged"
+    BEGUN = "index.begun"
+    DECIDED = "index.decided"
+    ANSWERED = "index.answered"
+    OFFSETS_SENT = "index.offsets_sent"
+    COMMITTED = "index.committed"
+    SNAPSHOT_WRITTEN = "index.snapshot_written"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexConfig:
+    """What the index needs to know beside the sieve's own configuration.
+
+    scheme: hash of the fingerprint scheme; group, member: of the consumer; most_blocks: in one transaction
+    check_s: an idle index makes sure this often that it was not displaced
+    trim_log: delete the log behind the oldest snapshot (they are on shared storage)
+    """
+
+    scheme: bytes
+    log: Partition
+    decisions: Partition
+    verdicts: str
+    group: str
+    transactional_id: str
+    member: str | None = None
+    most_blocks: int = 64
+    snapshot_every_s: float = 300.0
+    check_s: float = 5.0
+    trim_log: bool = False
+
+
+class Index:
+    """One index, standing by until the log is its own.
+
+    fresh: makes an empty sieve; load: a sieve of a snapshot's bytes (StateError when it does not fit)
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        clock: Clock,
+        config: IndexConfig,
+        fresh: Callable[[], Judge],
+        load: Callable[[bytes], Judge],
+        store: SnapshotStore | None = None,
+        hook: Hook = no_hook,
+    ) -> None:
+        self._broker = broker
+        self._clock = clock
+        self._config = config
+        self._store = store
+        self._hook = hook
+        self._consumer = broker.group_consumer(config.group, [config.log.topic], config.member)
+        self._reader = broker.reader()
+        self._admin = broker.admin()
+        self._ids = self._topic_ids()
+        self.notices: list[str] = []
+        self.state, self._decisions_from = self._restore_point(fresh, load)
+        self._follower = Follower(self._reader, self.state, config.log, config.decisions, config.scheme)
+        self._follower.begin(self._decisions_from)
+        self._transactor: Transactor | None = None
+        self._target = 0
+        self._epoch = -1
+        self._live = False
+        self._rulings = 0
+        self._snapshot_s = self._checked_s = clock.monotonic_s()
+
+    @property
+    def live(self) -> bool:
+        """Whether this one judges; else it restores or stands by."""
+        return self._live
+
+    @property
+    def holes(self) -> int:
+        """Blocks or decisions that retention took before they could be followed."""
+        return self._follower.holes
+
+    def progress(self) -> Progress:
+        """Where a restore stands."""
+        return self._follower.progress()
+
+    def step(self, timeout_s: float) -> list[Ruling]:
+        """One round: follow, or judge what has arrived; returns the committed rulings.
+
+        raises: AbortableError when nothing was judged (call again); FatalError or StateError when this object
+            is finished
+        """
+        try:
+            polled = self._consumer.poll(timeout_s if self._live else 0, self._config.most_blocks)
+        except AbortableError:
+            self._stand_by()
+            raise
+        self._hook(IndexStep.POLLED)
+        if polled.epoch != self._epoch:
+            self._epoch = polled.epoch
+            self._stand_by()
+        if not self._live:
+            self._follow(polled, timeout_s)
+            return []
+        blocks = [
+            (offset, value or b"")
+            for records in polled.records
+            for offset, value in zip(records.offsets, records.values, strict=True)
+        ]
+        if blocks:
+            return self._judge(blocks, polled.membership)
+        if self._clock.monotonic_s() - self._checked_s >= self._config.check_s:
+            self._commit([], polled.membership)
+        return []
+
+    def close(self) -> None:
+        """Leave: a last snapshot of what is committed, then give up everything."""
+        if self._live:
+            self.snapshot()
+        if self._transactor is not None:
+            self._transactor.close()
+        self._reader.close()
+        self._consumer.close()
+        self._admin.close()
+
+    def _stand_by(self) -> None:
+        """The assignment may have changed: what is committed is followed again before anything is judged."""
+        if self._transactor is not None:
+            self._transactor.close()
+            self._transactor = None
+        if self._live:
+            self._live = False
+            self._follower.begin(self._decisions_from)
+
+    def _follow(self, polled: Polled, timeout_s: float) -> None:
+        if self._config.log in polled.assignment and self._transactor is None:
+            try:
+                self._transactor = self._broker.transactor(self._config.transactional_id)
+                self._target = self._reader.end_offsets([self._config.decisions])[self._config.decisions]
+            except AbortableError:
+                self._transactor = None
+        self._follower.step(timeout_s, 4 * self._config.most_blocks)
+        if self._transactor is not None and self._follower.caught_up(self._target):
+            self._go_live()
+
+    def _go_live(self) -> None:
+        log = self._config.log
+        beginning, end = self._reader.beginning_offsets([log])[log], self._reader.end_offsets([log])[log]
+        committed = self._consumer.committed([log])[log]
+        if end < self.state.at:
+            raise StateError(
+                f"{log} ends at {end}, but decisions were recorded up to {self.state.at}: it lost blocks "
+                "or was created again; restore it, or start a new app"
+            )
+        if committed is not None and committed.offset > self.state.at:
+            raise StateError(
+                f"{self._config.decisions}: decisions end at block {self.state.at}, but {committed.offset} "
+                "were judged: it lost records or was created again; restore it, or start a new app"
+            )
+        if beginning > self.state.at:
+            self.notices.append(
+                f"{log}: retention took {beginning - self.state.at} blocks that were never judged; "
+                "workers will ask again"
+            )
+            self.state.at = beginning
+        self._follower.stop()
+        self._decisions_from = self._target
+        self._consumer.seek(log, self.state.at)
+        self._live = True
+        self._hook(IndexStep.RESTORED)
+
+    def _judge(self, blocks: list[tuple[int, bytes]], membership: Membership) -> list[Ruling]:
+        rulings = []
+        for offset, data in blocks:
+            block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
+            rulings.append((self.state.rule(block, offset), block.reply))
+        self._hook(IndexStep.JUDGED)
+        due = self._clock.monotonic_s() - self._snapshot_s >= self._config.snapshot_every_s
+        if due:
+            decisions = self._config.decisions
+            self._decisions_from = self._reader.end_offsets([decisions])[decisions]
+        self._commit(rulings, membership)
+        if due:
+            self.snapshot()
+        return [ruling for ruling, _ in rulings]
+
+    def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
+        transactor = self._transactor
+        if transactor is None:
+            raise StateError("index: no transaction without the log's partition")
+        decisions = Messages()
+        answers: dict[int, Messages] = {}
+        for ruling, reply in rulings:
+            decision, answer = encode_ruling(ruling, self._config.scheme)
+            decisions.add(None, decision)
+            answers.setdefault(reply, Messages()).add(None, answer)
+        try:
+            transactor.begin()
+            self._hook(IndexStep.BEGUN)
+            if rulings:
+                transactor.send(self._config.decisions.topic, self._config.decisions.number, decisions)
+            self._hook(IndexStep.DECIDED)
+            for reply, messages in answers.items():
+                transactor.send(self._config.verdicts, reply, messages)
+            self._hook(IndexStep.ANSWERED)
+            transactor.send_offsets({self._config.log: Committed(self.state.at)}, membership)
+            self._hook(IndexStep.OFFSETS_SENT)
+            transactor.commit()
+        except AbortableError as error:
+            transactor.abort()
+            raise FatalError(
+                f"index: decisions were not recorded ({error}); restoring", fenced=False
+            ) from error
+        self._hook(IndexStep.COMMITTED)
+        self._checked_s = self._clock.monotonic_s()
+
+    def snapshot(self) -> None:
+        """Write the committed state, if there is a store; a failure is a notice, the index goes on."""
+        self._snapshot_s = self._clock.monotonic_s()
+        if self._store is None:
+            return
+        sieve = io.BytesIO()
+        self.state.sieve.save(sieve)
+        log_id, decisions_id = self._ids
+        try:
+            self._store.write(
+                Snapshot(
+                    self.state.at, self._decisions_from, log_id, decisions_id, self._config.scheme,
+                    sieve.getvalue(), self.state.ledger,
+                )
+            )  # fmt: skip
+        except StateError as error:
+            self.notices.append(str(error))
+            return
+        self._hook(IndexStep.SNAPSHOT_WRITTEN)
+        oldest = self._store.oldest_kept_at()
+        if self._config.trim_log and oldest is not None:
+            self._admin.delete_records({self._config.log: oldest})
+
+    def _restore_point(
+        self, fresh: Callable[[], Judge], load: Callable[[bytes], Judge]
+    ) -> tuple[IndexState, int]:
+        """The newest snapshot that can be used; why others cannot is a notice, another scheme stops."""
+        for found in self._store.read() if self._store is not None else ():
+            try:
+                if isinstance(found, StateError):
+                    raise found
+                if (found.log_id, found.decisions_id) != self._ids:
+                    raise StateError("snapshot belongs to other internal topics; it is left alone")
+                if found.scheme != self._config.scheme:
+                    raise StateError("snapshot is of another fingerprint scheme; it is left alone")
+                return IndexState(load(found.sieve), found.ledger, found.at), found.decisions_from
+            except StateError as error:
+                self.notices.append(str(error))
+        return IndexState(fresh(), Ledger()), 0
+
+    def _topic_ids(self) -> tuple[bytes, bytes]:
+        names = (self._config.log.topic, self._config.decisions.topic)
+        infos = self._admin.topics(names)
+        log, decisions = (infos[name] for name in names)
+        if log is None or decisions is None:
+            missing = " and ".join(name for name in names if infos[name] is None)
+            raise StateError(f"topic {missing} does not exist; `twinsieve topics create` makes it")
+        return log.topic_id, decisions.topic_id

@@ -1,0 +1,84 @@
+"""What the index knows: sieve, ledger and the log offset that both are true for."""
+
+from __future__ import annotations
+
+from typing import BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.blocks import Block, RowKind
+from pipeline.blocks_positions import pack_positions, topic_numbers
+from pipeline.blocks_rows import take_readable
+from pipeline.blocks_verdicts import Result, Ruling, Source, pick_verdicts, put_verdicts
+from pipeline.sessions import Ledger
+from stages.contract import Batch, Kind, Verdicts
+
+
+class Judge(Protocol):
+    """What the index needs of a sieve; `stages.sieve.Sieve` is one."""
+
+    def judge(self, batch: Batch) -> Verdicts:
+        """Verdicts of readable messages in log order; the state moves on."""
+
+    def apply(self, batch: Batch, verdicts: Verdicts) -> None:
+        """Move the state on as those recorded verdicts say, without judging."""
+
+    def save(self, stream: BinaryIO) -> None:
+        """Write the whole state."""
+
+
+class IndexState:
+    """The answer to every block of the log, in order. Two of them that saw the same log and decisions agree.
+
+    at: log offset of the next block
+    """
+
+    def __init__(self, sieve: Judge, ledger: Ledger | None = None, at: int = 0) -> None:
+        self.sieve = sieve
+        self.ledger = ledger if ledger is not None else Ledger()
+        self.at = at
+
+    def rule(self, block: Block, log_offset: int) -> Ruling:
+        """Judge the block at `log_offset`; the state is true for the next offset then."""
+        self.at = log_offset + 1
+        result = self.ledger.check(block)
+        if result is not Result.JUDGED:
+            return Ruling(log_offset, block.session, result, block.first, block.end)
+        self.ledger.enter(block)
+        sources, verdicts = self.ledger.sources(block)
+        new = sources == Source.NEW
+        readable = new & (block.kinds == RowKind.READABLE)
+        verdicts.kinds[new] = np.where(block.kinds[new] == RowKind.UNREADABLE, Kind.UNREADABLE, Kind.UNIQUE)
+        if readable.any():
+            put_verdicts(verdicts, readable, self.sieve.judge(self._batch(block, readable)))
+        self.ledger.record(block, sources, verdicts)
+        topics = {number: self.ledger.topics[number].name for number in topic_numbers(verdicts.leaders)}
+        return Ruling(log_offset, block.session, result, block.first, block.end, sources, verdicts, topics)
+
+    def follow(self, block: Block, ruling: Ruling) -> None:
+        """Move on as the recorded ruling of this block says; nothing is judged."""
+        self.at = ruling.log_offset + 1
+        if ruling.result is not Result.JUDGED:
+            return
+        self.ledger.enter(block)
+        readable = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
+        if readable.any():
+            self.sieve.apply(self._batch(block, readable), pick_verdicts(ruling.verdicts, readable))
+        self.ledger.record(block, ruling.sources, ruling.verdicts)
+
+    def _batch(self, block: Block, wanted: NDArray[np.bool_]) -> Batch:
+        is_readable = block.kinds == RowKind.READABLE
+        rows = block.readable
+        if not wanted[is_readable].all():
+            rows = take_readable(rows, wanted[is_readable])
+        number = self.ledger.topic_number(block.topic_id)
+        return Batch(
+            pack_positions(number or 0, block.number, block.offsets[wanted]),
+            rows.times_ms,
+            np.full(len(rows), block.arrival_ms, np.int64),
+            rows.ids,
+            rows.scopes,
+            rows.bodies,
+            rows.fingerprints,
+        )

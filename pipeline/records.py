@@ -1,0 +1,83 @@
+"""Records of one input partition as the rows of a block: readable, unreadable or tombstone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.batches import Columns, Reads
+from pipeline.blocks import RowKind
+from pipeline.blocks_rows import Readable
+from pipeline.ports import Records
+from stages.contract import NO_TIME
+
+
+class ReadsMessages(Protocol):
+    """Raw messages to columns; `pipeline.batches.MessageReader` is one."""
+
+    def read(self, messages: Sequence[bytes | None]) -> Columns:
+        """Columns of the readable ones, reasons for the others."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """n records as rows.
+
+    kinds: uint8[n], `RowKind`; readable: columns of the readable ones
+    reasons: row → short fixed reason, of the unreadable ones
+    """
+
+    kinds: NDArray[np.uint8]
+    readable: Readable
+    reasons: dict[int, str] = field(default_factory=dict)
+
+
+class RecordReader:
+    """Reads texts out of records and makes their fingerprints.
+
+    part: where the text is; most_bytes: a longer value is unreadable (`too_large`)
+    stamped: a message without time of its own takes the record's timestamp
+    """
+
+    def __init__(
+        self,
+        messages: ReadsMessages,
+        scheme: Reads,
+        *,
+        part: Literal["value", "key"] = "value",
+        most_bytes: int = 4 << 20,
+        stamped: bool = False,
+    ) -> None:
+        self._messages = messages
+        self._scheme = scheme
+        self._part = part
+        self._most_bytes = most_bytes
+        self._stamped = stamped
+
+    def read(self, records: Records) -> Reading:
+        """Rows of these records, in their order."""
+        kinds = np.full(len(records), RowKind.READABLE, np.uint8)
+        reasons: dict[int, str] = {}
+        payloads = records.values if self._part == "value" else records.keys
+        for row, (payload, value) in enumerate(zip(payloads, records.values, strict=True)):
+            if value is None:
+                kinds[row] = RowKind.TOMBSTONE
+            elif payload is not None and len(payload) > self._most_bytes:
+                kinds[row] = RowKind.UNREADABLE
+                reasons[row] = "too_large"
+        candidates = np.flatnonzero(kinds == RowKind.READABLE)
+        columns = self._messages.read([payloads[row] for row in candidates])
+        for bad in columns.unreadable:
+            row = int(candidates[bad.row])
+            kinds[row] = RowKind.UNREADABLE
+            reasons[row] = bad.reason
+        bodies, prints = self._scheme.read(columns.texts, columns.keys)
+        times_ms = columns.times_ms
+        if self._stamped and len(columns):
+            stamps = np.array(records.timestamps_ms, np.int64)[candidates[np.array(columns.rows, np.int64)]]
+            times_ms = np.where((times_ms == NO_TIME) & (stamps >= 0), stamps, times_ms)
+        return Reading(kinds, Readable(times_ms, columns.id_hashes, columns.scopes, bodies, prints), reasons)

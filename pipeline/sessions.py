@@ -1,0 +1,119 @@
+"""The index's book of sessions: which offsets were judged, what is open, which session holds a partition.
+
+For every block of the log the ledger answers: is it to be judged, and where does each row's verdict come
+from?
+The rules (design, section 4), in the order in which they are applied to a block:
+
+1. A start block is refused when the group has no offset for a partition that was judged before, when the
+   topic is another one of the same name (unless its offset was set for this very topic), or when the input
+   ends before what was judged. Nothing changes then.
+2. Any other block must join its session's last one without gap, and its session must be the last that started
+   there; else it is superseded, and nothing changes.
+3. What the block reports as emitted is closed: its verdicts are no longer needed. The report is true whoever
+   makes it, for it names offsets that a committed transaction has emitted.
+4. A row not judged yet is new; judged and open: its stored verdict again; judged and closed: replayed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.blocks import Block, BlockFlag
+from pipeline.blocks_verdicts import Result, Source, pick_verdicts
+from pipeline.sessions_ranges import OpenVerdicts, Ranges
+from stages.contract import Verdicts
+
+
+@dataclass(slots=True)
+class Book:
+    """One input partition: its session, the end of what that session has covered, judged and open offsets."""
+
+    session: int = 0
+    covered: int = 0
+    judged: Ranges = field(default_factory=Ranges)
+    open: OpenVerdicts = field(default_factory=OpenVerdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTopic:
+    """An input topic in the order of first appearance; its place is its topic number."""
+
+    topic_id: bytes
+    name: str
+
+
+class Ledger:
+    """All input partitions of one app."""
+
+    def __init__(self) -> None:
+        self.topics: list[KnownTopic] = []
+        self.books: dict[tuple[int, int], Book] = {}
+        self.sessions_started = 0
+        self.given_up = 0
+
+    def topic_number(self, topic_id: bytes) -> int | None:
+        """Number of a topic, None if it never appeared."""
+        return next((place for place, known in enumerate(self.topics) if known.topic_id == topic_id), None)
+
+    def check(self, block: Block) -> Result:
+        """Rules 1 and 2; nothing changes."""
+        number = self.topic_number(block.topic_id)
+        book = self.books.get((number, block.number)) if number is not None else None
+        if not block.flags & BlockFlag.START:
+            joins = book is not None and book.session == block.session and book.covered == block.first
+            return Result.JUDGED if joins else Result.SUPERSEDED
+        if book is not None and book.judged:
+            if block.flags & BlockFlag.FRESH:
+                return Result.OFFSETS_MISSING
+            if block.stable_end < book.judged.end:
+                return Result.SHORTENED
+        elif not block.flags & BlockFlag.CERTIFIED and self._judged_under_another_id(block, number):
+            return Result.RECREATED
+        return Result.JUDGED
+
+    def _judged_under_another_id(self, block: Block, number: int | None) -> bool:
+        judged = {place for (place, _), book in self.books.items() if book.judged}
+        return number not in judged and any(self.topics[place].name == block.topic for place in judged)
+
+    def enter(self, block: Block) -> None:
+        """Rule 3, for a block that `check` lets pass: its session takes hold, what it reports is closed."""
+        number = self.topic_number(block.topic_id)
+        if number is None:
+            number = len(self.topics)
+            self.topics.append(KnownTopic(block.topic_id, block.topic))
+        book = self.books.setdefault((number, block.number), Book())
+        if block.flags & BlockFlag.START:
+            self.sessions_started += 1
+            book.session = block.session
+            book.covered = block.first
+            self.given_up += book.open.drop(0, block.beginning) if block.first >= block.beginning else 0
+        book.judged.add(block.emitted_from, block.emitted_to)
+        book.open.drop(block.emitted_from, block.emitted_to)
+
+    def sources(self, block: Block) -> tuple[NDArray[np.uint8], Verdicts]:
+        """Rule 4, for a block that was entered: sources of its rows, and verdicts (those of new rows
+        blank)."""
+        book = self.book(block)
+        judged = book.judged.contain(block.offsets)
+        is_open, verdicts = book.open.find(block.offsets)
+        sources = np.where(judged, np.where(is_open, Source.STORED, Source.REPLAYED), Source.NEW)
+        return sources.astype(np.uint8), verdicts
+
+    def record(self, block: Block, sources: NDArray[np.uint8], verdicts: Verdicts) -> None:
+        """The block is judged: its range is covered, its new verdicts are open."""
+        book = self.book(block)
+        new = sources == Source.NEW
+        if new.all():
+            book.open.add(block.offsets, verdicts)
+        else:
+            book.open.add(block.offsets[new], pick_verdicts(verdicts, new))
+        book.judged.add(block.first, block.end)
+        book.covered = block.end
+
+    def book(self, block: Block) -> Book:
+        """The book of a block that was entered."""
+        number = self.topic_number(block.topic_id)
+        return self.books[(-1 if number is None else number, block.number)]

@@ -1,0 +1,76 @@
+"""The ledger to bytes and back, for snapshots."""
+
+from __future__ import annotations
+
+import struct
+from typing import cast
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from pipeline.blocks_frame import Columns, pack_columns
+from pipeline.blocks_verdicts import take_verdicts, verdict_columns
+from pipeline.sessions import Book, KnownTopic, Ledger
+from pipeline.sessions_ranges import Ranges
+from stages.errors import StateError
+
+_SIZE = struct.Struct("<I")
+
+
+def ledger_to_bytes(ledger: Ledger) -> bytes:
+    """Everything that a ledger knows."""
+    books = []
+    columns: list[NDArray[np.generic]] = []
+    for (number, partition), book in ledger.books.items():
+        counts = []
+        for offsets, verdicts in book.open.chunks:
+            counts.append(len(offsets))
+            columns.extend([offsets, *verdict_columns(verdicts)])
+        books.append(
+            {
+                "topic": number,
+                "partition": partition,
+                "session": book.session,
+                "covered": book.covered,
+                "judged": list(book.judged),
+                "open": counts,
+            }
+        )
+    head = orjson.dumps(
+        {
+            "topics": [(known.topic_id.hex(), known.name) for known in ledger.topics],
+            "books": books,
+            "sessions_started": ledger.sessions_started,
+            "given_up": ledger.given_up,
+        }
+    )
+    return _SIZE.pack(len(head)) + head + pack_columns(columns, compress=True)
+
+
+def ledger_from_bytes(data: bytes, where: str) -> Ledger:
+    """The ledger of some bytes.
+
+    raises: StateError naming `where`
+    """
+    ledger = Ledger()
+    try:
+        (size,) = _SIZE.unpack_from(data)
+        head = orjson.loads(data[_SIZE.size : _SIZE.size + size])
+        ledger.topics = [KnownTopic(bytes.fromhex(known), name) for known, name in head["topics"]]
+        ledger.sessions_started = head["sessions_started"]
+        ledger.given_up = head["given_up"]
+        columns = Columns(memoryview(data), _SIZE.size + size, where)
+        for each in head["books"]:
+            book = Book(each["session"], each["covered"], Ranges(each["judged"]))
+            for count in each["open"]:
+                offsets = cast("NDArray[np.int64]", columns.take("<i8", count))
+                book.open.add(offsets, take_verdicts(columns, count))
+            ledger.books[(each["topic"], each["partition"])] = book
+        columns.finish()
+    except (struct.error, ValueError, KeyError, TypeError) as error:
+        raise StateError(
+            f"{where}: the book of sessions is damaged ({error}); delete this snapshot, an older one "
+            "or the log will do"
+        ) from error
+    return ledger

@@ -1,0 +1,412 @@
+"""The worker role: asks the index about every input message in sessions, and emits what it answers.
+
+A worker's only durable state is the committed input offset. Steps of `Worker.step`:
+
+1. POLLED: input records, with the membership of that moment. Another epoch than before: every session is
+   dropped and begins anew from the committed offset.
+2. OPENED: sessions for partitions that have none: committed offset read, end of the verdict partition noted,
+   start block appended. A partition without a committed offset asks for leave first, then commits one.
+3. FINGERPRINTED, APPENDED: what was polled goes to the log as blocks; the originals wait in `pending`.
+4. ANSWERED: answers of our sessions, which pair with the head of `pending`.
+5. BEGUN, SENT, OFFSETS_SENT, COMMITTED: one transaction holds uniques, duplicates, dead letters and the input
+   offset with its mark.
+6. REPORTED: an idle partition tells how far it has emitted, in an empty block.
+
+A crash before COMMITTED costs the session: the next one begins at the same offset, asks again and gets the
+same verdicts. A crash after it costs nothing: the next one begins behind it, and the mark tells the index
+what
+was emitted. Emitting without the offset in the same transaction, or asking from anywhere but the committed
+offset, is never allowed. A failed append, a mismatch, an abort, a rebalance, no answer: a new session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Literal
+
+from pipeline.blocks import Block, BlockFlag, encode_block, split_block
+from pipeline.ports import (
+    AbortableError,
+    Broker,
+    Clock,
+    Committed,
+    Hook,
+    Membership,
+    Messages,
+    Partition,
+    Polled,
+    Records,
+    TopicInfo,
+    no_hook,
+)
+from pipeline.records import RecordReader
+from pipeline.worker_answers import Answers, asked_rows, offsets_of
+from pipeline.worker_emit import Emission, EmitConfig, Emitter
+from pipeline.worker_sessions import Asked, NewSession, Session, name_topic, plan_opening
+from stages.errors import StateError
+
+
+class WorkerStep(StrEnum):
+    """Where a hook is called, in order."""
+
+    POLLED = "worker.polled"
+    OPENED = "worker.opened"
+    FINGERPRINTED = "worker.fingerprinted"
+    APPENDED = "worker.appended"
+    ANSWERED = "worker.answered"
+    BEGUN = "worker.begun"
+    SENT = "worker.sent"
+    OFFSETS_SENT = "worker.offsets_sent"
+    COMMITTED = "worker.committed"
+    REPORTED = "worker.reported"
+
+
+_LOOK_CHECKS = 6
+"""A busy worker looks at its topics' ids every so many `check_s`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """What a worker needs to know.
+
+    scheme: hash of the fingerprint scheme; group, member: of the input consumer
+    most_pending: rows of one partition that wait for answers before it is paused
+    answer_s: without an answer for so long a new session begins; doubled each time, up to a minute
+    report_s: an idle partition reports after so long; check_s: an idle worker makes sure so often that it was
+        not displaced, and that its topics are still the same ones
+    """
+
+    scheme: bytes
+    topics: tuple[str, ...]
+    log: Partition
+    verdicts: str
+    verdict_partitions: int
+    group: str
+    transactional_id: str
+    emit: EmitConfig
+    member: str | None = None
+    program: str = ""
+    poll_messages: int = 5_000
+    block_bytes: int = 900 << 10
+    most_pending: int = 50_000
+    answer_s: float = 10.0
+    report_s: float = 1.0
+    check_s: float = 5.0
+    start: Literal["earliest", "latest"] = "earliest"
+    trimmed: Literal["stop", "continue"] = "stop"
+
+
+class Worker:
+    """One worker. `step` does one round; any error but AbortableError, which it handles, ends it."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        clock: Clock,
+        config: WorkerConfig,
+        reader: RecordReader,
+        new_session: NewSession,
+        hook: Hook = no_hook,
+    ) -> None:
+        self._clock = clock
+        self._config = config
+        self._reader = reader
+        self._new_session = new_session
+        self._hook = hook
+        self._transactor = broker.transactor(config.transactional_id)
+        self._consumer = broker.group_consumer(config.group, config.topics, config.member)
+        self._appender = broker.appender()
+        self._admin = broker.admin()
+        self._answers = Answers(broker.reader(), config.verdicts, config.verdict_partitions, config.scheme)
+        self._infos: dict[str, TopicInfo] = {}
+        self._sessions: dict[Partition, Session] = {}
+        self._to_open: set[Partition] = set()
+        self._attempts: dict[Partition, int] = {}
+        self._epoch = -1
+        self._open_s = 0.0
+        self._failures = 0
+        self._checked_s = self._looked_s = clock.monotonic_s()
+        self._stopping = False
+        self.notices: list[str] = []
+        self.trimmed = 0
+
+    @property
+    def pending_rows(self) -> dict[Partition, int]:
+        """Rows that wait for answers, by partition."""
+        return {partition: session.pending_rows for partition, session in self._sessions.items()}
+
+    @property
+    def idle(self) -> bool:
+        """Nothing waits, and all that was emitted is reported."""
+        return not self._to_open and not any(
+            session.pending or session.reported < session.emitted for session in self._sessions.values()
+        )
+
+    def step(self, timeout_s: float) -> Emission:
+        """One round; returns what was committed."""
+        try:
+            return self._step(timeout_s)
+        except AbortableError as error:
+            self._transactor.abort()
+            self._resync(str(error))
+            return Emission()
+
+    def finish(self, timeout_s: float) -> Emission:
+        """One round of a clean stop: nothing new is asked, what waits is emitted and reported; see `idle`."""
+        if not self._stopping:
+            self._stopping = True
+            self._consumer.pause(list(self._sessions))
+        return self.step(timeout_s)
+
+    def close(self) -> None:
+        """Leave the group and give up everything."""
+        self._transactor.close()
+        self._appender.close()
+        self._answers.close()
+        self._consumer.close()
+        self._admin.close()
+
+    def _step(self, timeout_s: float) -> Emission:
+        waiting = any(session.pending for session in self._sessions.values())
+        polled = self._consumer.poll(0 if waiting else timeout_s, self._config.poll_messages)
+        self._hook(WorkerStep.POLLED)
+        if polled.epoch != self._epoch:
+            self._epoch = polled.epoch
+            self._sessions.clear()
+            self._to_open = set() if self._stopping else set(polled.assignment)
+        elif not self._stopping:
+            for records in polled.records:
+                self._ask(records)
+        to_open = self._to_open & polled.assignment
+        if to_open and self._clock.monotonic_s() >= self._open_s:
+            self._open(to_open)
+            self._hook(WorkerStep.OPENED)
+        self._appender.confirm(0)
+        self._answers.poll(timeout_s if waiting else 0, self._config.poll_messages, self._sessions)
+        self._hook(WorkerStep.ANSWERED)
+        emission = self._emit(polled.membership)
+        self._look_after(polled)
+        return emission
+
+    def _resync(self, why: str) -> None:
+        """Forget all sessions; they begin anew from the committed offsets, after a pause that grows."""
+        self.notices.append(why)
+        self._to_open |= set() if self._stopping else set(self._sessions)
+        self._sessions.clear()
+        self._open_s = self._clock.monotonic_s() + min(5.0, 0.05 * 2**self._failures)
+        self._failures = min(self._failures + 1, 10)
+
+    def _open(self, partitions: set[Partition]) -> None:
+        names = {partition.topic for partition in partitions}
+        self._infos.update(self._describe(names))
+        committed = self._consumer.committed(partitions)
+        beginning = self._consumer.beginning_offsets(partitions)
+        stable_end = self._consumer.end_offsets(partitions)
+        self._answers.watch({*self._sessions, *partitions})
+        now_s = self._clock.monotonic_s()
+        for partition in sorted(partitions):
+            opening = plan_opening(
+                partition,
+                self._infos[partition.topic],
+                committed[partition],
+                beginning[partition],
+                stable_end[partition],
+                start=self._config.start,
+                trimmed=self._config.trimmed,
+            )
+            if opening.trimmed:
+                self.trimmed += opening.trimmed
+                self.notices.append(f"{partition}: retention took {opening.trimmed} messages never judged")
+            session = Session(
+                partition, opening.topic_id, self._new_session(), opening.fresh, opening.chain,
+                opening.first, opening.first, opening.first, now_s, active_s=now_s,
+            )  # fmt: skip
+            flags = BlockFlag.START
+            flags |= BlockFlag.FRESH if opening.fresh else BlockFlag.NONE
+            flags |= BlockFlag.CERTIFIED if opening.certified else BlockFlag.NONE
+            block = replace(
+                self._block(session),
+                flags=flags,
+                emitted_from=opening.emitted_from,
+                emitted_to=opening.emitted_to,
+                beginning=opening.beginning,
+                stable_end=opening.stable_end,
+                topic=partition.topic,
+                program=self._config.program,
+            )
+            self._append(session, [(block, Asked(block.first, block.end, Records(partition)))])
+            self._sessions[partition] = session
+            self._to_open.discard(partition)
+            if not session.fresh:
+                self._begin_reading(session)
+
+    def _begin_reading(self, session: Session) -> None:
+        self._consumer.seek(session.partition, session.covered)
+        self._consumer.resume([session.partition])
+
+    def _describe(self, topics: set[str]) -> dict[str, TopicInfo]:
+        found = self._admin.topics(topics)
+        missing = sorted(name for name, info in found.items() if info is None)
+        if missing:
+            raise AbortableError(f"topic {', '.join(missing)} does not exist; create it")
+        return {name: info for name, info in found.items() if info is not None}
+
+    def _block(self, session: Session) -> Block:
+        return Block(
+            topic_id=session.topic_id,
+            number=session.partition.number,
+            reply=self._answers.reply(session.partition).number,
+            session=session.number,
+            flags=BlockFlag.NONE,
+            first=session.covered,
+            end=session.covered,
+            emitted_from=session.chain,
+            emitted_to=session.emitted,
+            arrival_ms=self._clock.now_ms(),
+        )
+
+    def _ask(self, records: Records) -> None:
+        session = self._sessions.get(records.partition)
+        if session is None or session.fresh:
+            return
+        if records.offsets[0] < session.covered:
+            raise AbortableError(
+                f"{records.partition}: got {records.offsets[0]}, had {session.covered} before"
+            )
+        reading = self._reader.read(records)
+        self._hook(WorkerStep.FINGERPRINTED)
+        whole = replace(
+            self._block(session),
+            end=records.offsets[-1] + 1,
+            offsets=offsets_of(records),
+            kinds=reading.kinds,
+            readable=reading.readable,
+        )
+        blocks = []
+        low = 0
+        for block in split_block(whole, self._config.block_bytes):
+            high = low + len(block)
+            blocks.append((block, asked_rows(block, records, reading, low, high)))
+            low = high
+        self._append(session, blocks)
+        self._hook(WorkerStep.APPENDED)
+        if session.pending_rows >= self._config.most_pending:
+            self._consumer.pause([records.partition])
+
+    def _append(self, session: Session, blocks: list[tuple[Block, Asked]]) -> None:
+        now_s = self._clock.monotonic_s()
+        messages = Messages()
+        for block, asked in blocks:
+            messages.add(None, encode_block(block, self._config.scheme))
+            if not session.pending:
+                session.asked_s = now_s
+            session.pending.append(asked)
+            session.pending_rows += len(asked.records)
+            session.covered = block.end
+            if not block.flags & BlockFlag.START:
+                session.reported = block.emitted_to
+        session.active_s = now_s
+        self._appender.append(self._config.log, messages)
+
+    def _emit(self, membership: Membership) -> Emission:
+        """Everything answered goes out in one transaction with the offsets behind it."""
+        emission = Emission()
+        ready = [session for session in self._sessions.values() if session.ready]
+        if not ready:
+            return emission
+        emitter = Emitter(self._config.emit, self._partition_counts())
+        offsets: dict[Partition, Committed] = {}
+        ends: dict[Partition, int] = {}
+        for session in ready:
+            for asked, ruling in session.ready:
+                emitter.add(emission, asked, ruling, self._transactor)
+                ends[session.partition] = asked.end
+            end = ends[session.partition]
+            if session.fresh or end > session.emitted:
+                offsets[session.partition] = session.mark(end)
+        if offsets:
+            self._transact(emission, offsets, membership)
+        now_s = self._clock.monotonic_s()
+        for session in ready:
+            for asked, _ in session.ready:
+                session.pending.popleft()
+                session.pending_rows -= len(asked.records)
+            session.ready.clear()
+            session.asked_s = session.active_s = now_s
+            session.emitted = ends[session.partition]
+            session.settled = True
+            self._attempts.pop(session.partition, None)
+            if session.fresh:
+                session.fresh = False
+                self._begin_reading(session)
+            elif session.pending_rows < self._config.most_pending // 2:
+                self._consumer.resume([session.partition])
+        self._failures = 0
+        return emission
+
+    def _transact(
+        self, emission: Emission, offsets: dict[Partition, Committed], membership: Membership
+    ) -> None:
+        self._transactor.begin()
+        self._hook(WorkerStep.BEGUN)
+        for (topic, number), messages in emission.outgoing.items():
+            if len(messages):
+                self._transactor.send(topic, number, messages)
+        self._hook(WorkerStep.SENT)
+        self._transactor.send_offsets(offsets, membership)
+        self._hook(WorkerStep.OFFSETS_SENT)
+        self._transactor.commit()
+        self._hook(WorkerStep.COMMITTED)
+        self._checked_s = self._clock.monotonic_s()
+
+    def _partition_counts(self) -> dict[str, int]:
+        emit = self._config.emit
+        wanted = {name for name in (emit.output, emit.duplicates, emit.dead_letter) if name and emit.emit}
+        missing = wanted - self._infos.keys()
+        if missing:
+            self._infos.update(self._describe(missing))
+        return {name: info.partitions for name, info in self._infos.items()}
+
+    def _look_after(self, polled: Polled) -> None:
+        """New sessions where answers fail to come, reports where nothing moves, a look at who we are."""
+        now_s = self._clock.monotonic_s()
+        for partition, session in list(self._sessions.items()):
+            patience_s = min(60.0, self._config.answer_s * 2 ** self._attempts.get(partition, 0))
+            if session.pending and now_s - session.asked_s >= patience_s:
+                self._attempts[partition] = self._attempts.get(partition, 0) + 1
+                self.notices.append(f"{partition}: no answer for {patience_s:.0f} s; asking again")
+                del self._sessions[partition]
+                self._to_open.add(partition)
+            elif not session.pending and not session.fresh:
+                self._report(session, now_s)
+        idle = now_s - self._checked_s >= self._config.check_s
+        if idle or now_s - self._looked_s >= _LOOK_CHECKS * self._config.check_s:
+            self._check(polled.membership)
+
+    def _report(self, session: Session, now_s: float) -> None:
+        # A stopping worker polls nothing more: what it may have passed over since was never asked for.
+        passed = session.covered if self._stopping else self._consumer.position(session.partition)
+        position = max(session.covered, passed)
+        news = session.emitted > session.reported or position > session.covered
+        if news and (self._stopping or now_s - session.active_s >= self._config.report_s):
+            block = replace(self._block(session), end=position)
+            self._append(session, [(block, Asked(block.first, block.end, Records(session.partition)))])
+            self._hook(WorkerStep.REPORTED)
+
+    def _check(self, membership: Membership) -> None:
+        """An idle worker asks the broker whether it still is who it was, and its topics what they were.
+
+        A session without an answer yet commits nothing: the mark it began from may not be judged so far.
+        """
+        settled = {p: s.mark(s.emitted) for p, s in self._sessions.items() if s.settled}
+        if settled and self._clock.monotonic_s() - self._checked_s >= self._config.check_s:
+            self._transact(Emission(), settled, membership)
+        infos = self._describe({partition.topic for partition in settled})
+        for partition in settled:
+            if self._sessions[partition].topic_id != name_topic(infos[partition.topic]):
+                raise StateError(
+                    f"{partition}: the topic was deleted and created again; `twinsieve reset` says where to "
+                    "begin in the new one"
+                )
+        self._looked_s = self._checked_s = self._clock.monotonic_s()

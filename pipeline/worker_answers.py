@@ -1,0 +1,95 @@
+"""A worker's view of the verdicts topic: answers to its own sessions, matched to what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.blocks import Block, RowKind
+from pipeline.blocks_frame import What
+from pipeline.blocks_verdicts import Result, decode_ruling, session_of
+from pipeline.ports import AbortableError, Partition, Reader, Records
+from pipeline.records import Reading
+from pipeline.worker_sessions import Asked, Session, refusal
+
+
+class Answers:
+    """Reads the verdict partitions that this worker's sessions are answered on."""
+
+    def __init__(self, reader: Reader, topic: str, partitions: int, scheme: bytes) -> None:
+        self._reader = reader
+        self._topic = topic
+        self._partitions = partitions
+        self._scheme = scheme
+        self._watched: set[Partition] = set()
+
+    def reply(self, partition: Partition) -> Partition:
+        """Where the answers for an input partition come."""
+        return Partition(self._topic, partition.number % self._partitions)
+
+    def watch(self, partitions: Collection[Partition]) -> None:
+        """Read answers for these input partitions, newly watched ones from their end on."""
+        wanted = {self.reply(partition) for partition in partitions}
+        ends = self._reader.end_offsets(wanted - self._watched)
+        self._reader.assign(wanted)
+        self._watched = wanted
+        for partition, end in ends.items():
+            self._reader.seek(partition, end)
+
+    def poll(self, timeout_s: float, most: int, sessions: Mapping[Partition, Session]) -> None:
+        """Put what has arrived to the sessions that asked.
+
+        raises: AbortableError for an answer that does not fit what was asked, or says to ask anew;
+            StateError for one that refuses
+        """
+        by_number = {session.number: session for session in sessions.values()}
+        for records in self._reader.poll(timeout_s, most):
+            for offset, value in zip(records.offsets, records.values, strict=True):
+                session = by_number.get(session_of(value or b""))
+                if session is not None:
+                    self._match(session, value or b"", f"{records.partition}@{offset}")
+
+    def _match(self, session: Session, value: bytes, where: str) -> None:
+        ruling = decode_ruling(What.ANSWER, value, self._scheme, where)
+        if ruling.result is Result.SUPERSEDED:
+            raise AbortableError(f"{session.partition}: another session has begun; asking again")
+        if ruling.result is not Result.JUDGED:
+            raise refusal(session.partition, ruling.result)
+        place = len(session.ready)
+        asked = session.pending[place] if place < len(session.pending) else None
+        if (
+            asked is None
+            or (asked.first, asked.end) != (ruling.first, ruling.end)
+            or len(asked.records) != len(ruling)
+        ):
+            raise AbortableError(
+                f"{where}: answers [{ruling.first}, {ruling.end}), which is not what was asked"
+            )
+        session.ready.append((asked, ruling))
+
+    def close(self) -> None:
+        """Give up reading."""
+        self._reader.close()
+
+
+def offsets_of(records: Records) -> NDArray[np.int64]:
+    """Offsets as a column."""
+    return np.array(records.offsets, np.int64)
+
+
+def asked_rows(block: Block, records: Records, reading: Reading, low: int, high: int) -> Asked:
+    """The originals of rows low…high, which one block asks about."""
+    part = slice(low, high)
+    originals = Records(
+        records.partition,
+        records.offsets[part],
+        records.timestamps_ms[part],
+        records.keys[part],
+        records.values[part],
+        records.headers[part],
+    )
+    reasons = {row - low: reason for row, reason in reading.reasons.items() if low <= row < high}
+    tombstones = frozenset(np.flatnonzero(block.kinds == RowKind.TOMBSTONE).tolist())
+    return Asked(block.first, block.end, originals, reasons, tombstones)

@@ -1,0 +1,168 @@
+"""A worker's side of a session: where it stands in one input partition, and how it begins."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from pipeline.blocks_verdicts import Result, Ruling
+from pipeline.ports import NO_TOPIC_ID, Committed, Partition, Records, TopicInfo
+from stages.errors import StateError
+
+
+class Mark(NamedTuple):
+    """What is committed beside an input offset: offsets [first, end) of this very topic were emitted.
+
+    It travels in the offset's metadata, is written by emissions and carried over by `twinsieve reset`, and
+    tells
+    the index what a crash kept from being reported.
+    """
+
+    topic_id: bytes
+    first: int
+    end: int
+
+    def text(self) -> str:
+        """As committed."""
+        return f"1 {self.topic_id.hex()} {self.first} {self.end}"
+
+
+def read_mark(metadata: str) -> Mark | None:
+    """The mark of an offset's metadata, None where another program has committed.
+
+    >>> read_mark(Mark(bytes(16), 3, 9).text())[1:]
+    (3, 9)
+    """
+    parts = metadata.split(" ")
+    if len(parts) != 4 or parts[0] != "1":
+        return None
+    try:
+        return Mark(bytes.fromhex(parts[1]), int(parts[2]), int(parts[3]))
+    except ValueError:
+        return None
+
+
+def name_topic(info: TopicInfo) -> bytes:
+    """16 bytes that tell a topic from another; made of its name where the broker has no ids."""
+    if info.topic_id != NO_TOPIC_ID:
+        return info.topic_id
+    return hashlib.blake2b(info.name.encode(), digest_size=16).digest()
+
+
+@dataclass(slots=True)
+class Asked:
+    """One block that was sent: its range, and the originals of its rows."""
+
+    first: int
+    end: int
+    records: Records
+    reasons: dict[int, str] = field(default_factory=dict)
+    tombstones: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of asking for one partition.
+
+    fresh: no offset is committed yet; rows are asked for once the index has let it begin
+    chain: emitted without gap from here to `emitted`; reported: how far the index has heard of that
+    settled: the index has answered, so that it knows the mark that this session began from
+    covered: the next block's first offset; ready: answered blocks, the head of `pending`
+    """
+
+    partition: Partition
+    topic_id: bytes
+    number: int
+    fresh: bool
+    chain: int
+    emitted: int
+    covered: int
+    reported: int
+    asked_s: float
+    pending: deque[Asked] = field(default_factory=deque)
+    ready: deque[tuple[Asked, Ruling]] = field(default_factory=deque)
+    pending_rows: int = 0
+    active_s: float = 0.0
+    settled: bool = False
+
+    def mark(self, emitted: int) -> Committed:
+        """What to commit once everything below `emitted` is."""
+        return Committed(emitted, Mark(self.topic_id, self.chain, emitted).text())
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Where a new session begins, and what its start block says."""
+
+    topic_id: bytes
+    fresh: bool
+    certified: bool
+    first: int
+    chain: int
+    emitted_from: int
+    emitted_to: int
+    beginning: int
+    stable_end: int
+    trimmed: int = 0
+
+
+def plan_opening(
+    partition: Partition,
+    info: TopicInfo,
+    committed: Committed | None,
+    beginning: int,
+    stable_end: int,
+    *,
+    start: Literal["earliest", "latest"],
+    trimmed: Literal["stop", "continue"],
+) -> Opening:
+    """Where the session of a partition begins.
+
+    raises: StateError for a topic that was created again, one that ends before the committed offset, and one
+        that retention has trimmed beyond it (`trimmed: stop`)
+    """
+    topic_id = name_topic(info)
+    if committed is None:
+        first = beginning if start == "earliest" else stable_end
+        return Opening(topic_id, True, False, first, first, first, first, beginning, stable_end)
+    mark = read_mark(committed.metadata)
+    if mark is not None and mark.topic_id != topic_id:
+        raise StateError(
+            f"{partition}: the topic was deleted and created again since offset {committed.offset} was "
+            "committed; `twinsieve reset` says where to begin in the new one"
+        )
+    first = committed.offset
+    if first > stable_end:
+        raise StateError(
+            f"{partition}: ends at {stable_end}, before the committed offset {first}: it lost messages "
+            "or was created again; `twinsieve reset` says where to begin"
+        )
+    lost = max(0, beginning - first)
+    if lost and trimmed == "stop":
+        raise StateError(
+            f"{partition}: retention took {lost} messages from {first} on that were never judged; "
+            "set input.trimmed to continue, or restore them"
+        )
+    first = max(first, beginning)
+    emitted_from, emitted_to = (mark.first, mark.end) if mark is not None else (first, first)
+    chain = emitted_from if emitted_to == first else first
+    return Opening(
+        topic_id, False, mark is not None, first, chain, emitted_from, emitted_to, beginning, stable_end, lost
+    )
+
+
+def refusal(partition: Partition, result: Result) -> StateError:
+    """What the operator is to do about a refused session."""
+    advice = {
+        Result.OFFSETS_MISSING: "the group's offset is gone, but messages of it were judged before",
+        Result.RECREATED: "another topic of this name was judged before; this one was created again",
+        Result.SHORTENED: "it ends before what was judged; it lost messages",
+    }
+    return StateError(f"{partition}: {advice[result]}; `twinsieve reset` says where to begin")
+
+
+NewSession = Callable[[], int]
+"""A random session number, never 0 and never used before."""
