@@ -92,7 +92,8 @@ def _read_ratio(value: object) -> float:
     return number
 
 
-def _read_similarity(value: object) -> int:
+def read_similarity(value: object) -> int:
+    """Integer out of SIMILARITY_SCALE of `0.85`; an int is taken as that already. raises: ValueError"""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     try:
@@ -128,7 +129,7 @@ Whole = Annotated[int, BeforeValidator(_read_whole)]
 Count = Annotated[Whole, Field(ge=1, le=10**12)]
 Flag = Annotated[bool, BeforeValidator(_read_bool)]
 Ratio = Annotated[float, BeforeValidator(_read_ratio)]
-Similarity = Annotated[int, BeforeValidator(_read_similarity)]
+Similarity = Annotated[int, BeforeValidator(read_similarity)]
 DurationMs = Annotated[int, BeforeValidator(read_duration_ms), Field(ge=0, le=10 * 365 * 86_400_000)]
 SizeBytes = Annotated[int, BeforeValidator(read_size_bytes), Field(ge=1, le=1 << 50)]
 Text = Annotated[str, BeforeValidator(_read_text), Field(min_length=1, max_length=4096)]

@@ -1,0 +1,68 @@
+"""`twinsieve evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pipeline.commands.options import settings_from, settings_options
+from pipeline.commands.terminal import report, say_error
+from pipeline.evaluate import run_evaluate
+from pipeline.evaluate_tables import report_tables
+from pipeline.files_clash import refuse_clashes
+from pipeline.files_write import Output
+from pipeline.settings_stages import scheme_config, sieve_config
+from pipeline.settings_types import read_similarity
+
+
+@click.command("evaluate")
+@click.argument("input_", metavar="INPUT")
+@click.argument("pairs_file", metavar="PAIRS")
+@settings_options
+@click.option("--at", metavar="SHARE", help="Similarity from which a pair is a duplicate (near.similarity).")
+@click.option("--rows", type=click.IntRange(1), help="First rows that PAIRS covers (to the last it names).")
+@click.option("--wrong", metavar="FILE", help="Rows wrongly kept or dropped, JSON lines to read.")
+@click.option("--stats", metavar="FILE", help="The report as JSON.")
+def command(
+    input_: str,
+    pairs_file: str,
+    at: str | None,
+    rows: int | None,
+    wrong: str | None,
+    stats: str | None,
+    config: str | None,
+    pairs: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Measure the sieve on INPUT against PAIRS, the true pairs of its first rows.
+
+    PAIRS has a header and the columns later, earlier, similarity, kind, separated by tabs; .gz is read too.
+    The ideal drops a row if an earlier kept one is alike enough.
+    """
+    refuse_clashes([input_, pairs_file], {"--wrong": wrong, "--stats": stats})
+    settings = settings_from(config, pairs, **given)
+    try:
+        similarity = read_similarity(at) if at is not None else None
+    except ValueError as error:
+        raise click.UsageError(f"--at {error}") from error
+    found = run_evaluate(
+        Path(input_),
+        Path(pairs_file),
+        scheme=scheme_config(settings),
+        sieve=sieve_config(settings, ""),
+        at=similarity,
+        rows=rows,
+        wrong_path=Path(wrong) if wrong is not None else None,
+        text_field=settings.input.text_field,
+        id_field=settings.input.id_field or "id",
+    )
+    console = report()
+    for table in report_tables(found):
+        console.print(table)
+    if stats is not None:
+        with Output(stats) as output:
+            output.write(found.as_json())
+            output.finish()
+    if wrong is not None:
+        say_error(f"{wrong}: what was wrongly kept or dropped")

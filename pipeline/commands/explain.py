@@ -1,0 +1,51 @@
+"""`twinsieve explain`."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.commands.options import settings_from, settings_options
+from pipeline.commands.pairs import diff
+from pipeline.commands.terminal import printable, report
+from pipeline.explain import explain, texts_by_id
+
+
+@click.command("explain")
+@click.argument("texts", nargs=-1, metavar="[EARLIER LATER]")
+@settings_options
+@click.option("--input", "source", metavar="FILE", help="Take the texts from this file, by --id twice.")
+@click.option("--id", "ids", multiple=True, metavar="ID", help="Of a message in --input.")
+@click.option("--format", "form", type=click.Choice(["jsonl", "csv", "text"]), help="Of --input (by ending).")
+def command(
+    texts: tuple[str, ...],
+    source: str | None,
+    ids: tuple[str, ...],
+    form: str | None,
+    config: str | None,
+    pairs: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Say of two texts what every step of the sieve says: EARLIER is taken as kept, is LATER dropped?"""
+    settings = settings_from(config, pairs, **given)
+    if source is not None:
+        if len(ids) != 2 or texts:
+            raise click.UsageError("--input needs --id twice and no texts, as in --input FILE --id 1 --id 2")
+        earlier, later = texts_by_id(source, list(ids), form, settings)
+    elif len(texts) != 2 or ids:
+        raise click.UsageError("give two texts, or --input FILE and --id twice")
+    else:
+        earlier, later = texts
+    said = explain(earlier, later, settings)
+    console = report()
+    for name, (left, right) in (("text", said.texts), ("body", said.bodies)):
+        before, after = diff(left, right)
+        console.print(Text(f"earlier {name}  ", style="bold") + before, soft_wrap=True)
+        console.print(Text(f"later {name}    ", style="bold") + after, soft_wrap=True)
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for step, what in said.lines:
+        table.add_row(step, printable(what))
+    console.print(table)

@@ -1,0 +1,28 @@
+"""`twinsieve generate`."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import click
+
+from pipeline.batches_fields import to_json
+from pipeline.files_write import Output
+from pipeline.generate import CHUNK, generate
+
+
+@click.command("generate")
+@click.option("--messages", default=20_000, type=click.IntRange(0, 10**10), help="How many (20000).")
+@click.option("--seed", default=1, type=click.IntRange(0, 2**63 - 1), help="Same seed, same posts (1).")
+@click.option("--repeats", default=0.28, type=click.FloatRange(0, 0.9), help="Share of repeats (0.28).")
+@click.option("--truth", is_flag=True, help="Say of each post what it was made from.")
+@click.option(
+    "-o", "--output", default="-", metavar="FILE", help="JSON lines, packed if .gz or .zst (stdout)."
+)
+def command(messages: int, seed: int, repeats: float, truth: bool, output: str) -> None:
+    """Make up a stream of microblog posts with reposts, edits, chains, polls and reports."""
+    posts = generate(messages, seed, repeats=repeats, truth=truth)
+    with Output(output) as out:
+        while chunk := list(islice(posts, CHUNK)):
+            out.write(b"".join(to_json(post) + b"\n" for post in chunk))
+        out.finish()

@@ -1,0 +1,101 @@
+"""`twinsieve lint`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from pipeline.commands.options import overrides_from, settings_options
+from pipeline.commands.terminal import printable
+from pipeline.settings import Settings
+from pipeline.settings_load import check_settings
+from stages.errors import ConfigError, SieveError
+
+
+@click.command("lint")
+@click.argument("file", required=False, metavar="[FILE]")
+@settings_options
+@click.option(
+    "--rate",
+    default=5000.0,
+    type=click.FloatRange(min=0.001),
+    help="Messages a second to reckon with.",
+)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    file: str | None,
+    rate: float,
+    config: str | None,
+    pairs: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Show every problem of a settings FILE as `path:line:column: what`; without one, what it costs.
+
+    Environment and flags count as they do for other commands. Exit code 2 when there is a problem.
+    """
+    if file is not None and config is not None:
+        raise click.UsageError("name the file once: lint FILE, or -c FILE")
+    name = file or config
+    path = Path(name) if name is not None else None
+    settings, findings = check_settings(path, os.environ, overrides_from(pairs, **given))
+    for finding in findings:
+        click.echo(printable(str(finding)))
+    if findings or settings is None:
+        ctx.exit(2)
+    for line in _second_look(settings, name or "settings"):
+        click.echo(printable(line))
+        ctx.exit(2)
+    _print_cost(settings, rate)
+
+
+def _second_look(settings: Settings, name: str) -> list[str]:
+    """Problems that only the stages see: word lists, layouts, scripts' variants."""
+    from pipeline.settings_stages import scheme_config
+    from stages.fingerprint.fingerprinter import Fingerprinter
+    from stages.text.normalizer import Normalizer
+
+    try:
+        scheme = scheme_config(settings)
+        Normalizer(scheme.text)
+        Fingerprinter(scheme.features, scheme.layout, scheme.digest)
+    except ConfigError as error:
+        return error.findings
+    except SieveError as error:
+        return [f"{name}:1:1: {error}"]
+    return []
+
+
+def _print_cost(settings: Settings, rate: float) -> None:
+    from rich.table import Table
+
+    from pipeline.commands.terminal import report
+    from pipeline.settings_report import LOG_ROW_BYTES, cost_of
+
+    cost = cost_of(settings, rate)
+    memory = Table(title="memory at worst", title_justify="left", box=None)
+    memory.add_column("part")
+    memory.add_column("MiB", justify="right")
+    for part, size in cost.memory.items():
+        memory.add_row(part, f"{size / 2**20:,.1f}")
+    memory.add_row("all", f"{cost.total_bytes / 2**20:,.1f}")
+    windows = Table(title=f"windows at {rate:,.0f} messages/s, all kept", title_justify="left", box=None)
+    for column in ("window", "covers hours", "age asked, hours", "ended by"):
+        windows.add_column(column, justify="right" if "hours" in column else "left")
+    for cover in cost.covers:
+        asked = "none" if cover.asked_hours is None else f"{cover.asked_hours:,.2f}"
+        windows.add_row(cover.name, f"{cover.hours:,.2f}", asked, cover.by)
+    console = report()
+    console.print(memory)
+    console.print(windows)
+    console.print(
+        f"log on Kafka: {cost.log_bytes_a_day / 1e9:,.1f} GB a day, at {LOG_ROW_BYTES} bytes a message"
+    )
+    if not settings.digest.seed:
+        console.print(
+            "digest.seed is 0, the default for files: whoever knows it can forge equal digests.\n"
+            "Where strangers post, set TWINSIEVE_DIGEST__SEED or digest.seed_file."
+        )

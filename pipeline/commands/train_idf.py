@@ -1,0 +1,61 @@
+"""`twinsieve train-idf`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import click
+
+from pipeline.commands.options import settings_from, settings_options
+from pipeline.commands.terminal import say_error
+from pipeline.files_input import InputReader, format_of
+from pipeline.files_read import Source
+from pipeline.files_write import Output
+from pipeline.settings import Settings
+from pipeline.settings_stages import scheme_config
+from stages.contract import Bodies
+from stages.fingerprint.idf import train_idf
+from stages.text.normalizer import Normalizer
+
+
+@click.command("train-idf")
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@settings_options
+@click.option("-o", "--output", required=True, metavar="FILE", help="Lines `feature<TAB>idf`.")
+@click.option("--format", "form", type=click.Choice(["jsonl", "csv", "text"]), help="Of INPUTs (by ending).")
+@click.option("--min-documents", default=2, type=click.IntRange(1), help="Leave rarer features out (2).")
+def command(
+    inputs: tuple[str, ...],
+    output: str,
+    form: str | None,
+    min_documents: int,
+    config: str | None,
+    pairs: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Learn how rare each feature is in INPUTs; `features.idf_file` takes the result."""
+    # Weighing by IDF is what the result is for, so it cannot be asked for while there is none.
+    settings = settings_from(config, (*pairs, "features.weights=tf", "features.idf_file="), **given)
+    scheme = scheme_config(settings)
+    unread = [0]
+    learned = train_idf(
+        _bodies(list(inputs), form, settings, Normalizer(scheme.text), unread),
+        replace(scheme.features, idf=None),
+        min_documents,
+    )
+    with Output(output) as out:
+        out.write("".join(f"{feature}\t{idf}\n" for feature, idf in learned).encode())
+        out.finish()
+    say_error(f"{output}: {len(learned):,} features; {unread[0]:,} rows could not be read")
+
+
+def _bodies(
+    names: list[str], form: str | None, settings: Settings, normalizer: Normalizer, unread: list[int]
+) -> Iterator[Bodies]:
+    reader = InputReader(settings, format_of(names, form, settings))
+    for name in names:
+        with Source(name) as source:
+            for chunk in reader.chunks(source):
+                unread[0] += len(chunk.columns.unreadable)
+                yield normalizer.bodies(chunk.columns.texts)

@@ -1,0 +1,145 @@
+"""Why two messages are duplicates or not: every step of the sieve in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.batches_fields import id_text
+from pipeline.files_input import InputReader, format_of
+from pipeline.files_read import Source
+from pipeline.settings import Settings
+from pipeline.settings_stages import scheme_config, sieve_config
+from stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
+from stages.errors import UsageError
+from stages.inspect import PairReport, inspect_pair
+from stages.scheme import Scheme
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Both messages and what the sieve says.
+
+    texts, bodies: of the earlier and the later one; lines: (step, what it says)
+    """
+
+    texts: tuple[str, str]
+    bodies: tuple[str, str]
+    lines: list[tuple[str, str]]
+    report: PairReport
+
+
+def explain(earlier: str, later: str, settings: Settings) -> Explanation:
+    """Every step's word on two texts, the earlier one taken as kept and inside the windows."""
+    scheme = Scheme(scheme_config(settings))
+    bodies, fingerprints = scheme.read([earlier, later])
+    config = sieve_config(settings, scheme.scheme_id)
+    report = inspect_pair(bodies, fingerprints, config, 0, 1)
+    lengths = [int(length) for length in bodies.body_lengths]
+    lines = [("bodies", _bodies(lengths, [bool(one) for one in bodies.exact_only]))]
+    lines.append(("exact", _exact(report, settings)))
+    if settings.near.method == "hamming":
+        lines.append(("near", _hamming(report)))
+    elif settings.near.method == "text":
+        lines += _near(report, settings, lengths)
+    else:
+        lines.append(("near", "switched off (near.method: none)"))
+    lines.append(("verdict", f"{report.verdict}: {_verdict(report)}"))
+    return Explanation((earlier, later), (bodies.text(0), bodies.text(1)), lines, report)
+
+
+def texts_by_id(name: str, ids: list[str], form: str | None, settings: Settings) -> list[str]:
+    """Texts of the first rows with these ids, in the order of the file. raises: UsageError, FileError"""
+    wanted = set(ids)
+    found: dict[str, str] = {}
+    reader = InputReader(settings, format_of([name], form, settings))
+    with Source(name) as source:
+        for chunk in reader.chunks(source):
+            for one, text in zip(chunk.columns.ids, chunk.columns.texts, strict=True):
+                key = id_text(one)
+                if key in wanted and key not in found:
+                    found[key] = text
+            if len(found) == len(wanted):
+                break
+    missing = [one for one in ids if one not in found]
+    if missing:
+        raise UsageError(f"{name}: has no readable row with id {missing[0]!r}; see --id-field")
+    return list(found.values()) if len(wanted) > 1 else list(found.values()) * 2
+
+
+def _bodies(lengths: list[int], exact_only: list[bool]) -> str:
+    said = f"{lengths[0]} and {lengths[1]} characters"
+    if any(exact_only):
+        said += f"; under {MIN_NEAR_LENGTH} characters or digits alone, so compared exactly only"
+    return said
+
+
+def _exact(report: PairReport, settings: Settings) -> str:
+    if settings.exact.method == "none":
+        return "switched off (exact.method: none)"
+    if settings.exact.fields:
+        return f"decided by the fields {', '.join(settings.exact.fields)}, which two texts do not tell"
+    return "the key texts are equal" if report.same_key else "the key texts differ"
+
+
+def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tuple[str, str]]:
+    if not report.eligible:
+        return [("near", "not compared")]
+    limit = settings.near.similarity / SIMILARITY_SCALE
+    layout = settings.near.layout
+    how = "estimated over the whole bodies" if report.estimated else f"{report.matched} of {report.compared}"
+    enough = report.matched * SIMILARITY_SCALE >= settings.near.similarity * report.compared
+    lines = [
+        ("similarity", f"{report.similarity:.4f} ({how}), {'at least' if enough else 'below'} {limit:.4g}"),
+        (
+            "MinHash lane",
+            f"{len(report.bands_shared)} of {layout.bands} bands shared"
+            + (f" ({_numbers(report.bands_shared)})" if report.bands_shared else "; does not find the pair"),
+        ),
+    ]
+    if min(lengths) < layout.simhash_from:
+        lines.append(("SimHash lane", f"serves bodies of {layout.simhash_from} characters or more"))
+    else:
+        found = f" ({_numbers(report.tables_shared)})" if report.tables_shared else "; does not find the pair"
+        lines.append(("SimHash lane", f"{len(report.tables_shared)} of {layout.tables} tables meet{found}"))
+    if report.simhash_distance is not None:
+        lines.append(("SimHash distance", f"{report.simhash_distance} of 64 bits"))
+    lines += [
+        ("length ratio", "passes" if report.length_ratio_ok else "too unlike to reach the similarity"),
+        ("signature", "passes" if report.signature_ok else "too unlike: the index skips the pair"),
+        (
+            "char bag",
+            "passes" if report.bag_bound_ok else "shares too few characters to reach the similarity",
+        ),
+        (
+            "number guard",
+            _guard(report.number_guard_apart, settings.near.number_guard, "numbers differ in place"),
+        ),
+        (
+            "card guard",
+            _guard(report.card_guard_apart, settings.near.card_guard, "own words under one card differ"),
+        ),
+    ]
+    return lines
+
+
+def _numbers(found: list[int]) -> str:
+    return ", ".join(map(str, found[:12])) + (", …" if len(found) > 12 else "")
+
+
+def _guard(apart: bool, on: bool, why: str) -> str:
+    if not apart:
+        return "has nothing against it"
+    return f"keeps them apart: {why}" if on else f"would keep them apart ({why}), but is off"
+
+
+def _hamming(report: PairReport) -> str:
+    if report.simhash_distance is None:
+        return "no fingerprint: too short or without features"
+    within = report.simhash_distance <= report.distance_limit
+    return f"{report.simhash_distance} bits apart, {'within' if within else 'over'} {report.distance_limit}"
+
+
+def _verdict(report: PairReport) -> str:
+    if report.verdict == "unique":
+        return "the later message is kept"
+    return "the later message is dropped, the earlier one leads"
