@@ -1,0 +1,278 @@
+"""Topics, offsets and groups with confluent-kafka."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka import admin as confluent_admin
+
+from pipeline.kafka.confluent_options import Heard, cause, reason
+from pipeline.kafka.unreachable import unreachable
+from pipeline.ports import NO_TOPIC_ID, Committed, NewTopic, Partition, TopicInfo
+from pipeline.settings import KafkaSettings
+from stages.errors import BrokerError
+
+_ANSWER_S = 10.0
+_RETRY_S = 10.0
+_PAUSE_S = 0.1
+_MISSING = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError._NOENT,
+)
+_FRESH = (
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+)
+# Its type hints leave out half of what it exports.
+_kafka: Any = confluent_admin
+_T = TypeVar("_T")
+
+
+class ConfluentAdmin:
+    """`ports.Admin` on confluent-kafka.
+
+    connect_timeout_s: how long to try to reach a broker at all
+    raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
+    """
+
+    def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], connect_timeout_s: float) -> None:
+        heard = Heard()
+        self._client = _kafka.AdminClient({**options, "error_cb": heard})
+        deadline = time.monotonic() + connect_timeout_s
+        # The constructor connects to nobody; only a call shows a wrong address or password.
+        while True:
+            try:
+                self._client.list_topics(topic="__consumer_offsets", timeout=1.0)
+                return
+            except KafkaException as error:
+                self._client.poll(0)
+                found = unreachable(settings, [*heard.reasons, reason(error)])
+                if time.monotonic() >= deadline or (heard.reasons and not found.retryable):
+                    raise found from error
+
+    def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
+        """As `ports.Admin.topics`."""
+        if not names:
+            return {}
+        rows = self._described(names)
+        known = [name for name in names if rows[name] is not None]
+        held = self._settings(known) if settings and known else {}
+        found: dict[str, TopicInfo | None] = dict.fromkeys(names)
+        for name in known:
+            row = rows[name]
+            replication = min((len(part.replicas) for part in row.partitions), default=0)
+            found[name] = TopicInfo(
+                name, _id_bytes(row.topic_id), len(row.partitions), replication, held.get(name, {})
+            )
+        return found
+
+    def _described(self, names: Collection[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name in names:
+            try:
+                found[name] = self._ask(f"topic {name}", partial(self._describe, name))
+            except _MissingError:
+                found[name] = None
+        return found
+
+    def _describe(self, name: str) -> Any:
+        futures = self._client.describe_topics(
+            TopicCollection([name]), include_authorized_operations=True, request_timeout=_ANSWER_S
+        )
+        return futures[name].result(_ANSWER_S)
+
+    def _settings(self, names: Collection[str]) -> dict[str, dict[str, str]]:
+        resources = [_kafka.ConfigResource(_kafka.ConfigResource.Type.TOPIC, name) for name in names]
+
+        def ask() -> dict[str, dict[str, str]]:
+            futures = self._client.describe_configs(resources, request_timeout=_ANSWER_S)
+            return {
+                resource.name: {
+                    key: entry.value for key, entry in future.result().items() if entry.value is not None
+                }
+                for resource, future in futures.items()
+            }
+
+        return self._ask(f"settings of topic {', '.join(names)}", ask)
+
+    def require(self, topics: Collection[str], operations: Collection[str]) -> None:
+        """Fails with a clear text unless every topic exists and these operations on it are allowed.
+
+        raises: BrokerError(retryable=False)
+        """
+        for name, row in self._described(topics).items():
+            if row is None:
+                raise BrokerError(
+                    f"topic {name}: does not exist; create it (twinsieve topics create) or correct its name",
+                    retryable=False,
+                )
+            allowed = {operation.name for operation in row.authorized_operations or ()}
+            denied = set(operations) - allowed if allowed else set()
+            if denied:
+                raise BrokerError(
+                    f"topic {name}: no permission for {', '.join(sorted(denied))}; grant it "
+                    "(twinsieve topics acls prints what is needed)",
+                    retryable=False,
+                )
+
+    def create_topic(self, topic: NewTopic) -> None:
+        """As `ports.Admin.create_topic`."""
+        wanted = _kafka.NewTopic(
+            topic.name,
+            num_partitions=topic.partitions,
+            replication_factor=topic.replication,
+            config=dict(topic.settings),
+        )
+        doing = f"create topic {topic.name}"
+        self._ask(doing, lambda: self._client.create_topics([wanted])[topic.name].result(_ANSWER_S))
+        deadline = time.monotonic() + _ANSWER_S
+        while time.monotonic() < deadline:
+            info = self.topics([topic.name])[topic.name]
+            if info is not None and info.partitions == topic.partitions:
+                return
+            time.sleep(_PAUSE_S)
+        raise BrokerError(f"{doing}: it did not appear; look at the broker's log", retryable=True)
+
+    def delete_records(self, before: Mapping[Partition, int]) -> None:
+        """As `ports.Admin.delete_records`."""
+        wanted = [TopicPartition(part.topic, part.number, offset) for part, offset in before.items()]
+        doing = f"delete records of {', '.join(map(str, before))}"
+        self._ask(doing, lambda: _all(self._client.delete_records(wanted)))
+
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `ports.Admin.beginning_offsets`."""
+        return self._offsets({partition: _kafka.OffsetSpec.earliest() for partition in partitions})
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `ports.Admin.end_offsets`."""
+        return self._offsets({partition: _kafka.OffsetSpec.latest() for partition in partitions})
+
+    def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """Last stable offset of each: where a read-committed reader waits."""
+        latest = {partition: _kafka.OffsetSpec.latest() for partition in partitions}
+        return self._offsets(latest, IsolationLevel.READ_COMMITTED)
+
+    def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
+        """As `ports.Admin.offsets_at`."""
+        found = self._offsets(
+            {part: _kafka.OffsetSpec.for_timestamp(time) for part, time in times_ms.items()}
+        )
+        later = [partition for partition, offset in found.items() if offset < 0]
+        return found | self.end_offsets(later)
+
+    def _offsets(
+        self, wanted: Mapping[Partition, Any], isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    ) -> dict[Partition, int]:
+        if not wanted:
+            return {}
+        specs = {TopicPartition(*partition): spec for partition, spec in wanted.items()}
+        doing = f"offsets of {', '.join(map(str, wanted))}"
+
+        def ask() -> dict[Any, Any]:
+            return _all(
+                self._client.list_offsets(specs, isolation_level=isolation, request_timeout=_ANSWER_S)
+            )
+
+        try:
+            found = self._ask(doing, ask)
+        except _MissingError as error:
+            raise BrokerError(f"{doing}: no such topic or partition", retryable=False) from error
+        return {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
+
+    def group_offsets(self, group: str) -> dict[Partition, Committed]:
+        """As `ports.Admin.group_offsets`."""
+        request = [ConsumerGroupTopicPartitions(group)]
+
+        def ask() -> Any:
+            return self._client.list_consumer_group_offsets(request)[group].result(_ANSWER_S)
+
+        return {
+            Partition(part.topic, part.partition): Committed(part.offset, part.metadata or "")
+            for part in self._ask(f"offsets of group {group}", ask).topic_partitions
+            if part.offset >= 0
+        }
+
+    def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
+        """As `ports.Admin.set_group_offsets`."""
+        if not offsets:
+            return
+        parts = [
+            TopicPartition(part.topic, part.number, committed.offset, committed.metadata)
+            for part, committed in offsets.items()
+        ]
+        doing = f"set offsets of group {group}"
+        request = [ConsumerGroupTopicPartitions(group, parts)]
+
+        def ask() -> Any:
+            return self._client.alter_consumer_group_offsets(request)[group].result(_ANSWER_S)
+
+        for part in self._ask(doing, ask).topic_partitions:
+            if part.error is not None:
+                raise _group_error(doing, KafkaException(part.error))
+
+    def close(self) -> None:
+        """As `ports.Admin.close`; librdkafka's admin client ends with its last reference."""
+        self._client.poll(0)
+
+    def _ask(self, doing: str, ask: Callable[[], _T]) -> _T:
+        # A fresh cluster has no group coordinator for its first seconds, and a leader may be moving.
+        deadline = time.monotonic() + _RETRY_S
+        while True:
+            try:
+                return ask()
+            except TimeoutError as error:
+                raise BrokerError(f"{doing}: no answer; the broker is away", retryable=True) from error
+            except KafkaException as error:
+                inner = cause(error)
+                code = None if inner is None else inner.code()
+                if code in _FRESH and time.monotonic() < deadline:
+                    time.sleep(_PAUSE_S)
+                    continue
+                if code in _MISSING:
+                    raise _MissingError(doing) from error
+                if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    said = f"{doing}: no permission; grant it (twinsieve topics acls prints what is needed)"
+                    raise BrokerError(said, retryable=False) from error
+                raise _group_error(doing, error) from error
+
+
+class _MissingError(BrokerError):
+    def __init__(self, doing: str) -> None:
+        super().__init__(f"{doing}: no such topic or partition", retryable=False)
+
+
+def _group_error(doing: str, error: KafkaException) -> BrokerError:
+    inner = cause(error)
+    code = None if inner is None else inner.code()
+    if code in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP):
+        return BrokerError(f"{doing}: the group has running members; stop them all first", retryable=False)
+    if code == KafkaError.TOPIC_ALREADY_EXISTS:
+        return BrokerError(f"{doing}: exists already", retryable=False)
+    return BrokerError(f"{doing}: {reason(error)}", retryable=bool(inner is not None and inner.retriable()))
+
+
+def _all(futures: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {key: future.result(_ANSWER_S) for key, future in futures.items()}
+
+
+def _id_bytes(topic_id: Any) -> bytes:
+    if topic_id is None:
+        return NO_TOPIC_ID
+    halves = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()
+    return b"".join((half & (1 << 64) - 1).to_bytes(8, "big") for half in halves)

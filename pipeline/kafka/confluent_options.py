@@ -1,0 +1,142 @@
+"""Settings in librdkafka's words, and its errors in ours."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from pipeline.kafka.secrets import secret_text
+from pipeline.ports import AbortableError, FatalError
+from pipeline.settings import KafkaSettings
+from stages.errors import BrokerError
+
+_log = logging.getLogger(__name__)
+_EVERY_S = 5.0
+_MOST_HEARD = 50
+_FENCED_MEMBER = (KafkaError.FENCED_INSTANCE_ID,)
+_FENCED_PRODUCER = (
+    KafkaError._FENCED,
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+)
+_NOT_ALLOWED = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError._AUTHENTICATION,
+)
+
+
+class Heard:
+    """What librdkafka reports beside the calls: connection errors, and the fatal one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._logged_s = -_EVERY_S
+        self.reasons: list[str] = []
+        self.fatal: KafkaError | None = None
+
+    def __call__(self, error: KafkaError) -> None:
+        with self._lock:
+            if error.fatal():
+                self.fatal = error
+            self.reasons = [*self.reasons[-_MOST_HEARD:], error.str()]
+            # librdkafka reports every failed connection; one line every few seconds is enough.
+            now = time.monotonic()
+            quiet = now - self._logged_s < _EVERY_S
+            if not quiet:
+                self._logged_s = now
+        if not quiet:
+            _log.warning("%s", error.str())
+
+
+def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
+    """Options that consumer, producer and admin share.
+
+    raises: ConfigError for a secret file that cannot be read
+    """
+    security = settings.security
+    options: dict[str, Any] = {
+        "bootstrap.servers": settings.bootstrap,
+        "client.id": client_id,
+        "security.protocol": security.protocol,
+        "reconnect.backoff.max.ms": 1000,
+        # A call that waits for the broker may overrun its own limit by this much.
+        "socket.timeout.ms": min(30_000, settings.request_timeout_ms),
+        # Else librdkafka writes to stderr by itself, in lines that are not ours.
+        "logger": _silent(),
+        "log.connection.close": False,
+    }
+    if "ssl" in security.protocol:
+        if security.ca_file is not None:
+            options["ssl.ca.location"] = security.ca_file
+        if security.certificate_file is not None:
+            options["ssl.certificate.location"] = security.certificate_file
+            options["ssl.key.location"] = security.key_file or security.certificate_file
+            key = "kafka.security.key_password"
+            password = secret_text(key, security.key_password, security.key_password_file)
+            if password is not None:
+                options["ssl.key.password"] = password
+        if not security.check_hostname:
+            options["ssl.endpoint.identification.algorithm"] = "none"
+    if "sasl" in security.protocol:
+        options["sasl.mechanism"] = security.mechanism.upper()
+        options["sasl.username"] = security.username or ""
+        key = "kafka.security.password"
+        options["sasl.password"] = secret_text(key, security.password, security.password_file) or ""
+    return options
+
+
+def _silent() -> logging.Logger:
+    logger = logging.getLogger("twinsieve.librdkafka")
+    logger.disabled = True
+    return logger
+
+
+def cause(error: Exception) -> KafkaError | None:
+    """The KafkaError inside an exception of confluent-kafka."""
+    first = error.args[0] if error.args else None
+    return first if isinstance(first, KafkaError) else None
+
+
+def reason(error: Exception) -> str:
+    """One line that says what librdkafka ran into."""
+    inner = cause(error)
+    text = " ".join((inner.str() if inner is not None else str(error)).split())
+    return f"{inner.name()}: {text}"[:300] if inner is not None else text[:300]
+
+
+def is_fenced_producer(error: Exception) -> bool:
+    """True where Kafka says that this producer's epoch is over."""
+    inner = cause(error)
+    return inner is not None and inner.code() in _FENCED_PRODUCER
+
+
+def translated(error: Exception, doing: str) -> BrokerError:
+    """The port's error for one of confluent-kafka's; `doing` says what failed where."""
+    said = f"{doing}: {reason(error)}"
+    inner = cause(error)
+    if inner is None:
+        return AbortableError(said)
+    if inner.code() in _FENCED_MEMBER:
+        return FatalError(f"{said}; another process runs as this member, so this one ends", fenced=True)
+    if inner.code() in _NOT_ALLOWED:
+        return FatalError(f"{said}; grant it (twinsieve topics acls prints what is needed)")
+    if inner.code() in _FENCED_PRODUCER:
+        return FatalError(f"{said}; the transaction timed out or another process has this slot")
+    if inner.fatal():
+        return FatalError(f"{said}; the client is finished")
+    return AbortableError(said)
+
+
+def raise_fatal(heard: Heard, doing: str) -> None:
+    """Raises what a background thread of the client has found fatal, if anything."""
+    if heard.fatal is not None:
+        error = KafkaException(heard.fatal)
+        raise translated(error, doing) from error
