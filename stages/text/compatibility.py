@@ -97,7 +97,8 @@ def _compose(
 @cache
 def _mark_run() -> re.Pattern[str]:
     marks = "".join(c for c in map(chr, range(0x20000)) if unicodedata.combining(c))
-    return re.compile(f"[{re.escape(marks)}]{{{LONGEST_MARK_RUN}}}")
+    mark = f"[{re.escape(marks)}]"
+    return re.compile(f"{mark}{{{LONGEST_MARK_RUN}}}(?={mark})")
 
 
 def nfkc_text(text: str) -> str:

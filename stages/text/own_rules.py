@@ -26,6 +26,10 @@ def check_pattern(name: str, pattern: str) -> None:
     """
     try:
         compiled = _compile(pattern)
+    except UnicodeEncodeError as problem:
+        raise UsageError(
+            f"{name} is {pattern!r}, which is not Unicode text; mend or remove the pattern"
+        ) from problem
     except re2.error as problem:
         reason = problem.args[0].decode("utf-8", "replace")
         raise UsageError(

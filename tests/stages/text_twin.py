@@ -1,0 +1,177 @@
+"""The text stage in the simplest way: regular expressions and one message at a time.
+
+Written from the rules alone (the data sets' README, the docstrings of `stages.text`); shares with the kernels
+only the published list of unspaced scripts. Card marks are carried as lone surrogates, which normal
+forms lack.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+from stages.text.scripts import UNSPACED_RANGES
+
+_UNFOLD = re.compile(r"收起全文d?|展开全文c?")
+_URL = re.compile(r"(?:https?://|www\.)[\x21-\x7e]+", re.IGNORECASE)
+_LINK = re.compile(r"O?网页链接")
+_TAG = re.compile(r"#[^#\n]{1,80}#")
+_REPOST = re.compile(r"//\s*@[^:\n]{1,40}:")
+_PLACE = re.compile(r"(?<=\s)2(?![月日号天个位人岁例年次名])[\u4e00-\u9fff·]{2,24}[\s?]*$")
+_VIDEO = re.compile(
+    r"(?<=[\s#\]])L\S{1,30}的(?:微博|秒拍)视频"
+    r"|L[^\sL#@]{0,30}的(?:微博|秒拍)视频"
+    r"|(?:(?<=\s)|^)\S{1,30}的(?:微博|秒拍)视频"
+)
+_CARD = re.compile(r"(?:(?<=\s)|^)[LO](?=[^\x00-\x7f])")
+_RETWEET = re.compile(r"\bRT\s+(?=@)")
+_NAME = re.compile(r"@[\w\-·]{1,30}")
+_CARD_MARK = "\ud800"
+
+_SEPARATORS = {
+    **dict.fromkeys(".·٫", "."),
+    **dict.fromkeys(",、", ","),
+    **dict.fromkeys(":∶", ":"),
+    **dict.fromkeys("/⁄∕", "/"),
+    **dict.fromkeys("-‐‑‒–—―−~〜∼", "-"),
+    **dict.fromkeys("+", "+"),
+    **dict.fromkeys("×*", "×"),
+}
+_NUMBER = re.compile(rf"\d+(?:[{re.escape(''.join(_SEPARATORS))}]\d+)*")
+_THOUSANDS = re.compile(r"(?!0)\d{1,3}(?:,\d{3}(?!\d))+")
+_IGNORED = {0x34F, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F}
+_IGNORED.update(range(0xFE00, 0xFE10))
+_IGNORED.update(range(0xE0100, 0xE01F0))
+
+
+class Row(NamedTuple):
+    """What `Bodies` should hold for one message."""
+
+    key: str
+    word_starts: list[int]
+    body_length: int
+    own_length: int
+    exact_only: bool
+
+
+def normal_form(text: str) -> str:
+    """NFKC, lone surrogates replaced, runs of marks cut after every thirtieth."""
+    cut = []
+    run = 0
+    for char in text:
+        char = "\ufffd" if "\ud800" <= char <= "\udfff" else char
+        run = run + 1 if unicodedata.combining(char) else 0
+        if run == 31:
+            cut.append("\u034f")
+            run = 1
+        cut.append(char)
+    return unicodedata.normalize("NFKC", "".join(cut))
+
+
+def apply_profile(text: str, profile: str) -> str:
+    """Normal form without what the profile drops; card marks are lone surrogates."""
+    if profile == "microblog":
+        text = _UNFOLD.sub(" ", text)
+        text = _URL.sub(" ", text)
+        text = _LINK.sub(" ", text)
+        text = _TAG.sub(" # ", text)
+        chain = text.find("//@")
+        if chain >= 0:
+            own = text[:chain]
+            text = own if sum(map(str.isalnum, own)) >= 8 else _REPOST.sub(" ", text)
+        text = _PLACE.sub(" ", text)
+        text = _VIDEO.sub(" ", text)
+        text = _CARD.sub(_CARD_MARK, text)
+    else:
+        text = _URL.sub(" ", text)
+        text = _RETWEET.sub(" ", text)
+    return _NAME.sub(" ", text)
+
+
+def kind_of(char: str) -> str:
+    """letter, mark, joiner, symbol or other."""
+    category = unicodedata.category(char)
+    code = ord(char)
+    if char.isalnum():
+        return "letter"
+    if 0xE0020 <= code <= 0xE007E:
+        return "symbol"
+    if category in ("Mn", "Mc"):
+        return "joiner" if code in _IGNORED else "mark"
+    if category in ("Cf", "Me"):
+        return "other" if char == "\u200b" else "joiner"
+    if char in "'\u2019":
+        return "joiner"
+    if category[0] == "S":
+        return "other" if char in "~^`|" else "symbol"
+    return "symbol" if category in ("Co", "Cn") else "other"
+
+
+def _is_unspaced(char: str) -> bool:
+    return any(first <= ord(char) <= last for first, last in UNSPACED_RANGES)
+
+
+def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], int | None]:
+    """Kept characters, their word starts, and how many stand before the last card mark."""
+    out: list[str] = []
+    starts: list[int] = []
+    own = None
+    new_word, side, follows_letter = True, False, False
+    i = 0
+    while i < len(text):
+        number = _NUMBER.match(text, i) if product else None
+        if number:
+            kept = number[0]
+            grouped = _THOUSANDS.match(kept)
+            if grouped:
+                kept = grouped[0].replace(",", "") + kept[grouped.end() :]
+            kept = "".join(_SEPARATORS.get(char, char) for char in kept)
+            i = number.end()
+        else:
+            if text[i] == _CARD_MARK:
+                own = len(out)
+            kept = text[i].casefold()
+            i += 1
+        for char in kept:
+            kind = kind_of(char)
+            if kind == "letter":
+                starts.append(int(new_word or side != _is_unspaced(char)))
+                out.append(char)
+                new_word, side, follows_letter = False, _is_unspaced(char), True
+            elif number:
+                starts.append(0)
+                out.append(char)
+            elif kind == "mark":
+                if product and follows_letter:
+                    starts.append(0)
+                    out.append(char)
+            elif kind != "joiner":
+                new_word, follows_letter = True, False
+                if kind == "symbol" and symbols:
+                    starts.append(1)
+                    out.append(char)
+    return "".join(out), starts, own
+
+
+def row(text: str, profile: str, body_rule: str) -> Row:
+    """What the text stage should say of one message."""
+    product = body_rule == "product"
+    normal = normal_form(text)
+    rest = apply_profile(normal, profile)
+    body, starts, own = keep(rest, product=product, symbols=False)
+    digits_alone = all(char.isdecimal() or (product and char in _SEPARATORS) for char in body)
+    key = body
+    if len(body) < 8:
+        if product and (body or not any(c in "#@" or c.isalnum() for c in normal)):
+            key, starts, _ = keep(rest, product=product, symbols=True)
+        if not key:
+            key = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+            starts = [0] * len(key)
+    return Row(
+        key,
+        starts,
+        len(body),
+        len(body) if own is None else own,
+        len(body) < 8 or digits_alone,
+    )
