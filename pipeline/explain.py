@@ -84,10 +84,10 @@ def _exact(report: PairReport, settings: Settings) -> str:
 def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tuple[str, str]]:
     if not report.eligible:
         return [("near", "not compared")]
-    limit = settings.near.similarity / SIMILARITY_SCALE
-    layout = settings.near.layout
+    near, layout = settings.near, settings.near.layout
+    limit = near.similarity / SIMILARITY_SCALE
     how = "estimated over the whole bodies" if report.estimated else f"{report.matched} of {report.compared}"
-    enough = report.matched * SIMILARITY_SCALE >= settings.near.similarity * report.compared
+    enough = report.matched * SIMILARITY_SCALE >= near.similarity * report.compared
     lines = [
         ("similarity", f"{report.similarity:.4f} ({how}), {'at least' if enough else 'below'} {limit:.4g}"),
         (
@@ -110,14 +110,8 @@ def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tu
             "char bag",
             "passes" if report.bag_bound_ok else "shares too few characters to reach the similarity",
         ),
-        (
-            "number guard",
-            _guard(report.number_guard_apart, settings.near.number_guard, "numbers differ in place"),
-        ),
-        (
-            "card guard",
-            _guard(report.card_guard_apart, settings.near.card_guard, "own words under one card differ"),
-        ),
+        ("number guard", _guard(report.number_guard_apart, near.number_guard, "numbers differ in place")),
+        ("card guard", _guard(report.card_guard_apart, near.card_guard, "own words differ under one card")),
     ]
     return lines
 
