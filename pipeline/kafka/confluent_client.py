@@ -14,7 +14,6 @@ from pipeline.kafka.confluent_producers import (
     ConfluentTransactor,
 )
 from pipeline.kafka.limits import Limits
-from pipeline.kafka.slot import Slot
 from pipeline.ports import Admin, Appender, GroupConsumer, Reader, Transactor
 from pipeline.settings import KafkaSettings
 
@@ -37,7 +36,6 @@ class ConfluentBroker:
         self._settings = settings
         self._connect_timeout_s = connect_timeout_s
         self._options = common_options(settings, client_id)
-        self._slot = Slot(settings.session_timeout_ms / 4000)
         self._made: list[_Closable] = []
         self._own_admin: ConfluentAdmin | None = None
         self._limits = Limits(
@@ -52,7 +50,7 @@ class ConfluentBroker:
         """As `ports.Broker.group_consumer`."""
         self._shared_admin().require(topics, ("READ",))
         consumer = ConfluentGroupConsumer(
-            self._settings, self._options, self._shared_admin, group, topics, member, self._slot
+            self._settings, self._options, self._shared_admin, group, topics, member
         )
         self._made.append(consumer)
         return consumer
@@ -76,9 +74,7 @@ class ConfluentBroker:
         self._shared_admin()
         made: ConfluentTransactor | ConfluentPlainTransactor
         if self._settings.delivery == "exactly-once":
-            made = ConfluentTransactor(
-                self._settings, self._options, transactional_id, self._limits, self._slot
-            )
+            made = ConfluentTransactor(self._settings, self._options, transactional_id, self._limits)
         else:
             made = ConfluentPlainTransactor(self._settings, self._options, self._limits)
         self._made.append(made)

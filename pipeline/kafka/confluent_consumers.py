@@ -12,7 +12,6 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from pipeline.kafka.confluent_admin import ConfluentAdmin
 from pipeline.kafka.confluent_options import Heard, raise_fatal, translated
-from pipeline.kafka.slot import Slot
 from pipeline.ports import (
     NO_TIMESTAMP,
     AbortableError,
@@ -68,7 +67,9 @@ class _Reading:
 
     def _fetched(self, timeout_s: float, max_records: int) -> list[Records]:
         if self._later is not None:
-            error, self._later = self._later, None
+            error = self._later
+            if not isinstance(error, FatalError):
+                self._later = None
             raise error
         deadline = time.monotonic() + timeout_s
         while True:
@@ -135,8 +136,10 @@ class _Reading:
         where = f"reading {message.topic()}[{message.partition()}]" if message.topic() else "reading"
         # Messages that came in the same call are delivered first; the error is the next poll's.
         wrapped = KafkaException(error)
-        self._later = translated(wrapped, where)
-        self._later.__cause__ = wrapped
+        later = translated(wrapped, where)
+        later.__cause__ = wrapped
+        if not isinstance(self._later, FatalError):
+            self._later = later
 
     def _seek(self, partition: Partition, offset: int) -> None:
         deadline = time.monotonic() + _SEEK_S
@@ -237,10 +240,14 @@ class ConfluentReader(_Reading):
 
 @dataclass(frozen=True, slots=True)
 class ConfluentMember:
-    """What `ports.Membership.handle` is here; `consumer` commits offsets where there are no transactions."""
+    """What `ports.Membership.handle` is here.
+
+    consumer: commits offsets where there are no transactions; fenced: whether another process displaced it
+    """
 
     metadata: bytes
     consumer: Any
+    fenced: Callable[[], bool]
 
 
 class ConfluentGroupConsumer(_Reading):
@@ -254,7 +261,6 @@ class ConfluentGroupConsumer(_Reading):
         group: str,
         topics: Sequence[str],
         member: str | None,
-        slot: Slot,
     ) -> None:
         heard = Heard()
         own: dict[str, Any] = {
@@ -268,23 +274,20 @@ class ConfluentGroupConsumer(_Reading):
             own["group.instance.id"] = member
         super().__init__({**_options(settings, options, heard), **own}, heard, admin)
         self._member = member
-        self._slot = slot
         self._epoch = 0
         self._assigned: frozenset[Partition] = frozenset()
         self._closing = False
         self._consumer.subscribe(
             list(topics), on_assign=self._on_assign, on_revoke=self._on_gone, on_lost=self._on_gone
         )
-        slot.watch(self.is_fenced)
 
     def is_fenced(self) -> bool:
         """True once another process has joined under this member's name; costs what was fetched ahead."""
-        if not self._closing and self._heard.fatal is None:
+        if not isinstance(self._later, FatalError):
             # librdkafka tells only who polls. Messages are of no use any more: the producer is finished.
             with suppress(BrokerError):
-                self._consume(1, 0.05)
-        fatal = self._heard.fatal
-        return fatal is not None and fatal.code() == KafkaError.FENCED_INSTANCE_ID
+                self._columns(self._consume(1, 0.05))
+        return isinstance(self._later, FatalError) and self._later.fenced
 
     def _on_assign(self, consumer: Any, partitions: list[Any]) -> None:
         self._moved()
@@ -315,7 +318,7 @@ class ConfluentGroupConsumer(_Reading):
             raise FatalError("this librdkafka writes group metadata in an unknown form; install another")
         if not self._assigned:
             generation = -1
-        membership = Membership(generation, ConfluentMember(metadata, self._consumer))
+        membership = Membership(generation, ConfluentMember(metadata, self._consumer, self.is_fenced))
         held = [part for part in records if part.partition in self._live]
         return Polled(membership, self._assigned, self._epoch, held)
 
@@ -347,7 +350,6 @@ class ConfluentGroupConsumer(_Reading):
         """As `ports.GroupConsumer.close`."""
         if not self._closing:
             self._closing = True
-            self._slot.unwatch(self.is_fenced)
             super().close()
 
     def _owns(self, partition: Partition) -> bool:

@@ -124,13 +124,15 @@ def translated(error: Exception, doing: str) -> BrokerError:
     inner = cause(error)
     if inner is None:
         return AbortableError(said)
-    if inner.code() in _FENCED_MEMBER:
+    # A fenced consumer gets _FATAL as a message, with the real code in its text alone.
+    displaced = inner.code() == KafkaError._FATAL and "group.instance.id" in inner.str()
+    if displaced or inner.code() in _FENCED_MEMBER:
         return FatalError(f"{said}; another process runs as this member, so this one ends", fenced=True)
     if inner.code() in _NOT_ALLOWED:
         return FatalError(f"{said}; grant it (twinsieve topics acls prints what is needed)")
     if inner.code() in _FENCED_PRODUCER:
         return FatalError(f"{said}; the transaction timed out or another process has this slot")
-    if inner.fatal():
+    if inner.fatal() or inner.code() == KafkaError._FATAL:
         return FatalError(f"{said}; the client is finished")
     return AbortableError(said)
 

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from pipeline.kafka.confluent_consumers import ConfluentMember
 from pipeline.kafka.confluent_options import Heard, cause, is_fenced_producer, reason, translated
 from pipeline.kafka.limits import Limits
-from pipeline.kafka.slot import Slot
+from pipeline.kafka.slot import taken
 from pipeline.ports import AbortableError, Committed, FatalError, Membership, Messages, Partition
 from pipeline.settings import KafkaSettings
 from stages.errors import UsageError
@@ -144,11 +144,11 @@ class ConfluentTransactor:
         options: Mapping[str, Any],
         transactional_id: str,
         limits: Limits,
-        slot: Slot,
     ) -> None:
         self._deadline_s = settings.request_timeout_ms / 1000
         self._limits = limits
-        self._slot = slot
+        self._heartbeats_s = settings.session_timeout_ms / 2000
+        self._fenced: Callable[[], bool] | None = None
         self._name = f"transaction {transactional_id}"
         self._open = False
         self._dead = False
@@ -206,11 +206,12 @@ class ConfluentTransactor:
             raise UsageError("send_offsets outside a transaction; call begin first")
         if membership.generation < 0:
             raise AbortableError(f"{self._name}: not a member of the group any more")
-        metadata = cast(ConfluentMember, membership.handle).metadata
+        member = cast(ConfluentMember, membership.handle)
+        self._fenced = member.fenced
         held = _held(offsets)
         self._call(
             "offsets",
-            lambda: self._producer.send_offsets_to_transaction(held, metadata, self._deadline_s),
+            lambda: self._producer.send_offsets_to_transaction(held, member.metadata, self._deadline_s),
         )
 
     def commit(self) -> None:
@@ -244,9 +245,9 @@ class ConfluentTransactor:
             self._producer.abort_transaction(self._deadline_s)
         except KafkaException as error:
             self._dead = True
-            taken = is_fenced_producer(error) and self._slot.taken()
+            displaced = is_fenced_producer(error) and taken(self._fenced, self._heartbeats_s)
             said = f"{self._name}: abort: {reason(error)}; new clients are needed"
-            raise FatalError(said, fenced=taken) from error
+            raise FatalError(said, fenced=displaced) from error
         self._open = False
 
     def close(self) -> None:
@@ -271,7 +272,8 @@ class ConfluentTransactor:
             said = translated(error, f"{self._name}: {doing}")
             if isinstance(said, FatalError):
                 self._dead = True
-                said.fenced = said.fenced or (is_fenced_producer(error) and self._slot.taken())
+                if is_fenced_producer(error):
+                    said.fenced = taken(self._fenced, self._heartbeats_s)
             raise said from error
 
 

@@ -12,7 +12,6 @@ from pipeline.kafka.python_options import common_options, warn_without_crc32c
 from pipeline.kafka.python_plain import PythonPlainTransactor
 from pipeline.kafka.python_producers import PythonAppender
 from pipeline.kafka.python_transactor import PythonTransactor
-from pipeline.kafka.slot import Slot
 from pipeline.ports import Admin, Appender, GroupConsumer, Reader, Transactor
 from pipeline.settings import KafkaSettings
 
@@ -34,7 +33,6 @@ class PythonBroker:
     ) -> None:
         self._settings = settings
         self._options = common_options(settings, client_id, connect_timeout_s)
-        self._slot = Slot(settings.session_timeout_ms / 4000)
         self._made: list[_Closable] = []
         self._own_admin: PythonAdmin | None = None
         self._limits = Limits(
@@ -50,7 +48,7 @@ class PythonBroker:
         """As `ports.Broker.group_consumer`."""
         self._shared_admin().require(topics, ("READ",))
         consumer = PythonGroupConsumer(
-            self._settings, self._options, self._shared_admin, group, topics, member, self._slot
+            self._settings, self._options, self._shared_admin, group, topics, member
         )
         self._made.append(consumer)
         return consumer
@@ -71,7 +69,7 @@ class PythonBroker:
         """As `ports.Broker.transactor`."""
         made: PythonTransactor | PythonPlainTransactor
         if self._settings.delivery == "exactly-once":
-            made = PythonTransactor(self._settings, self._options, transactional_id, self._limits, self._slot)
+            made = PythonTransactor(self._settings, self._options, transactional_id, self._limits)
         else:
             made = PythonPlainTransactor(self._settings, self._options, self._limits)
         self._made.append(made)

@@ -13,7 +13,6 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition, erro
 from pipeline.kafka.noise import fenced_members
 from pipeline.kafka.python_admin import PythonAdmin
 from pipeline.kafka.python_options import connected, translated
-from pipeline.kafka.slot import Slot
 from pipeline.ports import (
     NO_TIMESTAMP,
     AbortableError,
@@ -161,10 +160,14 @@ class PythonReader(_Reading):
 
 @dataclass(frozen=True, slots=True)
 class PythonMember:
-    """What `ports.Membership.handle` is here; `consumer` commits offsets where there are no transactions."""
+    """What `ports.Membership.handle` is here.
+
+    consumer: commits offsets where there are no transactions; fenced: whether another process displaced it
+    """
 
     metadata: Any
     consumer: Any
+    fenced: Callable[[], bool]
 
 
 class PythonGroupConsumer(_Reading):
@@ -182,7 +185,6 @@ class PythonGroupConsumer(_Reading):
         group: str,
         topics: Sequence[str],
         member: str | None,
-        slot: Slot,
     ) -> None:
         super().__init__(
             _consumer(
@@ -196,13 +198,11 @@ class PythonGroupConsumer(_Reading):
             admin,
         )
         self._member = member
-        self._slot = slot
         self._network_thread: int | None = None
         self._epoch = 0
         self._seen_epoch = 0
         self._assigned: frozenset[TopicPartition] = frozenset()
         self._consumer.subscribe(list(topics), listener=_Listener(self))
-        slot.watch(self.is_fenced)
 
     def is_fenced(self) -> bool:
         """True once another process has joined under this member's name."""
@@ -236,7 +236,9 @@ class PythonGroupConsumer(_Reading):
             assignment = frozenset(Partition(*partition) for partition in self._assigned)
             live = [(partition, rows) for partition, rows in found.items() if partition in self._live]
         records = [_columns(partition, rows) for partition, rows in live]
-        membership = Membership(metadata.generation_id, PythonMember(metadata, self._consumer))
+        membership = Membership(
+            metadata.generation_id, PythonMember(metadata, self._consumer, self.is_fenced)
+        )
         return Polled(membership, assignment, self._seen_epoch, records)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
@@ -257,11 +259,6 @@ class PythonGroupConsumer(_Reading):
         with self._lock:
             if self._epoch == self._seen_epoch and key in self._assigned:
                 self._start(key, offset)
-
-    def close(self) -> None:
-        """As `ports.GroupConsumer.close`."""
-        self._slot.unwatch(self.is_fenced)
-        super().close()
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]

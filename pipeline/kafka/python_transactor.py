@@ -13,7 +13,7 @@ from pipeline.kafka.limits import Limits
 from pipeline.kafka.python_consumers import PythonMember
 from pipeline.kafka.python_options import reason, translated
 from pipeline.kafka.python_producers import MAX_BLOCK_MS, cut_off, make_producer, shut
-from pipeline.kafka.slot import Slot
+from pipeline.kafka.slot import taken
 from pipeline.ports import AbortableError, Committed, FatalError, Membership, Messages, Partition
 from pipeline.settings import KafkaSettings
 from stages.errors import UsageError
@@ -32,11 +32,11 @@ class PythonTransactor:
         options: Mapping[str, Any],
         transactional_id: str,
         limits: Limits,
-        slot: Slot,
     ) -> None:
         self._deadline_s = settings.request_timeout_ms / 1000
         self._limits = limits
-        self._slot = slot
+        self._heartbeats_s = settings.session_timeout_ms / 2000
+        self._fenced: Callable[[], bool] | None = None
         self._name = f"transaction {transactional_id}"
         self._open = False
         self._dead = False
@@ -98,12 +98,13 @@ class PythonTransactor:
         # commit for a process that no longer owns the partition.
         if membership.generation < 0:
             raise AbortableError(f"{self._name}: not a member of the group any more")
-        metadata = cast(PythonMember, membership.handle).metadata
+        member = cast(PythonMember, membership.handle)
+        self._fenced = member.fenced
         held = {
             TopicPartition(*partition): OffsetAndMetadata(committed.offset, committed.metadata, -1)
             for partition, committed in offsets.items()
         }
-        self._call("offsets", lambda: self._producer.send_offsets_to_transaction(held, metadata))
+        self._call("offsets", lambda: self._producer.send_offsets_to_transaction(held, member.metadata))
 
     def commit(self) -> None:
         """As `ports.Transactor.commit`."""
@@ -134,10 +135,9 @@ class PythonTransactor:
             # After an internal epoch bump the client is in a state from which abort cannot leave; and every
             # call of a producer that met a fatal error raises. A new producer of the same id aborts for it.
             self._dead = True
-            taken = isinstance(error, errors.ProducerFencedError) and self._slot.taken()
-            raise FatalError(
-                f"{self._name}: abort: {reason(error)}; new clients are needed", fenced=taken
-            ) from error
+            displaced = isinstance(error, _FENCED) and taken(self._fenced, self._heartbeats_s)
+            said = f"{self._name}: abort: {reason(error)}; new clients are needed"
+            raise FatalError(said, fenced=displaced) from error
         self._open = False
 
     def close(self) -> None:
@@ -175,8 +175,6 @@ class PythonTransactor:
         said = translated(error, f"{self._name}: {doing}")
         if isinstance(said, FatalError):
             self._dead = True
-            if not said.fenced and isinstance(
-                error, errors.ProducerFencedError | errors.InvalidProducerEpochError
-            ):
-                said.fenced = self._slot.taken()
+            if isinstance(error, _FENCED):
+                said.fenced = taken(self._fenced, self._heartbeats_s)
         raise said from error
