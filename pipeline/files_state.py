@@ -50,7 +50,7 @@ def load_state(name: str, config: SieveConfig) -> tuple[FileState, Sieve] | None
                 raise StateError(f"{name}: is no state of `twinsieve dedup`; name another file")
             version, length, checksum = _HEAD.unpack(head[len(_MAGIC) :])
             if version != _VERSION:
-                raise StateError(f"{name}: has format {version}, not {_VERSION}; start with an empty state file")
+                raise StateError(f"{name}: has format {version}, not {_VERSION}; start with an empty file")
             header = stream.read(min(length, _MAX_HEADER))
             if len(header) < length or zlib.crc32(header) != checksum:
                 raise StateError(f"{name}: is damaged; restore it or start with an empty state file")

@@ -17,6 +17,7 @@ from pipeline.settings_types import (
     Count,
     DurationMs,
     Flag,
+    OptionalCount,
     OptionalDurationMs,
     OptionalText,
     Ratio,
@@ -196,7 +197,7 @@ class TopicSettings(Section):
 
     auto_create: Flag = False
     verdict_partitions: Annotated[Whole, Field(ge=1, le=1_000)] = 4
-    output_partitions: Annotated[Whole, Field(ge=1, le=10_000)] | None = None
+    output_partitions: OptionalCount = None
     replication: Annotated[Whole, Field(ge=1, le=9)] = 1
     min_in_sync: Annotated[Whole, Field(ge=1, le=9)] = 1
 

@@ -134,4 +134,5 @@ DurationMs = Annotated[int, BeforeValidator(read_duration_ms), Field(ge=0, le=10
 SizeBytes = Annotated[int, BeforeValidator(read_size_bytes), Field(ge=1, le=1 << 50)]
 Text = Annotated[str, BeforeValidator(_read_text), Field(min_length=1, max_length=4096)]
 OptionalDurationMs = Annotated[DurationMs | None, BeforeValidator(_read_none)]
+OptionalCount = Annotated[Count | None, BeforeValidator(_read_none)]
 OptionalText = Annotated[Text | None, BeforeValidator(_read_none)]
