@@ -17,12 +17,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stages.text.tables import COMPLEX, MAPPED, REPLACEMENT, SEQUENCE, tables
+from stages.text.tables import COMPLEX, LONG_RUN, MAPPED, REPLACEMENT, SEQUENCE, tables
 
 LONGEST_MARK_RUN = 30
 """Combining marks in a row that are normalised together, as in the Stream-Safe Text Format of UAX #15."""
 
 _SEQUENCE = np.uint32(SEQUENCE)
+_LONG_RUN = np.uint32(LONG_RUN)  # a signed constant beside unsigned bits would make both floating point
 _JOINER = "\u034f"
 
 
@@ -53,6 +54,13 @@ def _measure(
         found = np.uint32(0)
         for i in range(starts[row], starts[row + 1]):
             found |= properties[chars[i]]
+        if found & COMPLEX:
+            run = 0
+            for i in range(starts[row], starts[row + 1]):
+                run = run + 1 if properties[chars[i]] & COMPLEX else 0
+                if run > LONGEST_MARK_RUN:
+                    found |= _LONG_RUN
+                    break
         length = starts[row + 1] - starts[row]
         if found & MAPPED:
             for i in range(starts[row], starts[row + 1]):
@@ -110,9 +118,7 @@ def nfkc_text(text: str) -> str:
     >>> nfkc_text("①ｅ\u0301")
     '1é'
     """
-    if len(text) > LONGEST_MARK_RUN:
-        text = _mark_run().sub(rf"\g<0>{_JOINER}", text)
-    return unicodedata.normalize("NFKC", text)
+    return unicodedata.normalize("NFKC", _mark_run().sub(rf"\g<0>{_JOINER}", text))
 
 
 def pack(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -146,7 +152,13 @@ def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
     begins, ends = starts[:-1], starts[1:]
     complex_rows = np.flatnonzero(bits & np.uint32(COMPLEX))
     if len(complex_rows):
-        extra, extra_starts = pack([nfkc_text(_text(chars, starts, row)) for row in complex_rows.tolist()])
+        long_runs = (bits[complex_rows] & _LONG_RUN).tolist()
+        normal = [
+            nfkc_text(text) if long_run else unicodedata.normalize("NFKC", text)
+            for row, long_run in zip(complex_rows.tolist(), long_runs, strict=True)
+            for text in [_text(chars, starts, row)]
+        ]
+        extra, extra_starts = pack(normal)
         begins, ends = begins.copy(), ends.copy()
         begins[complex_rows] = extra_starts[:-1] + len(chars)
         ends[complex_rows] = extra_starts[1:] + len(chars)

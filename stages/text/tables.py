@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,8 @@ MAPPED = 1 << 10
 """NFKC changes it even when it stands alone."""
 COMPLEX = 1 << 11
 """NFKC may reorder it or compose it with what stands before."""
+LONG_RUN = 1 << 31
+"""Of rows only: more COMPLEX characters in a row than are normalised together."""
 
 HAS_UNFOLD = 1 << 12
 HAS_LINK = 1 << 13
@@ -74,6 +77,7 @@ SEQUENCE = 1 << 31
 
 _SPECIAL_PLANES = 0x20000
 _MAPPED_PLANES = 0x30000
+_COMPATIBILITY_HAN = range(0x2F800, 0x2FA20)
 _SPECIAL_PURPOSE = range(0xE0000, 0xE1000)
 _TAG_CHARACTERS = range(0xE0020, 0xE007F)
 _DECORATION = "~^`|"
@@ -132,11 +136,11 @@ def _classes() -> NDArray[np.uint32]:
     properties = np.zeros(CODE_POINTS + 1, dtype=np.uint32)
     every = properties[:CODE_POINTS]
     every[~alnum] = SYMBOL
-    for block in (range(_SPECIAL_PLANES), _SPECIAL_PURPOSE):
-        every[block.start : block.stop] = [_class_bits(c, unicodedata.category(chr(c))) for c in block]
+    special = [*np.flatnonzero(~alnum[:_SPECIAL_PLANES]).tolist(), *_SPECIAL_PURPOSE]
+    every[special] = [_class_bits(code, unicodedata.category(chr(code))) for code in special]
     every[alnum] |= LETTER
-    every[np.strings.isdecimal(codes)] |= DIGIT
-    every[np.strings.isspace(codes)] |= SPACE
+    every[:_SPECIAL_PLANES][np.strings.isdecimal(codes[:_SPECIAL_PLANES])] |= DIGIT
+    every[:_SPECIAL_PLANES][np.strings.isspace(codes[:_SPECIAL_PLANES])] |= SPACE
     every[unspaced_table()] |= UNSPACED
     for text in _APOSTROPHES:
         every[ord(text)] = JOINER
@@ -148,14 +152,22 @@ def _classes() -> NDArray[np.uint32]:
     return properties
 
 
-def _composes_backward() -> set[int]:
-    """Code points that NFKC may join to the one before them."""
-    found = {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}
-    for code in range(_SPECIAL_PLANES):
-        parts = unicodedata.decomposition(chr(code)).split()
-        if len(parts) == 2 and not parts[0].startswith("<"):
-            found.add(int(parts[1], 16))
+def _decompositions() -> dict[int, list[str]]:
+    """What the database says each code point is made of; Hangul syllables are made by rule and left out."""
+    found = {}
+    for code in chain(range(_SPECIAL_PLANES), _COMPATIBILITY_HAN):
+        parts = unicodedata.decomposition(chr(code))
+        if parts:
+            found[code] = parts.split()
     return found
+
+
+def _composes_backward(decompositions: dict[int, list[str]]) -> set[int]:
+    """Code points that NFKC may join to the one before them: second halves, and vowel and final jamo."""
+    halves = {
+        int(parts[1], 16) for parts in decompositions.values() if len(parts) == 2 and parts[0][0] != "<"
+    }
+    return halves.union(range(0x1161, 0x1176), range(0x11A8, 0x11C3))
 
 
 @cache
@@ -185,14 +197,14 @@ def tables() -> Tables:
         if folded != char:
             folding[code] = entry(folded)
             properties[code] |= CASED if len(folded) == 1 else CASED | GROWS
-    backward = _composes_backward()
+    decompositions = _decompositions()
+    backward = _composes_backward(decompositions)
     marks = np.flatnonzero(properties[:CODE_POINTS] & (MARK | JOINER)).tolist()
     backward.update(code for code in marks if unicodedata.combining(chr(code)))
     # Properties of the results first: a mapped code point takes over the bits of what it becomes,
     # so that the bits of a raw row already say which rules can match its normalised text.
-    mapped = [c for c in range(_MAPPED_PLANES) if unicodedata.decomposition(chr(c))]
-    results = {c: unicodedata.normalize("NFKC", chr(c)) for c in mapped}
-    for code, text in results.items():
+    for code in decompositions:
+        text = unicodedata.normalize("NFKC", chr(code))
         if ord(unicodedata.normalize("NFKD", chr(code))[0]) in backward:
             backward.add(code)
         if text != chr(code):
