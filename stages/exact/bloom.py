@@ -14,9 +14,7 @@ True
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from bitarray import bitarray
@@ -24,114 +22,9 @@ from numpy.typing import NDArray
 from pybloom_live import BloomFilter
 
 from stages.contract import Window
-from stages.errors import StateError, UsageError
 from stages.exact import bloom_kernel as kernel
-from stages.exact.window import check_window
-
-GENERATIONS = 8
-"""Full generations a window of messages is divided into: up to 1/8 more than the window is remembered."""
-
-AGE_PARTS = 4
-"""Parts an age is divided into: up to a quarter more than the age is remembered."""
-
-SMALLEST_ERROR_RATE = 1e-15
-LARGEST_ERROR_RATE = 0.5
-
-_LINE = 64
-_LARGEST_SLICE = 2**32 - 1
-
-
-class BloomArrays(NamedTuple):
-    """What the kernels of `bloom_kernel` take first, in their order; see there for the columns."""
-
-    bits: NDArray[np.uint8]
-    generations: NDArray[np.int64]
-    cursor: NDArray[np.int64]
-    shape: NDArray[np.int64]
-
-
-class BloomSizing(NamedTuple):
-    """How large the filters are.
-
-    capacity: keys of one generation; slices, slice_bits: of one filter
-    rows: generations there is memory for; stride: bytes of one
-    span_ms: a generation is closed once its first entry is this old; -1 without an age
-    """
-
-    capacity: int
-    slices: int
-    slice_bits: int
-    error_rate: float
-    rows: int
-    stride: int
-    span_ms: int
-
-
-def bloom_sizing(window: Window, error_rate: float, generations: int = GENERATIONS) -> BloomSizing:
-    """The sizes that keep `error_rate` over all generations together, with the window always covered.
-
-    *Rows.* A generation is closed when it holds capacity = ceil(messages / generations) keys, or when
-    its first entry is span = ceil(age / 4) old; it is dead when its newest entry has left the window.
-    Just before a new one is opened, all entries newer than the newest of the oldest live generation
-    are inside the window: at most messages - 1. So of the other closed ones at most
-    (messages - 1) // capacity are full. Those closed by time began at least a span apart and not
-    longer than the age ago: at most age // span <= 4. Rows for all of these, the oldest and the new one
-    mean that nothing inside the window is ever overwritten. What is remembered beyond it is less than
-    one capacity by messages and one span by time.
-
-    *Error.* Live generations hold at most capacity + messages - 1 keys together. A filter that is
-    filled to the share x of its capacity errs with (1 - 2 ** -x) ** slices <= x × 2 ** -slices (for two
-    or more slices), so the sum is largest when the keys fill whole generations: each gets
-    error_rate × capacity / (capacity + messages - 1), whatever the number of rows.
-
-    raises: UsageError for a window or an error rate that cannot be
-    """
-    check_window(window)
-    if not SMALLEST_ERROR_RATE <= error_rate <= LARGEST_ERROR_RATE:
-        raise UsageError(
-            f"exact.error_rate is {error_rate!r}; use {SMALLEST_ERROR_RATE}..{LARGEST_ERROR_RATE}, "
-            "or exact.method trie for no errors at all"
-        )
-    if not 2 <= generations <= 32:
-        raise UsageError(f"generations is {generations}; use 2..32")
-    capacity = -(-window.messages // generations)
-    share = error_rate * capacity / (capacity + window.messages - 1)
-    slices, slice_bits, asked = _filter_within(capacity, share)
-    if slice_bits > _LARGEST_SLICE:
-        raise UsageError(
-            f"exact.window.messages is {window.messages}; a filter serves at most "
-            f"{int(_LARGEST_SLICE * math.log(2)) * generations}"
-        )
-    rows = (window.messages - 1) // capacity + 2
-    span_ms = -1
-    if window.age_ms is not None:
-        rows += AGE_PARTS
-        span_ms = max(1, -(-window.age_ms // AGE_PARTS))
-    lines = -(-slices * slice_bits // (8 * _LINE))
-    # An odd number of lines: equal places of all generations fall into different sets of the cache.
-    return BloomSizing(capacity, slices, slice_bits, asked, rows, (lines | 1) * _LINE, span_ms)
-
-
-def _filter_within(capacity: int, share: float) -> tuple[int, int, float]:
-    """Slices, bits of a slice and the rate to ask of pybloom-live so that a full filter errs at most `share`.
-
-    It rounds slices up and shrinks them accordingly, which costs up to 6 % of error; asking for
-    slightly less makes up for that.
-    """
-    asked = share
-    while True:
-        slices, slice_bits = _pybloom_sizing(capacity, asked)
-        filled = -math.expm1(capacity * math.log1p(-1.0 / slice_bits))
-        if filled**slices <= share:
-            return slices, slice_bits, asked
-        asked *= 0.995
-
-
-def _pybloom_sizing(capacity: int, error_rate: float) -> tuple[int, int]:
-    """num_slices and bits_per_slice of `BloomFilter(capacity, error_rate)`, without allocating it."""
-    slices = math.ceil(math.log(1.0 / error_rate, 2))
-    slice_bits = math.ceil((capacity * abs(math.log(error_rate))) / (slices * (math.log(2) ** 2)))
-    return slices, slice_bits
+from stages.exact.bloom_sizing import AGE_PARTS, GENERATIONS, BloomArrays, bloom_sizing
+from stages.exact.sections import SectionReader, Sections
 
 
 class BloomGenerations:
@@ -220,7 +113,7 @@ class BloomGenerations:
         """Nothing; generations whose newest entry has left the window answer no more."""
         kernel.bloom_expire(*self.arrays[1:], kept_count, stream_time_ms)
 
-    def to_sections(self) -> dict[str, NDArray[np.generic]]:
+    def to_sections(self) -> Sections:
         """The state as named arrays, copies: `parameters`; of live generations `generations` and `bits`."""
         rows = self._live_rows()
         return {
@@ -231,30 +124,22 @@ class BloomGenerations:
 
     @classmethod
     def from_sections(
-        cls,
-        sections: dict[str, NDArray[np.generic]],
-        window: Window,
-        error_rate: float,
-        generations: int = GENERATIONS,
+        cls, sections: Sections, window: Window, error_rate: float, generations: int = GENERATIONS
     ) -> BloomGenerations:
         """The filters as they were saved. raises: StateError if saved with other settings, or damaged"""
         loaded = cls(window, error_rate, generations)
-        saved = _section(sections, "parameters", np.dtype(np.int64), (len(_PARAMETERS),))
-        for name, was, is_now in zip(_PARAMETERS, saved.tolist(), loaded._parameters().tolist(), strict=True):
-            if was != is_now:
-                raise StateError(
-                    f"bloom: saved with {_said(name, was)}, the configuration says {_said(name, is_now)}; "
-                    "restore the setting or start with an empty state"
-                )
-        columns = np.asarray(sections.get("generations"))
-        live = len(columns) if columns.ndim == 2 else 0
-        if live > loaded.sizing.rows:
-            raise _damaged(f"{live} generations where {loaded.sizing.rows} are possible")
-        columns = _section(sections, "generations", np.dtype(np.int64), (live, 5))
-        bits = _section(sections, "bits", np.dtype(np.uint8), (live, loaded.sizing.stride))
-        _check_generations(columns, loaded.sizing.capacity)
+        sizing = loaded.sizing
+        reader = SectionReader("bloom", sections)
+        reader.same_parameters(_PARAMETERS, loaded._parameters())
+        columns = reader.array("generations", np.int64, (None, 5)).astype(np.int64)
+        live = len(columns)
+        if live > sizing.rows:
+            raise reader.damaged(f"there are {live} generations where {sizing.rows} are possible")
+        bits = reader.array("bits", np.uint8, (live, sizing.stride))
+        if not _are_in_order(columns, sizing.capacity):
+            raise reader.damaged("generations are not in order")
         loaded.arrays.generations[:live] = columns
-        loaded.arrays.bits.reshape(loaded.sizing.rows, -1)[:live] = bits
+        loaded.arrays.bits.reshape(sizing.rows, -1)[:live] = bits
         loaded.arrays.cursor[kernel.CURSOR_LIVE] = live
         return loaded
 
@@ -282,32 +167,9 @@ _PARAMETERS = (
 )
 
 
-def _said(name: str, value: int) -> str:
-    if name == "exact.error_rate":
-        return f"{name} {float(np.int64(value).view(np.float64))!r}"
-    if name == "exact.window.age_ms" and value < 0:
-        return f"{name} none"
-    return f"{name} {value}"
-
-
-def _damaged(what: str) -> StateError:
-    return StateError(f"bloom: {what}; the state is damaged, start with an empty one or an older snapshot")
-
-
-def _section(
-    sections: dict[str, NDArray[np.generic]], name: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]
-) -> NDArray[np.generic]:
-    if name not in sections:
-        raise _damaged(f"section {name!r} is missing")
-    array = sections[name]
-    if array.dtype != dtype or array.shape != shape:
-        raise _damaged(f"section {name!r} is {array.dtype}{array.shape}, expected {dtype}{shape}")
-    return array
-
-
-def _check_generations(columns: NDArray[np.generic], capacity: int) -> None:
-    first_kept, newest_kept, first_time, newest_time, count = columns.astype(np.int64).T
-    ordered = (
+def _are_in_order(columns: NDArray[np.int64], capacity: int) -> bool:
+    first_kept, newest_kept, first_time, newest_time, count = columns.T
+    return bool(
         (first_kept >= 0).all()
         and (first_kept <= newest_kept).all()
         and (newest_kept[:-1] < first_kept[1:]).all()
@@ -316,5 +178,3 @@ def _check_generations(columns: NDArray[np.generic], capacity: int) -> None:
         and (count >= 1).all()
         and (count <= capacity).all()
     )
-    if not ordered:
-        raise _damaged("generations are not in order")

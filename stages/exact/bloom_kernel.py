@@ -45,9 +45,6 @@ SHAPE_AGE = 6
 SHAPE_SPAN = 7
 """Ms after which a generation is closed, or -1 without an age."""
 
-_AHEAD = 12
-"""Rows between a hint and its use in the batch kernels."""
-
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -82,7 +79,7 @@ def _bit(bits: NDArray[np.uint8], start: np.uint64, place: np.uint64) -> np.uint
     return (np.uint64(bits[start + (place >> _EIGHTH)]) >> (place & _IN_BYTE)) & _ONE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def bloom_prefetch(
     bits: NDArray[np.uint8], cursor: NDArray[np.int64], shape: NDArray[np.int64], d0: np.uint64, d1: np.uint64
 ) -> None:
@@ -99,7 +96,7 @@ def bloom_prefetch(
             row = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def bloom_oldest_hit(
     bits: NDArray[np.uint8],
     generations: NDArray[np.int64],
@@ -222,12 +219,7 @@ def contains_batch(
     found: NDArray[np.bool_],
 ) -> None:
     """Nothing; found[i] says whether a live generation contains digests[i]. found: bool[n], written."""
-    n = len(digests)
-    for i in range(min(_AHEAD, n)):
-        bloom_prefetch(bits, cursor, shape, digests[i, 0], digests[i, 1])
-    for i in range(n):
-        if i + _AHEAD < n:
-            bloom_prefetch(bits, cursor, shape, digests[i + _AHEAD, 0], digests[i + _AHEAD, 1])
+    for i in range(len(digests)):
         found[i] = bloom_oldest_hit(bits, generations, cursor, shape, digests[i, 0], digests[i, 1]) >= 0
 
 

@@ -13,7 +13,7 @@ from pybloom_live import BloomFilter
 
 from stages.contract import Window
 from stages.errors import StateError, UsageError
-from stages.exact.bloom import BloomGenerations, bloom_sizing
+from stages.exact.bloom import BloomGenerations
 from stages.exact.bloom_kernel import (
     bloom_expire,
     bloom_insert,
@@ -21,6 +21,7 @@ from stages.exact.bloom_kernel import (
     bloom_position,
     bloom_prefetch,
 )
+from stages.exact.bloom_sizing import bloom_sizing
 
 _NEVER_BY_CHANCE = 1e-12
 _BITS = 2**64 - 1

@@ -1,0 +1,69 @@
+"""Reading saved arrays back with suspicion: other settings and damage are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.errors import StateError
+
+Sections = dict[str, NDArray[np.generic]]
+"""A part of the state: named arrays."""
+
+
+class SectionReader:
+    """The sections of one part (`bloom`, `trie`), checked as they are taken.
+
+    raises: StateError from every method, with the part's name and what to do
+    """
+
+    def __init__(self, part: str, sections: Mapping[str, NDArray[np.generic]], prefix: str = "") -> None:
+        self._part = part
+        self._sections = sections
+        self._prefix = prefix
+
+    def within(self, prefix: str) -> SectionReader:
+        """A reader of the sections whose names begin with the prefix, which is left out of their names."""
+        return SectionReader(self._part, self._sections, self._prefix + prefix)
+
+    def array(self, name: str, dtype: type[np.generic], shape: tuple[int | None, ...]) -> NDArray[np.generic]:
+        """The named section, of exactly this dtype and shape; None stands for any length."""
+        name = self._prefix + name
+        if name not in self._sections:
+            raise self.damaged(f"section {name!r} is missing")
+        array = self._sections[name]
+        fits = array.dtype == dtype and array.ndim == len(shape)
+        if not fits or any(want not in (None, have) for have, want in zip(array.shape, shape, strict=True)):
+            wanted = ", ".join("any" if length is None else str(length) for length in shape)
+            raise self.damaged(
+                f"section {name!r} is {array.dtype}{list(array.shape)}, not {np.dtype(dtype)}[{wanted}]"
+            )
+        return array
+
+    def same_parameters(self, names: tuple[str, ...], now: NDArray[np.int64]) -> None:
+        """Nothing if the section `parameters` equals `now`; else the first difference is the error."""
+        saved = self.array("parameters", np.int64, (len(names),))
+        for name, was, is_now in zip(names, saved.tolist(), now.tolist(), strict=True):
+            if was != is_now:
+                raise StateError(
+                    f"{self._part}: saved with {_said(name, was)}, "
+                    f"the configuration says {_said(name, is_now)}; "
+                    "restore the setting or start with an empty state"
+                )
+
+    def damaged(self, what: str) -> StateError:
+        """The error for arrays that no twinsieve has written."""
+        return StateError(
+            f"{self._part}: {what}; the state is damaged, start with an empty one or an older snapshot"
+        )
+
+
+def _said(name: str, value: int) -> str:
+    # As the user knows it: rates were saved as the bits of a float64, no age as -1.
+    if name == "exact.error_rate":
+        return f"{name} {float(np.int64(value).view(np.float64))!r}"
+    if name == "exact.window.age_ms" and value < 0:
+        return f"{name} none"
+    return f"{name} {value}"

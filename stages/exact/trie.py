@@ -1,0 +1,274 @@
+"""`TrieTiers`: the newest kept message of a digest, exactly; a small head and sealed marisa tries.
+
+>>> tiers = TrieTiers(Window(messages=1_000))
+>>> digests = np.arange(6, dtype=np.uint64).reshape(3, 2)
+>>> columns = np.array([50, 51]), np.array([0, 1]), np.array([9_000, 9_005])
+>>> tiers.add(digests[:2], *columns)
+>>> found, leaders, kept, times_ms = tiers.find(digests)
+>>> found.tolist(), leaders[:2].tolist()
+([True, True, False], [50, 51])
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.contract import NO_LEADER, NO_TIME, Window
+from stages.exact.sections import SectionReader, Sections
+from stages.exact.trie_head import Entries, TrieHead
+from stages.exact.trie_tier import SealedTier
+from stages.exact.trie_tier_state import tier_from_sections, tier_to_sections
+from stages.exact.window import check_window
+
+_LARGEST_HEAD = 2**16
+_LARGEST_TIER = 2**20
+_FAN_OUT = 4
+
+_BYTES_A_KEY = 34
+_BYTES_A_TIER = 8_192
+_MERGE_BYTES_A_KEY = 150
+"""Measured by bench/exact_trie.py, rounded up."""
+
+
+class TierSizes(NamedTuple):
+    """How entries are grouped.
+
+    head: entries before they are sealed; fan_out: tiers of a level that become one of the next;
+    largest: entries a tier may reach by merging
+    """
+
+    head: int
+    fan_out: int
+    largest: int
+
+
+def tier_sizes(window: Window) -> TierSizes:
+    """The sizes for a window: small beside it, and bounded, so that sealing never takes long.
+
+    A full head is sealed; `fan_out` tiers of a level become one of the next while that stays within
+    `largest` (a quarter of the window, at most 1,048,576). So an entry is built into a trie three
+    times, look-ups meet about 6 + messages / 1,048,576 tiers, and what the oldest tier holds beyond
+    the window is at most a quarter of it.
+    """
+    head = min(_LARGEST_HEAD, max(1_024, window.messages // 64))
+    return TierSizes(head, _FAN_OUT, min(_LARGEST_TIER, max(head, window.messages // 4)))
+
+
+class TrieTiers:
+    """Digests of kept messages with position, kept index and time of the newest message of each.
+
+    Everything inside the window is held, and some that has left it: who asks checks kept index and
+    time. Memory follows from the window (`bytes_for`). One call a chunk of messages is intended.
+    raises: UsageError for a window that cannot be kept
+    """
+
+    def __init__(self, window: Window, sizes: TierSizes | None = None) -> None:
+        check_window(window)
+        self.window = window
+        self.sizes = tier_sizes(window) if sizes is None else sizes
+        self.head = TrieHead(self.sizes.head)
+        self.tiers: list[SealedTier] = []
+        self.kept_count = 0
+        self.stream_time_ms = NO_TIME
+
+    def find(
+        self, digests: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Of the newest entry of each digest: found, position, kept index, time in ms.
+
+        digests: uint64[n, 2]
+        returns: bool[n], int64[n] (or NO_LEADER), int64[n] (or -1), int64[n] (or NO_TIME)
+        """
+        n = len(digests)
+        found = np.zeros(n, dtype=np.bool_)
+        leaders = np.full(n, NO_LEADER, dtype=np.int64)
+        kept = np.full(n, -1, dtype=np.int64)
+        times = np.full(n, NO_TIME, dtype=np.int64)
+        rows = self.head.find(digests)
+        here = np.flatnonzero(rows >= 0)
+        _, leaders[here], kept[here], times[here] = self.head.entries.take(rows[here])
+        found[here] = True
+        left = np.flatnonzero(~found)
+        for tier in reversed(self.tiers):
+            rows = tier.find(digests[left])
+            hits = rows >= 0
+            here, rows = left[hits], rows[hits]
+            found[here] = True
+            leaders[here] = tier.positions.at(rows)
+            kept[here] = tier.kept_at(rows)
+            times[here] = tier.times.at(rows)
+            left = left[~hits]
+            if len(left) == 0:
+                break
+        return found, leaders, kept, times
+
+    def add(
+        self,
+        digests: NDArray[np.uint64],
+        leaders: NDArray[np.int64],
+        kept_indices: NDArray[np.int64],
+        times_ms: NDArray[np.int64],
+    ) -> None:
+        """Nothing; the messages are held, each as the newest of its digest.
+
+        digests: uint64[n, 2]; leaders: int64[n], their positions; kept_indices: int64[n], ascending
+        and above all before; times_ms: int64[n], stream times, not below any before.
+        Seals the head whenever it is full, which takes about 1 µs for each entry that is merged.
+        """
+        entries = Entries(digests, leaders, kept_indices, times_ms)
+        done = 0
+        while done < len(kept_indices):
+            if self.head.room == 0:
+                self._seal()
+            part = entries.take(slice(done, done + self.head.room))
+            self.head.add(part)
+            done += len(part.kept)
+            self.expire(int(part.kept[-1]) + 1, int(part.times_ms[-1]))
+
+    def expire(self, kept_count: int, stream_time_ms: int) -> None:
+        """Nothing; tiers whose newest entry has left the window are forgotten."""
+        self.kept_count = kept_count
+        self.stream_time_ms = stream_time_ms
+        while self.tiers and self._passed(self.tiers[0].newest_kept, self.tiers[0].newest_time_ms):
+            del self.tiers[0]
+        newest = self.head.count - 1
+        if newest >= 0 and self._passed(
+            int(self.head.entries.kept[newest]), int(self.head.entries.times_ms[newest])
+        ):
+            self.head.clear()
+
+    def to_sections(self) -> Sections:
+        """The state as named arrays: `parameters`, `clock`, `head.…`, `0.…` for the oldest tier, and so on.
+
+        The arrays may be written at any later time; what they hold changes no more.
+        """
+        sections: Sections = {
+            "parameters": self._parameters(),
+            "clock": np.array([self.kept_count, self.stream_time_ms, len(self.tiers)], dtype=np.int64),
+        }
+        head = self.head.entries.take(slice(0, self.head.count))
+        for name, column in zip(Entries._fields, head, strict=True):
+            sections[f"head.{name}"] = column.copy()
+        for number, tier in enumerate(self.tiers):
+            sections |= {f"{number}.{name}": part for name, part in tier_to_sections(tier).items()}
+        return sections
+
+    @classmethod
+    def from_sections(cls, sections: Sections, window: Window, sizes: TierSizes | None = None) -> TrieTiers:
+        """The tiers as they were saved. raises: StateError if saved with other settings, or damaged"""
+        loaded = cls(window, sizes)
+        reader = SectionReader("trie", sections)
+        reader.same_parameters(_PARAMETERS, loaded._parameters())
+        kept_count, stream_time_ms, tiers = reader.array("clock", np.int64, (3,)).tolist()
+        kept = reader.array("head.kept", np.int64, (None,)).astype(np.int64)
+        count = len(kept)
+        if count > loaded.head.room:
+            raise reader.damaged(f"the head has {count} entries where {loaded.head.room} are possible")
+        digests = reader.array("head.digests", np.uint64, (count, 2)).astype(np.uint64)
+        positions = reader.array("head.positions", np.int64, (count,)).astype(np.int64)
+        times_ms = reader.array("head.times_ms", np.int64, (count,)).astype(np.int64)
+        loaded.head.add(Entries(digests, positions, kept, times_ms))
+        for number in range(tiers):
+            loaded.tiers.append(tier_from_sections(reader.within(f"{number}.")))
+        if not loaded._is_in_order(kept_count) or tiers < 0:
+            raise reader.damaged("tiers are not in order")
+        loaded.kept_count = kept_count
+        loaded.stream_time_ms = stream_time_ms
+        return loaded
+
+    def _is_in_order(self, kept_count: int) -> bool:
+        levels = [tier.level for tier in self.tiers]
+        newest = [tier.newest_kept for tier in self.tiers]
+        newest += self.head.entries.kept[: self.head.count].tolist()
+        ascending = all(one < other for one, other in pairwise([*newest, kept_count]))
+        return ascending and levels == sorted(levels, reverse=True)
+
+    def _parameters(self) -> NDArray[np.int64]:
+        age_ms = -1 if self.window.age_ms is None else self.window.age_ms
+        return np.array([self.window.messages, age_ms, *self.sizes], dtype=np.int64)
+
+    @staticmethod
+    def bytes_for(window: Window) -> int:
+        """Bytes of this configuration at worst, with what merging takes for a moment. raises: UsageError
+
+        For positions of any size, times less than 4 hours apart within 128 messages, and digests
+        that nobody forged: without any of these limits 20 bytes more a key.
+        """
+        check_window(window)
+        sizes = tier_sizes(window)
+        held = window.messages + sizes.largest
+        tiers = held // sizes.largest + 3 * sizes.fan_out
+        return (
+            TrieHead.bytes_for(sizes.head)
+            + held * _BYTES_A_KEY
+            + tiers * _BYTES_A_TIER
+            + sizes.largest * _MERGE_BYTES_A_KEY
+        )
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of the head and all tiers."""
+        return TrieHead.bytes_for(self.sizes.head) + sum(tier.bytes_used for tier in self.tiers)
+
+    def __len__(self) -> int:
+        return self.head.count + sum(len(tier) for tier in self.tiers)
+
+    def _passed(self, kept: int, time_ms: int) -> bool:
+        if self.kept_count - kept > self.window.messages:
+            return True
+        return self.window.age_ms is not None and self.stream_time_ms - time_ms > self.window.age_ms
+
+    def _seal(self) -> None:
+        """Nothing; the head and every full run of tiers behind it become one tier, and the head is empty."""
+        merged = [self.head.entries.take(slice(0, self.head.count))]
+        level = 0
+        size = self.sizes.head
+        while (
+            size * self.sizes.fan_out <= self.sizes.largest
+            and self._tiers_of(level) == self.sizes.fan_out - 1
+        ):
+            size *= self.sizes.fan_out
+            for _ in range(self.sizes.fan_out - 1):
+                merged.append(self.tiers.pop().entries())
+            level += 1
+        columns = zip(*reversed(merged), strict=True)
+        entries = self._in_window(_newest_of_each(Entries(*(np.concatenate(parts) for parts in columns))))
+        if len(entries.kept) > 0:
+            self.tiers.append(SealedTier.of(level, entries))
+        self.head.clear()
+
+    def _tiers_of(self, level: int) -> int:
+        return sum(tier.level == level for tier in self.tiers)
+
+    def _in_window(self, entries: Entries) -> Entries:
+        inside = self.kept_count - entries.kept <= self.window.messages
+        if self.window.age_ms is not None:
+            inside &= self.stream_time_ms - entries.times_ms <= self.window.age_ms
+        return entries.take(np.flatnonzero(inside))
+
+
+_PARAMETERS = (
+    "exact.window.messages",
+    "exact.window.age_ms",
+    "entries of the head",
+    "fan-out",
+    "entries of the largest tier",
+)
+
+
+def _newest_of_each(entries: Entries) -> Entries:
+    """The entries that no later one with the same digest replaces."""
+    first = entries.digests[:, 0]
+    order = np.argsort(first)
+    ascending = first[order]
+    if not (ascending[1:] == ascending[:-1]).any():
+        return entries
+    order = np.lexsort((entries.kept, entries.digests[:, 1], first))
+    ordered = entries.digests[order]
+    last = np.ones(len(order), dtype=np.bool_)
+    last[:-1] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return entries.take(np.sort(order[last]))

@@ -1,0 +1,292 @@
+"""The tiers of the trie method against a plain list of all kept messages: the newest entry, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from stages.contract import NO_LEADER, NO_TIME, Window
+from stages.errors import StateError, UsageError
+from stages.exact.packed import PackedColumn
+from stages.exact.trie import TierSizes, TrieTiers
+from stages.exact.trie_head import Entries, TrieHead
+
+_HALF = 0xAABBCCDD_00112233
+_ALIKE = [(_HALF, 1), (_HALF, 2), (_HALF + 1, 1), (_HALF + 1, 2), (_HALF ^ 2**31, 1)]
+"""Equal in the first 4 bytes, some in the whole first half, some in the second."""
+_EXTREME = [(0, 0), (0, 1), (1, 0), (2**64 - 1, 2**64 - 1), (0, 2**64 - 1), (2**63, 0)]
+_PLAIN = [(number * 0x9E3779B97F4A7C15 % 2**64, number) for number in range(2, 14)]
+_POOL = np.array(_ALIKE + _EXTREME + _PLAIN, dtype=np.uint64)
+
+
+@dataclass
+class _Story:
+    """The tiers, and beside them every message ever kept as (key, position, kept index, time)."""
+
+    window: Window
+    tiers: TrieTiers
+    entries: list[tuple[int, int, int, int]] = field(default_factory=list)
+    now: int = 0
+
+    def keep(self, keys: list[int], gap_ms: int) -> None:
+        added = []
+        for key in keys:
+            kept = len(self.entries)
+            self.now += gap_ms
+            added.append((key, kept * 7 - 1_000, kept, self.now))
+            self.entries.append(added[-1])
+        columns = [np.array(column, dtype=np.int64) for column in zip(*added, strict=True)]
+        self.tiers.add(_POOL[columns[0]], *columns[1:])
+
+    def move(self, ms: int) -> None:
+        self.now += ms
+        self.tiers.expire(len(self.entries), self.now)
+
+    def play(self, steps: list[tuple[str, list[int], int]]) -> None:
+        for what, keys, ms in steps:
+            if what == "keep" and keys:
+                self.keep(keys, ms % 5)
+            else:
+                self.move(ms)
+
+    def check(self) -> None:
+        found, leaders, kept, times = self.tiers.find(_POOL)
+        for key in range(len(_POOL)):
+            newest = next((entry for entry in reversed(self.entries) if entry[0] == key), None)
+            if found[key]:
+                assert newest == (key, leaders[key], kept[key], times[key])
+            else:
+                assert (leaders[key], kept[key], times[key]) == (NO_LEADER, -1, NO_TIME)
+                assert newest is None or not self.in_window(newest)
+
+    def in_window(self, entry: tuple[int, int, int, int]) -> bool:
+        if len(self.entries) - entry[2] > self.window.messages:
+            return False
+        return self.window.age_ms is None or self.now - entry[3] <= self.window.age_ms
+
+
+_WINDOWS = st.builds(Window, st.integers(1, 60), st.one_of(st.none(), st.integers(0, 60)))
+_SIZES = st.builds(TierSizes, st.integers(1, 5), st.integers(2, 4), st.integers(5, 40))
+_STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["keep", "keep", "move"]),
+        st.lists(st.integers(0, len(_POOL) - 1), min_size=1, max_size=12),
+        st.integers(0, 40),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(_WINDOWS, _SIZES, _STEPS)
+def test_the_newest_entry_of_every_key_in_the_window_is_found_and_never_an_older_or_wrong_one(
+    window: Window, sizes: TierSizes, steps: list[tuple[str, list[int], int]]
+) -> None:
+    story = _Story(window, TrieTiers(window, sizes))
+    for step in steps:
+        story.play([step])
+        story.check()
+
+
+@settings(max_examples=60, deadline=None)
+@given(_WINDOWS, _SIZES, _STEPS, _STEPS)
+def test_saved_and_loaded_tiers_go_on_as_if_nothing_had_happened(
+    window: Window,
+    sizes: TierSizes,
+    before: list[tuple[str, list[int], int]],
+    after: list[tuple[str, list[int], int]],
+) -> None:
+    story = _Story(window, TrieTiers(window, sizes))
+    story.play(before)
+    story.tiers = TrieTiers.from_sections(story.tiers.to_sections(), window, sizes)
+    story.check()
+    story.play(after)
+    story.check()
+
+
+def _random(count: int, seed: int) -> NDArray[np.uint64]:
+    return np.random.default_rng(seed).integers(0, 2**64, (count, 2), dtype=np.uint64)
+
+
+def _filled(window: Window, digests: NDArray[np.uint64], chunk: int = 4_096) -> TrieTiers:
+    tiers = TrieTiers(window)
+    for start in range(0, len(digests), chunk):
+        part = digests[start : start + chunk]
+        kept = np.arange(start, start + len(part))
+        tiers.add(part, kept * 11, kept, kept + 1_700_000_000_000)
+    return tiers
+
+
+def test_of_many_keys_present_and_absent_none_is_answered_wrongly() -> None:
+    digests = _random(120_000, seed=1)
+    tiers = _filled(Window(120_000), digests)
+    assert len({tier.level for tier in tiers.tiers}) == 3
+    kept = np.arange(120_000)
+    found, leaders, kept_found, times = tiers.find(digests)
+    assert found.all()
+    assert (leaders == kept * 11).all()
+    assert (kept_found == kept).all()
+    assert (times == kept + 1_700_000_000_000).all()
+    assert not tiers.find(_random(120_000, seed=2))[0].any()
+
+
+def test_digests_forged_to_share_their_first_bytes_are_told_apart() -> None:
+    digests = _random(20_000, seed=3)
+    digests[:15_000, 0] = np.uint64(_HALF)
+    digests[15_000:, 0] = np.uint64(_HALF) + np.arange(5_000, dtype=np.uint64) // 2
+    tiers = _filled(Window(20_000), digests)
+    found, leaders, _, _ = tiers.find(digests)
+    assert found.all()
+    assert (leaders == np.arange(20_000) * 11).all()
+    absent = digests.copy()
+    absent[:, 1] ^= np.uint64(1)
+    assert not tiers.find(absent)[0].any()
+
+
+def test_the_answer_does_not_depend_on_how_the_stream_is_cut_into_chunks() -> None:
+    digests = _random(9_000, seed=4)
+    digests[4_000:5_000] = digests[1_000:2_000]
+    one, other = (_filled(Window(8_000), digests, chunk) for chunk in (9_000, 77))
+    for column, same in zip(one.find(digests), other.find(digests), strict=True):
+        assert (column == same).all()
+
+
+def test_memory_stays_below_what_was_announced_over_ten_windows() -> None:
+    window = Window(20_000)
+    digests = _random(200_000, seed=5)
+    rng = np.random.default_rng(6)
+    tiers = TrieTiers(window)
+    for start in range(0, len(digests), 1_000):
+        kept = np.arange(start, start + 1_000)
+        anywhere = rng.integers(-(2**63), 2**63 - 1, 1_000)
+        tiers.add(digests[start : start + 1_000], anywhere, kept, kept)
+        assert len(tiers) <= window.messages + tiers.sizes.largest + tiers.sizes.head
+        assert tiers.bytes_used <= TrieTiers.bytes_for(window)
+    assert not tiers.find(digests[:170_000])[0].any()
+
+
+def test_an_expired_head_is_forgotten_too() -> None:
+    tiers = TrieTiers(Window(100, 1_000))
+    tiers.add(_POOL[:1], np.array([5]), np.array([0]), np.array([10]))
+    tiers.expire(1, 1_010)
+    assert tiers.find(_POOL[:1])[0].tolist() == [True]
+    tiers.expire(1, 1_011)
+    assert tiers.find(_POOL[:1])[0].tolist() == [False]
+    assert len(tiers) == 0
+
+
+def test_nothing_is_found_of_no_keys_and_in_no_tiers() -> None:
+    tiers = TrieTiers(Window(100))
+    assert [len(column) for column in tiers.find(_POOL[:0])] == [0, 0, 0, 0]
+    assert not tiers.find(_POOL)[0].any()
+
+
+@pytest.mark.parametrize("window", [Window(0), Window(5, -1)])
+def test_an_impossible_window_is_refused(window: Window) -> None:
+    with pytest.raises(UsageError, match=r"exact\.window\."):
+        TrieTiers(window)
+    with pytest.raises(UsageError, match=r"exact\.window\."):
+        TrieTiers.bytes_for(window)
+
+
+def test_a_state_of_another_window_is_refused_with_what_to_do() -> None:
+    sections = TrieTiers(Window(100, 5_000)).to_sections()
+    with pytest.raises(
+        StateError, match=r"trie: saved with exact\.window\.age_ms 5000, the .* none; restore the"
+    ):
+        TrieTiers.from_sections(sections, Window(100))
+
+
+def _sealed_sections() -> dict[str, NDArray[np.generic]]:
+    sections = _filled(Window(4_000), _random(3_000, seed=7)).to_sections()
+    assert "0.trie" in sections
+    return sections
+
+
+def _without(name: str) -> dict[str, NDArray[np.generic]]:
+    sections = _sealed_sections()
+    del sections[name]
+    return sections
+
+
+def _with(name: str, array: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
+    return _sealed_sections() | {name: array}
+
+
+def _twice(name: str) -> dict[str, NDArray[np.generic]]:
+    array = _sealed_sections()[name].copy()
+    array[0] = array[1]
+    return _with(name, array)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda: _without("clock"),
+        lambda: _without("0.trie"),
+        lambda: _without("1.level"),
+        lambda: _without("head.kept"),
+        lambda: _with("0.trie", np.zeros(0, dtype=np.uint8)),
+        lambda: _with("0.trie", _sealed_sections()["0.trie"][:-9]),
+        lambda: _with("0.trie", np.full(5_000, 7, dtype=np.uint8)),
+        lambda: _with("0.low", np.zeros(3, dtype=np.uint32)),
+        lambda: _with("0.second", np.zeros(3, dtype=np.uint64)),
+        lambda: _with("0.filter", np.zeros(64, dtype=np.uint8)),
+        lambda: _with("0.times.bases", np.zeros(3, dtype=np.int64)),
+        lambda: _with("0.times.deltas", np.zeros((1_024, 9), dtype=np.uint8)),
+        lambda: _twice("0.rows.deltas"),
+        lambda: _with("head.digests", np.zeros((5_000, 2), dtype=np.uint64)),
+        lambda: _with("head.kept", np.zeros(5_000, dtype=np.int64)),
+        lambda: _with("clock", np.array([3_000, 0, -1])),
+        lambda: _with("clock", np.array([2_000, 0, 2])),
+        lambda: _with("1.level", np.array([7])),
+        lambda: _twice("head.kept"),
+        lambda: _with("clock", np.array([3_000, 0, 10**12])),
+    ],
+)
+def test_a_damaged_state_is_refused(damaged) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(StateError, match=r"^trie: .*; the state is damaged, start with an empty one"):
+        TrieTiers.from_sections(damaged(), Window(4_000))
+
+
+_INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.one_of(_INT64, st.integers(0, 300), st.sampled_from([-(2**63), 2**63 - 1])), max_size=300))
+def test_a_packed_column_gives_back_any_int64(values: list[int]) -> None:
+    column = PackedColumn.of(np.array(values, dtype=np.int64))
+    assert len(column) == len(values)
+    assert column.at(np.arange(len(values))).tolist() == values
+    assert column.is_sound(len(values))
+
+
+@pytest.mark.parametrize(
+    ("step", "bytes_a_value"), [(0, 0), (1, 1), (2, 1), (3, 2), (500, 2), (600, 3), (2**40, 6), (2**55, 8)]
+)
+def test_a_packed_column_takes_as_many_bytes_as_128_neighbours_differ_in(
+    step: int, bytes_a_value: int
+) -> None:
+    column = PackedColumn.of(np.arange(256, dtype=np.int64) * step - 2**62)
+    assert column.deltas.nbytes == 256 * bytes_a_value
+    assert column.at(np.array([3, 200])).tolist() == [3 * step - 2**62, 200 * step - 2**62]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.integers(0, len(_POOL) - 1), max_size=40))
+def test_the_head_answers_with_the_newest_row_as_a_dict_would(keys: list[int]) -> None:
+    head = TrieHead(40)
+    plain: dict[int, int] = {}
+    for row, key in enumerate(keys):
+        one = np.array([row])
+        head.add(Entries(_POOL[[key]], one, one, one))
+        plain[key] = row
+    assert head.find(_POOL).tolist() == [plain.get(key, -1) for key in range(len(_POOL))]
+    assert head.room == 40 - len(keys)
+    head.clear()
+    assert head.find(_POOL).tolist() == [-1] * len(_POOL)
