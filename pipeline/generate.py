@@ -24,8 +24,8 @@ from stages.errors import UsageError
 CHUNK = 8_192
 """Posts made at a time; part of what the seed means."""
 
-SOURCES = 65_536
-"""Original posts that a repeat may come from: the latest ones."""
+SOURCES = 32_768
+"""Original posts that a repeat may come from: at least so many of the latest ones."""
 
 MEAN_AGE = 4_000
 """How many original posts ago the source of a repeat was written, on average; most repeats are young."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rapidfuzz.distance import LCSseq
 
@@ -198,6 +198,9 @@ class Oracle:
         message_time = row.time_ms
         if row.arrival_ms != NO_TIME:
             message_time = min(message_time, row.arrival_ms + time.max_ahead_ms)
+        if self.stream_time_ms == NO_TIME:
+            # What was kept before any time was known counts as kept now.
+            self.kept = [replace(kept, time_ms=message_time) for kept in self.kept]
         self.stream_time_ms = max(self.stream_time_ms, message_time)
         return time.late == "judge" and self.stream_time_ms - message_time > time.late_after_ms
 
@@ -262,10 +265,12 @@ class Oracle:
         return Judgement(Kind.NEAR, leader=other.position, distance=distance)
 
     def _kept_apart(self, row: Row, other: Row) -> Flag:
-        """The first rule that speaks against calling the two near duplicates."""
+        """The first rule that speaks against calling the two near duplicates; guards read texts."""
         near = self.config.near
         if near.same_id == "pass" and row.id != 0 and row.id == other.id:
             return Flag.SAME_ID
+        if near.method == "hamming":
+            return Flag.NONE
         if near.number_guard and number_guard(row.body, other.body):
             return Flag.NUMBER_GUARD
         if near.card_guard and card_guard(row, other, near.similarity):
