@@ -29,9 +29,7 @@ def _with_unit(value: object, units: dict[str, int], kind: str, example: str) ->
     match = _AMOUNT.fullmatch(text)
     if match is None or match[2] not in units:
         known = ", ".join(units)
-        raise ValueError(
-            f"is {text!r}, which is not {kind}; write a number and a unit ({known}), as in {example}"
-        )
+        raise ValueError(f"is {text!r}, not {kind}; write a number and a unit ({known}), as in {example}")
     amount = Decimal(match[1]) * units[match[2]]
     if amount != int(amount):
         raise ValueError(
@@ -119,6 +117,8 @@ def _read_none(value: object) -> object:
 def _read_text(value: object) -> str:
     if value is None:
         raise ValueError("has no value")
+    if isinstance(value, (list, dict)):
+        raise ValueError("needs a single value")
     text = str(value)
     if "\0" in text:
         raise ValueError("holds a NUL character")

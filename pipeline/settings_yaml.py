@@ -15,6 +15,9 @@ import yaml
 MAX_FILE_BYTES = 1 << 20
 _MAX_DEPTH = 20
 _MAX_NODES = 20_000
+_TAGS = frozenset(
+    ["!", "binary", "bool", "float", "int", "map", "null", "seq", "set", "str", "timestamp", "value"]
+)
 
 _Mark = Any
 KeyPath = tuple[str | int, ...]
@@ -160,14 +163,11 @@ class _Walk:
             self._tree.key_places[below] = place
             self._tree.places[below] = _place(self._name, value_node.start_mark)
             if not self._may_visit(value_node, below):
-                break
+                continue
             values[key] = self._value(value_node, below)
         return values
 
     def _value(self, node: yaml.Node, path: KeyPath) -> Raw:
-        if node.tag.startswith("!") and node.tag != "!":
-            self._find(_place(self._name, node.start_mark), f"the tag {node.tag!r} is not read; remove it")
-            return None
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -175,7 +175,7 @@ class _Walk:
             for number, item in enumerate(node.value):
                 below = (*path, number)
                 if not self._may_visit(item, below):
-                    break
+                    continue
                 self._tree.places[below] = _place(self._name, item.start_mark)
                 items.append(self._value(item, below))
             return items
@@ -190,7 +190,10 @@ class _Walk:
             self._find(place, f"has more than {_MAX_NODES} values, aliases counted")
         if len(path) > _MAX_DEPTH:
             self._find(place, "an alias stands for something that holds it")
-        return self._visits < _MAX_NODES and len(path) <= _MAX_DEPTH
+        tag = node.tag.removeprefix("tag:yaml.org,2002:")
+        if tag not in _TAGS:
+            self._find(place, f"the tag {tag!r} is not read; remove it")
+        return self._visits < _MAX_NODES and len(path) <= _MAX_DEPTH and tag in _TAGS
 
     def _find(self, place: Place, message: str) -> None:
         self._tree.findings.append(Finding(place, message))
