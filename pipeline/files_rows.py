@@ -38,7 +38,7 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
         parts = block.split(b"\n")
         if len(parts) == 1:
             if dropped or len(rest) + len(block) > max_bytes:
-                head = head or (rest + block)[:_SHOWN_BYTES]
+                head = (head + rest + block)[:_SHOWN_BYTES]
                 dropped += len(rest) + len(block)
                 rest = b""
             else:
@@ -47,7 +47,7 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
         rows: list[bytes | None] = []
         heads: dict[int, tuple[bytes, int]] = {}
         if dropped:
-            heads[0] = (head, dropped + len(parts[0]))
+            heads[0] = ((head + parts[0])[:_SHOWN_BYTES], dropped + len(parts[0]))
             head, dropped = b"", 0
             rows.append(None)
         else:
