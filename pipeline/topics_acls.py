@@ -1,0 +1,59 @@
+"""The least that a twinsieve process must be allowed to do on a broker, as commands to copy."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Literal
+
+from pipeline.settings import Settings
+from pipeline.topics_names import Names
+from pipeline.topics_plan import plan_of
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One permission; `prefix`: for every name that begins so."""
+
+    resource: Literal["topic", "group", "transactional-id"]
+    name: str
+    operations: tuple[str, ...]
+    prefix: bool = False
+
+
+def grants(settings: Settings) -> list[Grant]:
+    """What `run` needs; whoever may write the internal topics can suppress messages, so nobody else should.
+
+    Delete on the log is what the index needs to trim it behind its snapshots; Kafka has no smaller right.
+    """
+    names = Names(settings.app)
+    plan = plan_of(settings)
+    found = [Grant("topic", name, ("Read", "Describe", "DescribeConfigs")) for name in plan.inputs]
+    found += [Grant("topic", name, ("Write", "Describe", "DescribeConfigs")) for name in plan.outputs]
+    found += [
+        Grant("topic", need.name, ("Read", "Write", "Describe", "DescribeConfigs")) for need in plan.internal
+    ]
+    found.append(Grant("topic", names.fingerprints, ("Delete",)))
+    found.append(Grant("group", names.prefix, ("Read", "Describe"), prefix=True))
+    if settings.kafka.delivery == "exactly-once":
+        found.append(Grant("transactional-id", names.prefix, ("Write", "Describe"), prefix=True))
+    return found
+
+
+def acls(settings: Settings, principal: str = "User:twinsieve") -> list[str]:
+    """`kafka-acls.sh` commands, one line each, that let `principal` run these settings.
+
+    >>> print(acls(Settings(), "User:sieve")[0])  # doctest: +ELLIPSIS
+    kafka-acls.sh --bootstrap-server localhost:9092 --add --allow-principal User:sieve --operation Read ...
+    """
+    commands = []
+    for grant in grants(settings):
+        command = ["kafka-acls.sh", "--bootstrap-server", settings.kafka.bootstrap]
+        command += ["--add", "--allow-principal", principal]
+        for operation in grant.operations:
+            command += ["--operation", operation]
+        command += [f"--{grant.resource}", grant.name]
+        if grant.prefix:
+            command += ["--resource-pattern-type", "prefixed"]
+        commands.append(shlex.join(command))
+    return commands

@@ -1,0 +1,36 @@
+"""What twinsieve calls its topics, groups and transactional ids on a broker; `app` begins all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of one deployment.
+
+    >>> Names("weibo").fingerprints, Names("weibo").prefix
+    ('weibo.fingerprints', 'weibo.')
+    """
+
+    app: str
+
+    @property
+    def prefix(self) -> str:
+        """Begins every internal topic, group and transactional id of this app, and of no other (no dots)."""
+        return f"{self.app}."
+
+    @property
+    def fingerprints(self) -> str:
+        """The log of blocks, one partition: the total order."""
+        return f"{self.app}.fingerprints"
+
+    @property
+    def decisions(self) -> str:
+        """What the index decided, one record a block, one partition."""
+        return f"{self.app}.decisions"
+
+    @property
+    def verdicts(self) -> str:
+        """Answers to the workers."""
+        return f"{self.app}.verdicts"
