@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,7 +11,8 @@ import numpy as np
 import orjson
 
 from pipeline.evaluate_scores import Scores, score
-from pipeline.evaluate_truth import Truth, covered_rows, ideal_pass, read_pairs
+from pipeline.evaluate_truth import Truth, covered_rows, ideal_pass, read_lines, read_pairs
+from pipeline.files_write import Output
 from stages.contract import (
     NO_LEADER,
     NO_TIME,
@@ -122,10 +121,10 @@ def run_evaluate(
     configured one), both windows cover all rows and have no age, rows carry no time, id or scope, and body
     rule and guards are the variant's. How rows are scored: `evaluate_scores.score`.
 
-    input_path: JSON lines with `text_field` and `id_field`, plain or .gz; ids unique
+    input_path: JSON lines with `text_field` and `id_field`, plain, .gz or .zst; ids unique
     rows: how many first rows the pairs file covers; default: up to the last row that it names
     wrong_path: gets every row that a variant wrongly kept or dropped, as JSON lines, both texts in full
-    raises: UsageError naming path and line
+    raises: UsageError naming path and line; FileError if a file cannot be read or written
     """
     at = sieve.near.similarity if at is None else at
     pairs = read_pairs(pairs_path)
@@ -150,7 +149,9 @@ def run_evaluate(
         if wrong_path is not None:
             wrong += _wrong_rows(variant, truth, batch.bodies, verdicts, ids, texts)
     if wrong_path is not None:
-        wrong_path.write_bytes(b"".join(wrong))
+        with Output(str(wrong_path)) as output:
+            output.write(b"".join(wrong))
+            output.finish()
     return EvaluationReport(
         input=str(input_path),
         pairs=str(pairs_path),
@@ -165,27 +166,25 @@ def run_evaluate(
 
 
 def read_texts(path: Path, text_field: str = "text", id_field: str = "id") -> tuple[list[str], list[str]]:
-    """(ids, texts) of a file of JSON lines, plain or .gz.
+    """(ids, texts) of a file of JSON lines, plain or packed.
 
-    raises: UsageError naming path and line; a measurement with rows left out would not be one
+    raises: FileError if it cannot be read; UsageError naming path and line for any row that is not as it
+        should be: a measurement with rows left out would not be one
     """
     ids, texts = [], []
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                row = orjson.loads(line)
-                if not (
-                    isinstance(row, dict) and all(isinstance(row.get(f), str) for f in (text_field, id_field))
-                ):
-                    raise UsageError(
-                        f"{path}:{number}: no text in {text_field!r} or {id_field!r}; name the fields"
-                    )
-                ids.append(row[id_field])
-                texts.append(row[text_field])
-    except orjson.JSONDecodeError as error:
-        raise UsageError(f"{path}:{len(ids) + 1}: is no JSON ({error}); evaluate reads JSON lines") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"{path}: cannot be read ({error}); give a .jsonl or .jsonl.gz file") from error
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise UsageError(f"{path}:{number}: is no JSON ({error}); evaluate reads JSON lines") from error
+        fields = row if isinstance(row, dict) else {}
+        text, name = fields.get(text_field), fields.get(id_field)
+        if not isinstance(text, str) or not isinstance(name, str | int):
+            raise UsageError(
+                f"{path}:{number}: no text in {text_field!r} or no id in {id_field!r}; name the fields"
+            )
+        ids.append(str(name))
+        texts.append(text)
     return ids, texts
 
 

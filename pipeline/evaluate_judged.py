@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipeline.evaluate import APART, batch_of
+from pipeline.evaluate_truth import read_lines
 from stages.contract import SIMILARITY_SCALE, Flag, Kind, SieveConfig, Window
 from stages.errors import UsageError
 from stages.scheme import Scheme, SchemeConfig
@@ -51,16 +52,11 @@ class JudgedRun:
 
 
 def read_judged(path: Path) -> list[JudgedPair]:
-    """Every pair of a judged file (tab-separated, with a header).
+    """Every pair of a judged file: six columns by tabs, with a header.
 
-    raises: UsageError naming path and line
+    raises: UsageError naming path and line; FileError if it cannot be read
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path}: cannot be read ({error}); give a UTF-8 .tsv file of judged pairs"
-        ) from error
+    lines = read_lines(path)
     if not lines or lines[0] != HEADER:
         raise UsageError(f"{path}:1: not a file of judged pairs; its first line must be {HEADER.split()}")
     pairs = []

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.files_read import Source
 from stages.contract import SIMILARITY_SCALE
 from stages.errors import UsageError
 
@@ -47,20 +46,30 @@ class Truth:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Every pair of a pairs file (`later earlier similarity kind` by tabs, with that header; plain or .gz).
+    """Every pair of a pairs file: `later earlier similarity kind` by tabs, with that header; plain or packed.
 
-    raises: UsageError naming path and line, for anything but that format
+    raises: UsageError naming path and line, for anything but that format; FileError if it cannot be read
     """
-    try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        lines = raw.decode().splitlines()
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path}: cannot be read as pairs ({error}); give a UTF-8 .tsv or .tsv.gz file"
-        ) from error
+    lines = read_lines(path)
     if not lines or lines[0] != HEADER:
         raise UsageError(f"{path}:1: not a pairs file; its first line must be {HEADER.split()} split by tabs")
     return [_pair(line, f"{path}:{number}") for number, line in enumerate(lines[1:], start=2)]
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a UTF-8 file, plain, .gz or .zst, without their ends.
+
+    raises: FileError if it cannot be read to its end; UsageError naming the line that is not UTF-8
+    """
+    with Source(str(path)) as source:
+        lines = b"".join(source.blocks()).split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    try:
+        return [line.removesuffix(b"\r").decode() for line in lines]
+    except UnicodeDecodeError as error:
+        number = lines.index(next(line for line in lines if error.object in (line, line.removesuffix(b"\r"))))
+        raise UsageError(f"{path}:{number + 1}: is not UTF-8 ({error.reason}); convert the file") from error
 
 
 def _pair(line: str, place: str) -> Pair:

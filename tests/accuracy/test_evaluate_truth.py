@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.evaluate_scores import Counts, score
 from pipeline.evaluate_truth import HEADER, Pair, Truth, covered_rows, ideal_pass, read_pairs
-from stages.errors import UsageError
+from stages.errors import FileError, UsageError
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -39,13 +39,16 @@ def test_a_wrong_pair_is_named_by_path_and_line(tmp_path: Path, line: str, compl
 
 def test_a_file_that_is_no_pairs_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv.gz"
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(FileError, match="cannot be read"):
         read_pairs(path)
     path.write_bytes(gzip.compress(f"{HEADER}\n".encode())[:-4])
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(FileError, match="fetch it again"):
         read_pairs(path)
     path.write_bytes(gzip.compress(b"id_a\tid_b\n"))
     with pytest.raises(UsageError, match=r"gz:1: .*first line"):
+        read_pairs(path)
+    path.write_bytes(f"{HEADER}\r\n".encode() + b"b\ta\t1\traw\r\n\xff\ta\t1\traw\r\n")
+    with pytest.raises(UsageError, match=r"gz:3: is not UTF-8"):
         read_pairs(path)
 
 
