@@ -9,22 +9,16 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.typing import signature
 from numba.extending import intrinsic
 
+_NAME = "llvm.prefetch.p0"
 _READ = 0
 _KEEP_IN_ALL_CACHES = 3
 _DATA = 1
 
 
 @intrinsic
-def prefetch(_typing: Any, array: Any, index: Any) -> Any:
-    """Nothing; the line of `array[index]` starts to travel to the first-level cache.
-
-    array: one-dimensional C-contiguous; index: int64, not checked (a wrong one is harmless)
-    source: LLVM language reference, `llvm.prefetch`
-    """
+def _prefetch(_typing: Any, array: Any, index: Any) -> Any:
     if not isinstance(array, types.Array) or array.ndim != 1 or not isinstance(index, types.Integer):
         return None
 
@@ -33,10 +27,20 @@ def prefetch(_typing: Any, array: Any, index: Any) -> Any:
         address = builder.gep(column.data, [args[1]])
         byte_pointer = ir.IntType(8).as_pointer()
         word = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
-        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        hint = builder.module.globals.get(_NAME)
+        if hint is None:
+            kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
+            hint = ir.Function(builder.module, kind, _NAME)
         settings = [ir.Constant(word, value) for value in (_READ, _KEEP_IN_ALL_CACHES, _DATA)]
         builder.call(hint, [builder.bitcast(address, byte_pointer), *settings])
         return context.get_dummy_value()
 
-    return signature(types.void, array, types.int64), emit
+    return types.void(array, types.int64), emit
+
+
+prefetch: Any = _prefetch
+"""In a kernel: nothing; the line of `array[index]` starts to travel to the first-level cache.
+
+array: one-dimensional, C-contiguous; index: integer, not checked (a wrong one is harmless)
+source: LLVM language reference, `llvm.prefetch`
+"""
