@@ -180,6 +180,12 @@ def test_rows_without_time_take_the_current_stream_time() -> None:
     assert kinds(config, [Row("a"), Row("a")]) == "ue"
 
 
+def test_what_was_kept_before_any_time_was_known_counts_as_kept_then() -> None:
+    config = near(replace(EAGER, exact=ExactConfig(window=Window(100, 1_000))), method="none")
+    assert kinds(config, [Row("a"), timed("b", 5_000), Row("a")]) == "uue"
+    assert kinds(config, [Row("a"), timed("b", 5_000), timed("c", 5_001.001), Row("a")]) == "uuuu"
+
+
 @pytest.mark.parametrize(("late", "expected"), [("insert", "uue"), ("judge", "uuu")])
 def test_late_messages_become_leaders_only_by_setting(late: str, expected: str) -> None:
     config = replace(EAGER, time=TimeConfig(late=late, late_after_ms=1_000))  # type: ignore[arg-type]
@@ -278,6 +284,15 @@ def test_hamming_counts_bits_up_to_the_limit_of_the_shorter_body() -> None:
     assert kinds(config, [row(15, 0b0000), row(21, 0b0011)]) == "uu"
     assert kinds(config, [row(7, 0b0000), row(21, 0b0000)]) == "uu"
     assert kinds(config, [row(20, None), row(21, None)]) == "uu"
+
+
+def test_hamming_reads_no_text_so_no_guard_speaks() -> None:
+    config = near(method="hamming", distances=((8, 3),))
+    rows = [
+        Row("本市今日新增确诊病例12例均已收治", simhash=1),
+        Row("本市今日新增确诊病例15例均已收治", simhash=1),
+    ]
+    assert kinds(config, rows) == "un"
 
 
 def test_hamming_leader_is_the_nearest_then_the_oldest() -> None:
