@@ -41,7 +41,8 @@ class PackedColumn:
         above = values.view(np.uint64) - np.repeat(bases, _BLOCK)[:n].view(np.uint64)
         width = -(-int(above.max()).bit_length() // 8)
         little = above.astype("<u8").view(np.uint8).reshape(n, _WORD)
-        return cls(bases, np.ascontiguousarray(little[:, :width]))
+        # A copy even where none is needed: a view of no columns would hold all 8 bytes a value in memory.
+        return cls(bases, little[:, :width].copy())
 
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """int64[m], the values of these rows. rows: int64[m], 0 <= row < n"""

@@ -274,6 +274,7 @@ def test_a_packed_column_takes_as_many_bytes_as_128_neighbours_differ_in(
 ) -> None:
     column = PackedColumn.of(np.arange(256, dtype=np.int64) * step - 2**62)
     assert column.deltas.nbytes == 256 * bytes_a_value
+    assert column.deltas.base is None
     assert column.at(np.array([3, 200])).tolist() == [3 * step - 2**62, 200 * step - 2**62]
 
 

@@ -1,0 +1,166 @@
+"""The trie method at scale: wrong answers, bytes and time a key, longest pause: `python -m bench.exact_trie`.
+
+Prints machine, input and figures for 5,000,000 keys added and asked in chunks of 4,096, once with line
+numbers as positions, once with random 64-bit positions (the worst case). Process memory is what the
+resident set grew by after the kernels were loaded. Fails if one answer is wrong.
+Then the layout of one tier against whole digests in one marisa trie.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import marisa_trie
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.machine import machine_line
+from stages.contract import Window
+from stages.exact.trie import TierSizes, TrieTiers
+from stages.exact.trie_head import Entries
+from stages.exact.trie_tier import SealedTier
+
+CHUNK = 4_096
+ABSENT = 5_000_000
+
+
+def resident_bytes() -> int:
+    """Resident set of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def peak_bytes() -> int:
+    """Largest resident set since the last `reset_peak`."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    raise SystemExit("/proc/self/status has no VmHWM")
+
+
+def reset_peak() -> None:
+    """Nothing; the peak starts anew."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def trim() -> None:
+    """Nothing; memory that was freed goes back to the system, so that it is not counted."""
+    ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def warm_up() -> None:
+    """Nothing; every kernel and library is loaded, by tiers too small to leave traces in memory."""
+    tiers = TrieTiers(Window(1_000), TierSizes(16, 4, 256))
+    digests = np.random.default_rng(9).integers(0, 2**64, (600, 2), dtype=np.uint64)
+    kept = np.arange(600)
+    tiers.add(digests, kept, kept, kept)
+    tiers.find(digests)
+
+
+def run(keys: int, positions_are: str) -> None:
+    """Prints the figures of one stream; in a process of its own, for the sake of its memory."""
+    rng = np.random.default_rng(0)
+    digests = rng.integers(0, 2**64, (keys, 2), dtype=np.uint64)
+    kept = np.arange(keys)
+    positions = kept if positions_are == "lines" else rng.integers(-(2**63), 2**63 - 1, keys)
+    times = np.cumsum(rng.integers(0, 5, keys)) + 1_700_000_000_000
+    warm_up()
+    trim()
+    reset_peak()
+    before = resident_bytes()
+    tiers = TrieTiers(Window(keys))
+    spent = longest = 0.0
+    for at in range(0, keys, CHUNK):
+        rows = slice(at, at + CHUNK)
+        start = time.perf_counter()
+        tiers.add(digests[rows], positions[rows], kept[rows], times[rows])
+        took = time.perf_counter() - start
+        spent += took
+        longest = max(longest, took)
+    peak = peak_bytes() - before
+    held = resident_bytes() - before
+    trim()
+    trimmed = resident_bytes() - before
+    announced = TrieTiers.bytes_for(Window(keys)) / keys
+    largest = max(len(tier) for tier in tiers.tiers)
+    print(f"{keys:,} keys, positions: {positions_are}; {len(tiers.tiers)} tiers, the largest of {largest:,}")
+    print(f"  bytes a key: {tiers.bytes_used / keys:.2f} (announced with merging: {announced:.1f})")
+    print(f"  process grew by, bytes a key: {trimmed / keys:.2f}; with freed memory {held / keys:.2f}")
+    print(f"  at the peak of merging, bytes a key: {peak / keys:.2f}")
+    print(f"  add: {spent / keys * 1e6:.2f} µs a key on average; longest pause {longest:.2f} s")
+    wrong, spent = 0, 0.0
+    for at in range(0, keys, CHUNK):
+        rows = slice(at, at + CHUNK)
+        start = time.perf_counter()
+        found, leaders, kept_found, times_found = tiers.find(digests[rows])
+        spent += time.perf_counter() - start
+        right = (
+            found & (leaders == positions[rows]) & (kept_found == kept[rows]) & (times_found == times[rows])
+        )
+        wrong += int(np.count_nonzero(~right))
+    print(f"  present: {wrong} wrong of {keys:,}; {spent / keys * 1e6:.2f} µs a key")
+    spent, extra = 0.0, 0
+    for _ in range(0, ABSENT, CHUNK * 50):
+        asked = rng.integers(0, 2**64, (CHUNK * 50, 2), dtype=np.uint64)
+        for at in range(0, len(asked), CHUNK):
+            start = time.perf_counter()
+            found = tiers.find(asked[at : at + CHUNK])[0]
+            spent += time.perf_counter() - start
+            extra += int(np.count_nonzero(found))
+    count = -(-ABSENT // (CHUNK * 50)) * CHUNK * 50
+    print(f"  absent: {extra} wrong of {count:,}; {spent / count * 1e6:.2f} µs a key")
+    if wrong or extra:
+        raise SystemExit("an answer was wrong")
+
+
+def compare_layouts(keys: int) -> None:
+    """Prints what the digests cost in a sealed tier and as whole keys of one trie."""
+    digests: NDArray[np.uint64] = np.random.default_rng(1).integers(0, 2**64, (keys, 2), dtype=np.uint64)
+    kept = np.arange(keys)
+    start = time.perf_counter()
+    tier = SealedTier.of(0, Entries(digests, kept, kept, kept))
+    tier_us = (time.perf_counter() - start) / keys * 1e6
+    tier_bytes = len(tier.trie.tobytes()) + tier.low.nbytes + tier.second.nbytes
+    ordered = digests[np.lexsort((digests[:, 1], digests[:, 0]))].astype(">u8")
+    whole = np.ascontiguousarray(ordered).view("V16").reshape(-1).tolist()
+    start = time.perf_counter()
+    trie = marisa_trie.BinaryTrie(whole, num_tries=1, cache_size=marisa_trie.TINY_CACHE)
+    trie_us = (time.perf_counter() - start) / keys * 1e6
+    print(f"one tier of {keys:,} keys")
+    print(f"  digests {tier_bytes / keys:.2f} B a key; sealed with all columns in {tier_us:.2f} µs a key")
+    print(
+        f"  whole digests in a trie {len(trie.tobytes()) / keys:.2f} B a key; built in {trie_us:.2f} µs a key"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--keys", type=int, default=5_000_000)
+    parser.add_argument("--only", choices=["lines", "random"], help="one stream in this process")
+    options = parser.parse_args()
+    if options.only:
+        run(options.keys, options.only)
+        return
+    print(machine_line())
+    print("input: uniformly random digests, window = keys, chunks of 4,096")
+    for positions_are in ("lines", "random"):
+        command = [
+            sys.executable,
+            "-m",
+            "bench.exact_trie",
+            "--keys",
+            str(options.keys),
+            "--only",
+            positions_are,
+        ]
+        subprocess.run(command, check=True)
+    compare_layouts(2**20)
+
+
+if __name__ == "__main__":
+    main()
