@@ -97,11 +97,15 @@ def _read_section(stream: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
     (length,) = _LENGTH.unpack(raw_length)
     array = np.empty(entry["bytes"], np.uint8)
     try:
-        reader = zstandard.ZstdDecompressor().stream_reader(_Limited(stream, length))
+        packed = _Limited(stream, length)
+        reader = zstandard.ZstdDecompressor().stream_reader(packed)
         filled = _fill(reader, array)
         more = reader.read(1)
     except zstandard.ZstdError as error:
         raise StateError(f"{where} is damaged ({error}); {_START_ANEW}") from error
+    if packed.left:
+        # The reader takes the end of the stream for the end of the frame and then checks no sum.
+        raise StateError(f"{where} is missing its end: the file was cut; {_START_ANEW}")
     if filled != len(array) or more:
         raise StateError(f"{where} is damaged: it holds another number of bytes than stated; {_START_ANEW}")
     return array.view(np.dtype(entry["dtype"])).reshape(entry["shape"])
@@ -123,10 +127,10 @@ class _Limited:
 
     def __init__(self, stream: BinaryIO, left: int) -> None:
         self._stream = stream
-        self._left = left
+        self.left = left
 
     def read(self, size: int = -1) -> bytes:
-        wanted = self._left if size < 0 else min(size, self._left)
+        wanted = self.left if size < 0 else min(size, self.left)
         data = self._stream.read(wanted)
-        self._left -= len(data)
+        self.left -= len(data)
         return data
