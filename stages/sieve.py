@@ -19,10 +19,10 @@ from stages.contract import (
     Kind,
     SieveConfig,
     Verdicts,
-    Window,
 )
 from stages.errors import StateError, UsageError
 from stages.exact.bloom import BloomGenerations
+from stages.exact.trie import TrieTiers
 from stages.near.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
 from stages.near.decide import UNJUDGED, Bloom, Outcome, Sealed
 from stages.near.hamming import FINGERPRINT_BITS, blocks_of
@@ -62,9 +62,11 @@ class Sieve:
         exact = config.exact
         self._filters = BloomGenerations(exact.window, exact.error_rate) if exact.method == "bloom" else None
         self._bloom: Bloom = bloom_columns(self._filters) if self._filters else no_bloom()
-        self._tiers = _new_tiers(exact.window) if exact.method == "trie" else None
+        self._tiers = TrieTiers(exact.window) if exact.method == "trie" else None
         # The trie learns of a chunk's rows when the chunk is over; until then the ring must still hold them.
-        self._chunk_rows = min(CHUNK_ROWS, config.near.window.messages) if self._tiers else CHUNK_ROWS
+        self._chunk_rows = (
+            min(CHUNK_ROWS, config.near.window.messages) if self._tiers is not None else CHUNK_ROWS
+        )
 
     def judge(self, batch: Batch) -> Verdicts:
         """A verdict for each row; the state has moved past the batch.
@@ -135,14 +137,14 @@ class Sieve:
         oldest_time = int(ring.columns.times[ring.slots_held()[0]]) if ring.held else NO_TIME
         if oldest_time == NO_TIME:
             oldest_time = int(ring.columns.counters[FIRST_TIME])
-        exact = self._filters or self._tiers
+        exact = self._filters if self._filters is not None else self._tiers
         return SieveStats(
             kept=ring.kept,
             held=ring.held,
             capacity=ring.capacity,
             stream_time_ms=None if stream_time == NO_TIME else stream_time,
             oldest_time_ms=None if oldest_time == NO_TIME else oldest_time,
-            bytes_used=self._near.bytes_used + (exact.bytes_used if exact else 0),
+            bytes_used=self._near.bytes_used + (exact.bytes_used if exact is not None else 0),
         )
 
     def save(self, stream: BinaryIO) -> None:
@@ -179,7 +181,7 @@ class Sieve:
             )
             self._bloom = bloom_columns(self._filters)
         if self._tiers is not None:
-            self._tiers = self._tiers.from_sections(_part(sections, "trie"), exact.window)
+            self._tiers = TrieTiers.from_sections(_part(sections, "trie"), exact.window)
 
     def to_bytes(self) -> bytes:
         """The saved state as bytes."""
@@ -203,14 +205,8 @@ def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
     if exact.method == "bloom":
         parts["bloom"] = BloomGenerations.bytes_for(exact.window, exact.error_rate)
     if exact.method == "trie":
-        parts["trie"] = _new_tiers(exact.window).bytes_for(exact.window)
+        parts["trie"] = TrieTiers.bytes_for(exact.window)
     return parts
-
-
-def _new_tiers(window: Window) -> Any:
-    from stages.exact.trie import TrieTiers
-
-    return TrieTiers(window)
 
 
 def _part(sections: Sections, prefix: str) -> Sections:

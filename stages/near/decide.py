@@ -280,7 +280,7 @@ def _judge_near(
         room = len(spare.kept)
         if policy.near == NEAR_HAMMING:
             count = propose_row_bits(
-                chunk, row, ring, chains, search.near_age, rules.scoped, scratch.seen, spare, 0, room
+                chunk, row, ring, chains, search.near_age, rules, scratch.seen, spare, 0, room
             )
         else:
             count = propose_row(chunk, row, before, ring, buckets, search, rules, scratch, spare, 0, room)
@@ -332,7 +332,7 @@ def _judge_near(
             if ring.lengths[slot] <= 0:
                 continue
             if policy.near == NEAR_HAMMING:
-                status, matched, compared = compare_bits(chunk, row, ring, slot, chains, rules.scoped)
+                status, matched, compared = compare_bits(chunk, row, ring, slot, chains, rules)
             else:
                 status, matched, compared = compare(chunk, row, ring, slot, rules, scratch)
             if status == 0:

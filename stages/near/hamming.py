@@ -21,7 +21,7 @@ from stages.errors import UsageError
 from stages.intrinsics import popcount
 from stages.kernel import kernel
 from stages.near.chunk import Chunk
-from stages.near.pairs import ALIKE, first_meeting
+from stages.near.pairs import ALIKE, SAME_ID, Rules, first_meeting, same_id
 from stages.near.propose import NOT_PROPOSED, Matches, in_window
 from stages.near.ring import KEPT, RingColumns
 
@@ -121,17 +121,20 @@ def allowed_distance(chains: Chains, length: int, other: int) -> np.int64:
 
 @kernel
 def compare_bits(
-    chunk: Chunk, row: int, ring: RingColumns, slot: int, chains: Chains, scoped: int
+    chunk: Chunk, row: int, ring: RingColumns, slot: int, chains: Chains, rules: Rules
 ) -> tuple[int, int, int]:
-    """(status, equal bits, 64) of a row and a ring entry; status ALIKE or 0."""
+    """(status, equal bits, 64) of a row and a ring entry; status 0, or ALIKE, with SAME_ID if that blocks."""
     if not chunk.has_simhash[row] or ring.lengths[slot] <= 0:
         return 0, 0, 0
-    if scoped and chunk.scopes[row] != ring.scopes[slot]:
+    if rules.scoped and chunk.scopes[row] != ring.scopes[slot]:
         return 0, 0, 0
     bits = np.int64(popcount(chunk.simhashes[row, 0] ^ ring.simhashes[slot]))
     if bits > allowed_distance(chains, np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])):
         return 0, 0, 0
-    return ALIKE, FINGERPRINT_BITS - bits, FINGERPRINT_BITS
+    status = ALIKE
+    if rules.pass_same_id and same_id(chunk, row, ring, slot):
+        status |= SAME_ID
+    return status, FINGERPRINT_BITS - bits, FINGERPRINT_BITS
 
 
 @kernel
@@ -141,7 +144,7 @@ def propose_row_bits(
     ring: RingColumns,
     chains: Chains,
     near_age: int,
-    scoped: int,
+    rules: Rules,
     seen: NDArray[np.uint64],
     matches: Matches,
     first: int,
@@ -165,7 +168,7 @@ def propose_row_bits(
                 ring, kept_index, capacity, near_age
             ):
                 continue
-            status, matched, compared = compare_bits(chunk, row, ring, slot, chains, scoped)
+            status, matched, compared = compare_bits(chunk, row, ring, slot, chains, rules)
             if status == 0:
                 continue
             at = first + count
@@ -187,7 +190,7 @@ def propose_bits(
     ring: RingColumns,
     chains: Chains,
     near_age: int,
-    scoped: int,
+    rules: Rules,
     seen: NDArray[np.uint64],
     matches: Matches,
     first: int,
@@ -201,7 +204,7 @@ def propose_bits(
         if chunk.probes[row] == 0 or not chunk.has_simhash[row]:
             matches.counts[row] = 0
             continue
-        count = propose_row_bits(chunk, row, ring, chains, near_age, scoped, seen, matches, at, end)
+        count = propose_row_bits(chunk, row, ring, chains, near_age, rules, seen, matches, at, end)
         matches.counts[row] = count
         if count > 0:
             at += count

@@ -25,7 +25,7 @@ BLOCKED = int(Flag.NUMBER_GUARD | Flag.CARD_GUARD | Flag.SAME_ID)
 ESTIMATED = int(Flag.ESTIMATED)
 _NUMBER_GUARD = int(Flag.NUMBER_GUARD)
 _CARD_GUARD = int(Flag.CARD_GUARD)
-_SAME_ID = int(Flag.SAME_ID)
+SAME_ID = int(Flag.SAME_ID)
 
 _SKETCH_BYTES = 2 * SKETCH_UNITS
 
@@ -149,8 +149,8 @@ def compare(
 ) -> tuple[int, int, int]:
     """(status, matched, compared) of a row and a ring entry, both of the near stage.
 
-    status: 0 if they are not alike enough (or of different scopes); else ALIKE, with flags of the guards
-        that keep them apart (BLOCKED), and ESTIMATED where a body is longer than STORED_LENGTH
+    status: 0 if they are not alike enough (or of different scopes); else ALIKE, with the flag of the first
+        rule that keeps them apart (BLOCKED), and ESTIMATED where a body is longer than STORED_LENGTH
     matched / compared: similarity; matched = 2 * LCS, compared = summed length
     """
     if rules.scoped and chunk.scopes[row] != ring.scopes[slot]:
@@ -178,13 +178,19 @@ def compare(
         status |= ESTIMATED
     if matched * SIMILARITY_SCALE < least:
         return 0, 0, 0
-    if rules.pass_same_id and chunk.ids[row] != np.uint64(0) and chunk.ids[row] == ring.ids[slot]:
-        status |= _SAME_ID
-    if rules.card_guard and _cards_differ(chunk, row, ring, slot, rules, scratch):
-        status |= _CARD_GUARD
+    if rules.pass_same_id and same_id(chunk, row, ring, slot):
+        return status | SAME_ID, matched, compared
     if rules.number_guard and _numbers_differ(chunk, row, ring, slot, scratch):
-        status |= _NUMBER_GUARD
+        return status | _NUMBER_GUARD, matched, compared
+    if rules.card_guard and _cards_differ(chunk, row, ring, slot, rules, scratch):
+        return status | _CARD_GUARD, matched, compared
     return status, matched, compared
+
+
+@kernel
+def same_id(chunk: Chunk, row: int, ring: RingColumns, slot: int) -> bool:
+    """Whether both have the same id, and have one at all."""
+    return chunk.ids[row] != np.uint64(0) and chunk.ids[row] == ring.ids[slot]
 
 
 @kernel

@@ -53,7 +53,7 @@ class NearStage:
             raise UsageError(f"near.window.messages is {window}; use 1..{LARGEST_WINDOW}")
         self._config = config
         self._text = near.method == "text"
-        self._scan = near.candidates == "scan"
+        self._scan = self._text and near.candidates == "scan"
         self.ring = Ring(window, ring_use(config))
         indexed = self._text and not self._scan
         self.buckets: Buckets = new_buckets(config.layout, window if indexed else 1, near.bucket_load)
@@ -152,7 +152,7 @@ class NearStage:
                     columns,
                     self.chains,
                     self._search.near_age,
-                    self._rules.scoped,
+                    self._rules,
                     scratch.seen,
                     self._matches,
                     first,

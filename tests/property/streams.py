@@ -1,0 +1,122 @@
+"""Small hostile streams for property tests, and how a sieve and the plain loop judge them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+
+import numpy as np
+from hypothesis import strategies as st
+
+from stages.contract import NO_TIME, Batch, Bodies, Fingerprints, SieveConfig, Verdicts
+from stages.scheme import Scheme, SchemeConfig
+from stages.sieve import Sieve
+from tests.oracle import Oracle, rows_of
+
+_STEMS = (
+    "新增确诊12例请大家注意防护",
+    "新增确诊15例请大家注意防护",
+    "今天天气很好我们一起出去玩吧",
+    "今天天气很好我们一起出去玩啊哈",
+    "你妈妈喊你回家吃饭哦回家罗回家罗",
+    "the storm will hit the coast at night",
+    "the storm will hit the coast tonight",
+    "一二三四五六七八",
+    "短文",
+    "👍",
+    "12345678",
+    "",
+    "长 O新冠病毒疫苗可能在18个月内完成，你觉得这个时间是长还是短？",
+    "短 O新冠病毒疫苗可能在18个月内完成，你觉得这个时间是长还是短？",
+    "国𠮷𠮷𠮷家" * 3,
+    "很长的正文" * 60,
+)
+
+_TEXTS = st.one_of(
+    st.sampled_from(_STEMS),
+    st.tuples(st.sampled_from(_STEMS), st.sampled_from("吧啊12好x")).map("".join),
+    st.text("一二三四五六七八九十甲乙丙丁", min_size=8, max_size=12),
+)
+
+ROWS = st.lists(
+    st.tuples(
+        _TEXTS,
+        st.one_of(st.none(), st.integers(0, 100)),
+        st.integers(0, 2),
+        st.integers(0, 1),
+    ),
+    min_size=1,
+    max_size=60,
+)
+"""(text, time in s or None, id or 0, scope) of each row."""
+
+
+@cache
+def scheme() -> Scheme:
+    """One scheme for all property tests."""
+    return Scheme(SchemeConfig())
+
+
+def batch_of(rows: list[tuple[str, int | None, int, int]], *, scoped: bool = False) -> Batch:
+    """The rows as a batch; positions count from 100, arrival bounds times above 80 s."""
+    n = len(rows)
+    bodies, prints = scheme().read([text for text, *_ in rows])
+    times = [NO_TIME if time is None else time * 1000 for _, time, _, _ in rows]
+    return Batch(
+        positions=np.arange(100, 100 + n, dtype=np.int64),
+        times_ms=np.array(times, np.int64),
+        arrivals_ms=np.full(n, 80_000 - 300_000, np.int64),
+        ids=np.array([number for _, _, number, _ in rows], np.uint64),
+        scopes=np.array([(scope * 0x9E3779B97F4A7C15 if scoped else 0) for *_, scope in rows], np.uint64),
+        bodies=bodies,
+        fingerprints=prints,
+    )
+
+
+def part_of(batch: Batch, low: int, high: int) -> Batch:
+    """Rows low…high of a batch, as a batch of their own."""
+    bodies, prints = batch.bodies, batch.fingerprints
+    first, last = int(bodies.starts[low]), int(bodies.starts[high])
+    columns = {f.name: getattr(prints, f.name) for f in fields(Fingerprints)}
+    return Batch(
+        batch.positions[low:high],
+        batch.times_ms[low:high],
+        batch.arrivals_ms[low:high],
+        batch.ids[low:high],
+        batch.scopes[low:high],
+        Bodies(
+            bodies.chars[first:last],
+            bodies.starts[low : high + 1] - first,
+            bodies.word_starts[first:last],
+            bodies.body_lengths[low:high],
+            bodies.own_lengths[low:high],
+            bodies.exact_only[low:high],
+        ),
+        Fingerprints(**{n: c if n == "sketches" else c[low:high] for n, c in columns.items()}),
+    )
+
+
+Row = tuple[int, int, int, int, int, int]
+"""(kind, flags, leader, matched, compared, distance)"""
+
+
+def table(verdicts: Verdicts) -> list[Row]:
+    """Verdicts as plain rows."""
+    columns = [getattr(verdicts, f.name).tolist() for f in fields(Verdicts)]
+    return list(zip(*columns, strict=True))
+
+
+def judged(config: SieveConfig, batch: Batch, size: int) -> list[Row]:
+    """What a new sieve says of the batch, given to it in batches of `size`."""
+    sieve = Sieve(config)
+    rows: list[Row] = []
+    for low in range(0, len(batch), size):
+        rows += table(sieve.judge(part_of(batch, low, min(low + size, len(batch)))))
+    return rows
+
+
+def told_by_oracle(config: SieveConfig, batch: Batch) -> list[Row]:
+    """What the plain loop says of the batch."""
+    oracle = Oracle(config)
+    said = (oracle.judge(row) for row in rows_of(batch))
+    return [(int(j.kind), int(j.flags), j.leader, j.matched, j.compared, j.distance) for j in said]

@@ -1,0 +1,83 @@
+"""Batch size, shards, a save and load, and a replay of decisions change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, Window
+from stages.sieve import Sieve
+from tests.property.streams import ROWS, batch_of, judged, part_of, table
+
+Rows = list[tuple[str, int | None, int, int]]
+
+_METHODS = st.sampled_from([("bloom", "text"), ("trie", "text"), ("bloom", "hamming"), ("trie", "none")])
+
+
+@st.composite
+def _configs(draw: st.DrawFn) -> SieveConfig:
+    """Small windows and crowded buckets, so that entries fall out of both within a batch."""
+    exact, near = draw(_METHODS)
+    return SieveConfig(
+        ExactConfig(exact, 0.3, Window(draw(st.integers(1, 60)), draw(st.sampled_from([None, 30_000])))),
+        NearConfig(
+            method=near,
+            similarity=draw(st.sampled_from([6_000, 8_500])),
+            window=Window(draw(st.integers(1, 40)), draw(st.sampled_from([None, 30_000]))),
+            bucket_load=draw(st.sampled_from([8.4, 40.0])),
+            number_guard=draw(st.booleans()),
+        ),
+        layout=BandLayout(),
+    )
+
+
+@settings(max_examples=120)
+@given(ROWS, _configs(), st.sampled_from([2, 4]))
+def test_batch_size_and_shards_change_nothing(rows: Rows, config: SieveConfig, shards: int) -> None:
+    batch = batch_of(rows * 3)
+    expected = judged(config, batch, 1)
+    assert judged(config, batch, 7) == expected
+    assert judged(config, batch, 1000) == expected
+    sharded = replace(config, near=replace(config.near, shards=shards))
+    assert judged(sharded, batch, 1000) == expected
+
+
+@settings(max_examples=60)
+@given(ROWS, _configs(), st.integers(0, 60))
+def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveConfig, cut: int) -> None:
+    batch = batch_of(rows * 2)
+    cut = min(cut, len(batch))
+    sieve = Sieve(config)
+    said = table(sieve.judge(part_of(batch, 0, cut)))
+    loaded = Sieve.from_bytes(sieve.to_bytes(), config)
+    assert loaded.stats() == sieve.stats()
+    said += table(loaded.judge(part_of(batch, cut, len(batch))))
+    assert said == judged(config, batch, 1000)
+
+
+@settings(max_examples=60)
+@given(ROWS, _configs(), st.integers(0, 60))
+def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, cut: int) -> None:
+    batch = batch_of(rows * 2)
+    cut = min(cut, len(batch))
+    first, rest = part_of(batch, 0, cut), part_of(batch, cut, len(batch))
+    judge, follow = Sieve(config), Sieve(config)
+    follow.apply(first, judge.judge(first))
+    assert follow.to_bytes() == judge.to_bytes()
+    assert table(follow.judge(rest)) == table(judge.judge(rest))
+
+
+def test_an_empty_batch_is_judged() -> None:
+    assert judged(SieveConfig(near=NearConfig(window=Window(5))), batch_of([]), 1) == []
+
+
+@pytest.mark.parametrize("method", ["text", "hamming", "none"])
+def test_a_chunk_larger_than_the_window_is_judged_row_by_row(method: str) -> None:
+    rows = [(f"第{i % 7}个完全不同的故事{chr(0x4E00 + i % 7) * 5}", i // 50, 0, 0) for i in range(3000)]
+    near = NearConfig(method=method, window=Window(3))  # type: ignore[arg-type]
+    config = SieveConfig(ExactConfig("bloom", 0.01, Window(3)), near)
+    batch = batch_of(rows)
+    assert judged(config, batch, 3000) == judged(config, batch, 1)

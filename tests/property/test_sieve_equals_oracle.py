@@ -1,0 +1,72 @@
+"""The sieve, with every pair a candidate, says what the plain loop says: kind, flags, leader, similarity."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stages.contract import ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
+from tests.property.streams import ROWS, batch_of, judged, told_by_oracle
+
+_AGES = st.one_of(st.none(), st.integers(0, 60_000))
+_WINDOWS = st.builds(Window, st.integers(1, 40), _AGES)
+_TIMES = st.builds(TimeConfig, late=st.sampled_from(["insert", "judge"]), late_after_ms=st.just(20_000))
+
+
+def _near(method: str) -> st.SearchStrategy[NearConfig]:
+    return st.builds(
+        NearConfig,
+        method=st.just(method),
+        similarity=st.sampled_from([7_000, 8_500, 9_500, 10_000]),
+        window=_WINDOWS,
+        number_guard=st.booleans(),
+        card_guard=st.booleans(),
+        same_id=st.sampled_from(["drop", "pass"]),
+        candidates=st.just("scan"),
+        distances=st.sampled_from([((8, 3),), ((8, 7), (20, 3)), ((0, 0), (10, 5))]),
+    )
+
+
+@settings(max_examples=150)
+@given(ROWS, _near("text"), _WINDOWS, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
+def test_text_stage_equals_the_plain_loop(
+    rows: list[tuple[str, int | None, int, int]],
+    near: NearConfig,
+    exact: Window,
+    time: TimeConfig,
+    scoped: bool,
+    size: int,
+) -> None:
+    config = SieveConfig(ExactConfig("trie", window=exact), near, time, scoped=scoped)
+    batch = batch_of(rows, scoped=scoped)
+    assert judged(config, batch, size) == told_by_oracle(config, batch)
+
+
+@settings(max_examples=150)
+@given(ROWS, _near("hamming"), _WINDOWS, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
+def test_hamming_tables_equal_the_plain_loop(
+    rows: list[tuple[str, int | None, int, int]],
+    near: NearConfig,
+    exact: Window,
+    time: TimeConfig,
+    scoped: bool,
+    size: int,
+) -> None:
+    config = SieveConfig(ExactConfig("trie", window=exact), near, time, scoped=scoped)
+    batch = batch_of(rows, scoped=scoped)
+    assert judged(config, batch, size) == told_by_oracle(config, batch)
+
+
+@settings(max_examples=60)
+@given(ROWS, _WINDOWS, _TIMES, st.sampled_from(["bloom", "trie"]), st.sampled_from([1, 1000]))
+def test_exact_stage_alone_equals_the_plain_loop_where_the_ring_covers_its_window(
+    rows: list[tuple[str, int | None, int, int]],
+    exact: Window,
+    time: TimeConfig,
+    method: str,
+    size: int,
+) -> None:
+    near = NearConfig(method="none", window=Window(exact.messages))
+    config = SieveConfig(ExactConfig(method, 0.01, exact), near, time)  # type: ignore[arg-type]
+    batch = batch_of(rows)
+    assert judged(config, batch, size) == told_by_oracle(config, batch)
