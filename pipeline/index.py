@@ -41,7 +41,7 @@ from pipeline.ports import (
 )
 from pipeline.sessions import Ledger
 from pipeline.snapshots import Snapshot, SnapshotStore
-from stages.errors import StateError
+from stages.errors import BrokerError, StateError
 
 
 class IndexStep(StrEnum):
@@ -108,7 +108,8 @@ class Index:
         self.notices: list[str] = []
         self.state, self._decisions_from = self._restore_point(fresh, load)
         self._follower = Follower(self._reader, self.state, config.log, config.decisions, config.scheme)
-        self._follower.begin(self._decisions_from)
+        self._begin_following = True
+        self._followed = False
         self._transactor: Transactor | None = None
         self._target = 0
         self._epoch = -1
@@ -137,10 +138,14 @@ class Index:
             is finished
         """
         try:
-            polled = self._consumer.poll(timeout_s if self._live else 0, self._config.most_blocks)
+            return self._step(timeout_s)
         except AbortableError:
+            # What was polled is gone with it: follow and read again from where the state is.
             self._stand_by()
             raise
+
+    def _step(self, timeout_s: float) -> list[Ruling]:
+        polled = self._consumer.poll(timeout_s if self._live else 0, self._config.most_blocks)
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
@@ -174,11 +179,18 @@ class Index:
         if self._transactor is not None:
             self._transactor.close()
             self._transactor = None
-        if self._live:
-            self._live = False
-            self._follower.begin(self._decisions_from)
+        self._live = False
+        self._begin_following = True
 
     def _follow(self, polled: Polled, timeout_s: float) -> None:
+        if self._begin_following:
+            log = self._config.log
+            newest = self._store.newest_at() if self._store is not None and self._followed else None
+            self._followed = True
+            if newest is not None and newest > self.state.at < self._reader.beginning_offsets([log])[log]:
+                raise FatalError(f"{log}: retention has overtaken block {self.state.at}; restoring")
+            self._follower.begin(self._decisions_from)
+            self._begin_following = False
         if self._config.log in polled.assignment and self._transactor is None:
             try:
                 self._transactor = self._broker.transactor(self._config.transactional_id)
@@ -209,9 +221,9 @@ class Index:
                 "workers will ask again"
             )
             self.state.at = beginning
+        self._consumer.seek(log, self.state.at)
         self._follower.stop()
         self._decisions_from = self._target
-        self._consumer.seek(log, self.state.at)
         self._live = True
         self._hook(IndexStep.RESTORED)
 
@@ -220,12 +232,15 @@ class Index:
         for offset, data in blocks:
             block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
             rulings.append((self.state.rule(block, offset), block.reply))
-        self._hook(IndexStep.JUDGED)
         due = self._clock.monotonic_s() - self._snapshot_s >= self._config.snapshot_every_s
-        if due:
-            decisions = self._config.decisions
-            self._decisions_from = self._reader.end_offsets([decisions])[decisions]
-        self._commit(rulings, membership)
+        try:
+            self._hook(IndexStep.JUDGED)
+            if due:
+                decisions = self._config.decisions
+                self._decisions_from = self._reader.end_offsets([decisions])[decisions]
+            self._commit(rulings, membership)
+        except AbortableError as error:
+            raise FatalError(f"index: decisions were not recorded ({error}); restoring") from error
         if due:
             self.snapshot()
         return [ruling for ruling, _ in rulings]
@@ -252,11 +267,9 @@ class Index:
             transactor.send_offsets({self._config.log: Committed(self.state.at)}, membership)
             self._hook(IndexStep.OFFSETS_SENT)
             transactor.commit()
-        except AbortableError as error:
+        except AbortableError:
             transactor.abort()
-            raise FatalError(
-                f"index: decisions were not recorded ({error}); restoring", fenced=False
-            ) from error
+            raise
         self._hook(IndexStep.COMMITTED)
         self._checked_s = self._clock.monotonic_s()
 
@@ -281,7 +294,10 @@ class Index:
         self._hook(IndexStep.SNAPSHOT_WRITTEN)
         oldest = self._store.oldest_kept_at()
         if self._config.trim_log and oldest is not None:
-            self._admin.delete_records({self._config.log: oldest})
+            try:
+                self._admin.delete_records({self._config.log: oldest})
+            except BrokerError as error:
+                self.notices.append(f"{self._config.log}: not trimmed behind snapshots ({error})")
 
     def _restore_point(
         self, fresh: Callable[[], Judge], load: Callable[[bytes], Judge]

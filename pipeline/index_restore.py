@@ -13,7 +13,8 @@ from pipeline.blocks import decode_block
 from pipeline.blocks_frame import What
 from pipeline.blocks_verdicts import Ruling, decode_ruling
 from pipeline.index_state import IndexState
-from pipeline.ports import Partition, Reader
+from pipeline.ports import FatalError, Partition, Reader
+from stages.errors import StateError
 
 _MOST_WAITING = 256
 """Blocks, or decisions, held while the other side is behind."""
@@ -42,6 +43,8 @@ class Follower:
         self._scheme = scheme
         self._blocks: deque[tuple[int, bytes]] = deque()
         self._rulings: deque[Ruling] = deque()
+        self._decisions_cut = False
+        self._log_cut = False
         self.holes = 0
 
     def begin(self, decisions_from: int) -> None:
@@ -54,6 +57,8 @@ class Follower:
         self._reader.assign([self._log, self._decisions])
         self._reader.seek(self._log, max(self._state.at, beginning[self._log]))
         self._reader.seek(self._decisions, max(decisions_from, beginning[self._decisions]))
+        self._decisions_cut = beginning[self._decisions] > decisions_from
+        self._log_cut = beginning[self._log] > self._state.at
 
     def step(self, timeout_s: float, max_records: int) -> int:
         """Apply what has arrived; returns how many blocks that were."""
@@ -80,18 +85,34 @@ class Follower:
                 self._rulings.popleft()
                 continue
             while self._blocks and self._blocks[0][0] < ruling.log_offset:
-                self.holes += self._blocks.popleft()[0] >= self._state.at
+                offset, _ = self._blocks.popleft()
+                if offset >= self._state.at:
+                    self._miss(self._decisions_cut, f"{self._decisions}: the decision on block {offset}")
             if self._blocks and self._blocks[0][0] == ruling.log_offset:
                 offset, data = self._blocks.popleft()
                 self._state.follow(decode_block(data, self._scheme, f"{self._log}@{offset}"), ruling)
+                self._decisions_cut = self._log_cut = False
                 applied += 1
             elif self._blocks or self._reader.position(self._log) > ruling.log_offset:
-                self.holes += 1
+                beginning = self._reader.beginning_offsets([self._log])[self._log]
+                if ruling.log_offset < beginning and not self._log_cut:
+                    raise FatalError(
+                        f"{self._log}: retention has overtaken block {ruling.log_offset}; restoring"
+                    )
+                self._miss(ruling.log_offset < beginning, f"{self._log}: block {ruling.log_offset}")
                 self._state.at = ruling.log_offset + 1
             else:
                 break
             self._rulings.popleft()
         return applied
+
+    def _miss(self, explained: bool, what: str) -> None:
+        """Retention may have taken one side; whatever else is missing must not be passed over."""
+        if not explained:
+            raise StateError(
+                f"{what} is missing, its neighbours are not; restore the topic or start a new app"
+            )
+        self.holes += 1
 
     def caught_up(self, decisions_end: int) -> bool:
         """Whether every decision below this offset of the decisions topic is applied."""

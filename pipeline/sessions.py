@@ -75,8 +75,10 @@ class Ledger:
         return Result.JUDGED
 
     def _judged_under_another_id(self, block: Block, number: int | None) -> bool:
+        if number is not None:
+            return False
         judged = {place for (place, _), book in self.books.items() if book.judged}
-        return number not in judged and any(self.topics[place].name == block.topic for place in judged)
+        return any(self.topics[place].name == block.topic for place in judged)
 
     def enter(self, block: Block) -> None:
         """Rule 3, for a block that `check` lets pass: its session takes hold, what it reports is closed."""
@@ -89,9 +91,10 @@ class Ledger:
             self.sessions_started += 1
             book.session = block.session
             book.covered = block.first
-            self.given_up += book.open.drop(0, block.beginning) if block.first >= block.beginning else 0
         book.judged.add(block.emitted_from, block.emitted_to)
         book.open.drop(block.emitted_from, block.emitted_to)
+        if block.flags & BlockFlag.START:
+            self.given_up += book.open.drop(0, block.beginning)
 
     def sources(self, block: Block) -> tuple[NDArray[np.uint8], Verdicts]:
         """Rule 4, for a block that was entered: sources of its rows, and verdicts (those of new rows

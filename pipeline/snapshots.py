@@ -84,6 +84,11 @@ class SnapshotStore:
         found = self._found()
         return found[-1][0] if found else None
 
+    def newest_at(self) -> int | None:
+        """Log offset of the newest snapshot."""
+        found = self._found()
+        return found[0][0] if found else None
+
     def read(self) -> Iterator[Snapshot | StateError]:
         """Each snapshot from the newest on, or why it cannot be used."""
         for _, name in self._found():

@@ -1,0 +1,280 @@
+"""A whole deployment in one thread: processes with both roles on the memory broker, driven step by step.
+
+Every process can be crashed, stopped for a while (a zombie that comes back), restarted in its slot or
+replaced. The clock moves only by polls that find nothing and by hand.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from pipeline.batches import MessageReader
+from pipeline.blocks_frame import scheme_hash
+from pipeline.index import Index, IndexConfig
+from pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
+from pipeline.memory_log import Entry
+from pipeline.ports import (
+    AbortableError,
+    Committed,
+    FatalError,
+    Hook,
+    Messages,
+    NewTopic,
+    Partition,
+    no_hook,
+)
+from pipeline.records import RecordReader
+from pipeline.settings import InputSettings, Settings
+from pipeline.snapshots import SnapshotStore
+from pipeline.worker import Worker, WorkerConfig
+from pipeline.worker_emit import EmitConfig
+from pipeline.worker_sessions import Mark, read_mark
+from stages.errors import StateError
+from tests.twins import HashSieve, TinyScheme
+
+LOG = Partition("app.fingerprints", 0)
+DECISIONS = Partition("app.decisions", 0)
+VERDICTS = "app.verdicts"
+OUTPUT, DUPLICATES, DEAD = "out", "dup", "dead"
+GROUP, INDEX_GROUP = "app", "app-index"
+SCHEME = scheme_hash(TinyScheme.scheme_id)
+
+WORKER = WorkerConfig(
+    scheme=SCHEME,
+    topics=("in",),
+    log=LOG,
+    verdicts=VERDICTS,
+    verdict_partitions=2,
+    group=GROUP,
+    transactional_id="app-worker",
+    emit=EmitConfig(OUTPUT, DUPLICATES, DEAD),
+    poll_messages=7,
+    block_bytes=1_200,
+    most_pending=20,
+    answer_s=4.0,
+    report_s=0.5,
+    check_s=3.0,
+    trimmed="continue",
+)
+INDEX = IndexConfig(
+    scheme=SCHEME,
+    log=LOG,
+    decisions=DECISIONS,
+    verdicts=VERDICTS,
+    group=INDEX_GROUP,
+    transactional_id="app-index",
+    most_blocks=3,
+    snapshot_every_s=2.0,
+    check_s=3.0,
+)
+READER = MessageReader(Settings(input=InputSettings(encoding="text")))
+
+
+class World:
+    """The cluster, its topics, and a record of what retention took from the log (for the checker)."""
+
+    def __init__(self, partitions: int = 3, topics: Sequence[str] = ("in",)) -> None:
+        self.clock = ManualClock()
+        self.cluster = MemoryCluster(self.clock, session_timeout_s=6.0, transaction_timeout_s=8.0)
+        for name in (*topics, OUTPUT, DUPLICATES, DEAD):
+            self.cluster.create(NewTopic(name, partitions))
+        for name, count in ((LOG.topic, 1), (DECISIONS.topic, 1), (VERDICTS, 2)):
+            self.cluster.create(NewTopic(name, count))
+        self.topic_ids = {name: {self.cluster.topics[name].topic_id} for name in topics}
+        self.sessions = itertools.count(1)
+        self.processes: list[Process] = []
+        self.trimmed_log: dict[int, Entry] = {}
+        self.stops: list[str] = []
+
+    def produce(self, topic: str, partition: int, values: Sequence[bytes | None]) -> None:
+        messages = Messages()
+        for value in values:
+            messages.add(b"k", value, (("h", b"1"),), self.clock.now_ms())
+        self.cluster.write(Partition(topic, partition), messages)
+
+    def trim_log(self, before: int) -> None:
+        """Retention on the fingerprint log."""
+        log = self.cluster.log(LOG)
+        for offset in range(log.beginning, min(before, log.end)):
+            self.trimmed_log[offset] = log.entries[offset - log.beginning]
+        log.trim(before)
+
+    def log_entries(self) -> dict[int, Entry]:
+        """Every block ever appended, by log offset."""
+        log = self.cluster.log(LOG)
+        held = {log.beginning + place: entry for place, entry in enumerate(log.entries)}
+        return {**self.trimmed_log, **held}
+
+    def move_offset(self, partition: Partition, offset: int) -> None:
+        """As `twinsieve reset` does: the offset moves, the mark stays."""
+        offsets = self.cluster.group(GROUP).offsets
+        topic_id = self.cluster.topics[partition.topic].topic_id
+        old = offsets.get(partition)
+        mark = read_mark(old.metadata) if old is not None else None
+        if mark is None or mark.topic_id != topic_id:
+            mark = Mark(topic_id, offset, offset)
+        offsets[partition] = Committed(offset, mark.text())
+
+    def start(self, slot: str, **settings: object) -> Process:
+        process = Process(self, slot, **settings)  # type: ignore[arg-type]
+        self.processes.append(process)
+        return process
+
+    def run(self, rounds: int) -> None:
+        for _ in range(rounds):
+            for process in self.processes:
+                process.step()
+
+    def quiet(self) -> bool:
+        """Everything read, answered, emitted and reported."""
+        offsets = self.cluster.group(GROUP).offsets
+        for name in self.topic_ids:
+            for number, log in enumerate(
+                self.cluster.topics[name].logs if name in self.cluster.topics else []
+            ):
+                committed = offsets.get(Partition(name, number))
+                if committed is None or committed.offset < log.end:
+                    return False
+        running = [process for process in self.processes if process.running]
+        workers = [process.worker for process in running if process.roles != "index"]
+        return bool(workers) and all(worker is not None and worker.idle for worker in workers)
+
+    def settle(self, rounds: int = 600, tend: Callable[[], None] = lambda: None) -> None:
+        """Run until quiet; a deployment that is still busy after so many rounds is stuck.
+
+        tend: called before each round, as a supervisor that restarts what has ended
+        """
+        for _ in range(rounds):
+            if self.quiet():
+                return
+            tend()
+            self.run(1)
+        raise AssertionError(f"stuck: {self.describe()}")
+
+    def describe(self) -> str:
+        offsets = {str(at): each for at, each in self.cluster.group(GROUP).offsets.items()}
+        ends = {name: [log.end for log in self.cluster.topics[name].logs] for name in self.topic_ids}
+        notices = [process.notices[-5:] for process in self.processes]
+        return f"committed {offsets}, ends {ends}, stops {self.stops}, notices {notices}"
+
+
+@dataclass
+class Process:
+    """One process with both roles (or one of them). `stop_s`: it stands still until then (SIGSTOP)."""
+
+    world: World
+    slot: str
+    static: bool = True
+    roles: str = "both"
+    worker_config: WorkerConfig = WORKER
+    index_config: IndexConfig = INDEX
+    sieve: Callable[[], HashSieve] = HashSieve
+    snapshots: str | None = None
+    hook: Hook = no_hook
+    running: bool = True
+    stop_s: float = 0.0
+    worker: Worker | None = None
+    index: Index | None = None
+    holes: int = 0
+    notices: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._broker = MemoryBroker(self.world.cluster, lambda step: self.hook(step))
+
+    def step(self, timeout_s: float = 0.1) -> None:
+        """One round of each role. A crash or a lost slot ends the process, other errors its roles."""
+        if not self.running or self.world.clock.monotonic_s() < self.stop_s:
+            return
+        try:
+            if self.roles in ("both", "index"):
+                self._step_index(timeout_s)
+            if self.roles in ("both", "worker"):
+                self._step_worker(timeout_s)
+        except CrashError:
+            self.running = False
+        except StateError as error:
+            self.world.stops.append(str(error))
+            self.running = False
+
+    def _step_index(self, timeout_s: float) -> None:
+        try:
+            if self.index is None:
+                self.index = self._make_index()
+            self.index.step(timeout_s)
+            self.holes = max(self.holes, self.index.holes)
+        except AbortableError:
+            return
+        except FatalError as error:
+            self.notices.append(str(error))
+            self.index = None
+            self.running = not error.fenced
+
+    def _step_worker(self, timeout_s: float) -> None:
+        try:
+            if self.worker is None:
+                self.worker = self._make_worker()
+            self.worker.step(timeout_s)
+            self.notices += self.worker.notices
+            self.worker.notices.clear()
+        except AbortableError:
+            return
+        except FatalError as error:
+            self.notices.append(str(error))
+            self.worker = None
+            self.running = self.running and not error.fenced
+
+    def _make_worker(self) -> Worker:
+        config = replace(
+            self.worker_config,
+            transactional_id=f"app-worker-{self.slot}",
+            member=f"worker-{self.slot}" if self.static else None,
+        )
+        reader = RecordReader(READER, TinyScheme())
+        sessions = self.world.sessions
+        hook = self._call_hook
+        return Worker(self._broker, self.world.clock, config, reader, lambda: next(sessions), hook)
+
+    def _make_index(self) -> Index:
+        config = replace(self.index_config, member=f"index-{self.slot}" if self.static else None)
+        store = SnapshotStore(self.snapshots, "app") if self.snapshots else None
+        return Index(
+            self._broker,
+            self.world.clock,
+            config,
+            self.sieve,
+            lambda data: self.sieve().load(data),
+            store,
+            self._call_hook,
+        )
+
+    def _call_hook(self, step: str) -> None:
+        self.hook(step)
+
+    def kill(self) -> None:
+        """As kill -9: nothing is closed."""
+        self.running = False
+
+    def pause(self, seconds: float) -> None:
+        """As SIGSTOP, and SIGCONT after that time."""
+        self.stop_s = self.world.clock.monotonic_s() + seconds
+
+    def terminate(self, rounds: int = 100) -> None:
+        """As SIGTERM: finish, report, leave, while the others go on."""
+        self.running = False
+        if self.worker is not None:
+            for _ in range(rounds):
+                try:
+                    self.worker.finish(0.1)
+                except FatalError:
+                    break
+                if self.worker.idle:
+                    break
+                for process in self.world.processes:
+                    process.step()
+                if self.index is not None:
+                    self._step_index(0.1)
+            self.worker.close()
+        if self.index is not None:
+            self.index.close()

@@ -1,0 +1,92 @@
+"""Small stand-ins for the two stages, in plain Python: a scheme, and a sieve that knows equal texts only."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from typing import BinaryIO
+
+import numpy as np
+import orjson
+
+from stages.contract import NO_LEADER, Batch, Bodies, Fingerprints, Kind, Verdicts
+
+
+def hash64(text: str) -> int:
+    """64 bits of a text."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+class TinyScheme:
+    """Digest of the text; the SimHash column holds a digest of the text without case, for another rule."""
+
+    scheme_id = "tiny"
+
+    def read(self, texts: list[str], keys: list[bytes] | None = None) -> tuple[Bodies, Fingerprints]:
+        n = len(texts)
+        chars = [np.array([ord(char) for char in text], np.uint32) for text in texts]
+        starts = np.zeros(n + 1, np.int64)
+        starts[1:] = np.cumsum([len(each) for each in chars])
+        lengths = np.diff(starts).astype(np.int32)
+        packed = np.concatenate([*chars, np.empty(0, np.uint32)]).astype(np.uint32)
+        bodies = Bodies(
+            packed, starts, np.zeros(len(packed), np.uint8), lengths, lengths.copy(), np.zeros(n, np.bool_)
+        )
+        digests = np.array([[hash64(text), 0] for text in texts], np.uint64).reshape(n, 2)
+        simhashes = np.array([[hash64(text.lower()), 0] for text in texts], np.uint64).reshape(n, 2)
+        prints = Fingerprints(
+            digests, simhashes, np.ones(n, np.bool_), np.zeros((n, 1, 1), np.uint8),
+            np.zeros((n, 1), np.uint32),
+            np.zeros((n, 32), np.uint8), np.zeros(n, np.uint32), np.zeros((0, 64), np.uint8),
+            np.full(n, -1, np.int32),
+        )  # fmt: skip
+        return bodies, prints
+
+
+class HashSieve:
+    """Unique is what equals none of the last `window` kept messages.
+
+    caseless: compare without case, as a changed configuration would
+    """
+
+    def __init__(self, window: int = 1_000, *, caseless: bool = False) -> None:
+        self.window = window
+        self.caseless = caseless
+        self.kept: OrderedDict[int, tuple[int, int]] = OrderedDict()
+        self.judged = 0
+
+    def judge(self, batch: Batch) -> Verdicts:
+        self.judged += len(batch)
+        n = len(batch)
+        kinds = np.zeros(n, np.uint8)
+        leaders = np.full(n, NO_LEADER, np.int64)
+        for row in range(n):
+            prints = batch.fingerprints
+            exact, caseless = int(prints.digests[row, 0]), int(prints.simhashes[row, 0])
+            position = int(batch.positions[row])
+            wanted = caseless if self.caseless else exact
+            leader = next((at for at, both in self.kept.items() if wanted in both), None)
+            if leader is None:
+                self._keep(position, exact, caseless)
+            else:
+                kinds[row] = Kind.EXACT
+                leaders[row] = leader
+        zeros = np.zeros(n, np.int32)
+        return Verdicts(kinds, np.zeros(n, np.uint8), leaders, zeros, zeros.copy(), np.full(n, -1, np.int16))
+
+    def apply(self, batch: Batch, verdicts: Verdicts) -> None:
+        for row in np.flatnonzero(verdicts.kinds == Kind.UNIQUE):
+            prints = batch.fingerprints
+            self._keep(int(batch.positions[row]), int(prints.digests[row, 0]), int(prints.simhashes[row, 0]))
+
+    def _keep(self, position: int, exact: int, caseless: int) -> None:
+        self.kept[position] = (exact, caseless)
+        while len(self.kept) > self.window:
+            self.kept.popitem(last=False)
+
+    def save(self, stream: BinaryIO) -> None:
+        stream.write(orjson.dumps([[at, *both] for at, both in self.kept.items()]))
+
+    def load(self, data: bytes) -> HashSieve:
+        self.kept = OrderedDict((at, (exact, caseless)) for at, exact, caseless in orjson.loads(data))
+        return self
