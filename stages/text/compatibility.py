@@ -14,9 +14,9 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from stages.kernel import kernel
 from stages.text.tables import COMPLEX, LONG_RUN, MAPPED, REPLACEMENT, SEQUENCE, tables
 
 LONGEST_MARK_RUN = 30
@@ -39,7 +39,7 @@ class PackedText(NamedTuple):
     bits: NDArray[np.uint32]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _measure(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
@@ -73,7 +73,7 @@ def _measure(
         lengths[row] = length
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _compose(
     chars: NDArray[np.uint32],
     begins: NDArray[np.int64],

@@ -8,10 +8,10 @@ a comma that groups thousands ("1,500") is dropped, so that it equals "1500".
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from stages.contract import MIN_NEAR_LENGTH
+from stages.kernel import kernel
 from stages.text.tables import (
     CARD_MARK,
     CASED,
@@ -33,7 +33,7 @@ _COMMA = 44
 _ZERO = 48
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _groups_thousands(t: NDArray[np.uint32], comma: int, n: int, properties: NDArray[np.uint32]) -> bool:
     """Whether exactly three digits follow."""
     if comma + 3 >= n:
@@ -44,7 +44,7 @@ def _groups_thousands(t: NDArray[np.uint32], comma: int, n: int, properties: NDA
     return comma + 4 == n or not properties[t[comma + 4]] & DIGIT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write(
     t: NDArray[np.uint32],
     n: int,
@@ -122,7 +122,7 @@ def _write(
     return w - first, own, digits_alone
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _unfold_growing(
     t: NDArray[np.uint32],
     n: int,
@@ -147,7 +147,7 @@ def _unfold_growing(
     return w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_keys(
     chars: NDArray[np.uint32],
     begins: NDArray[np.int64],
@@ -174,7 +174,7 @@ def write_keys(
     scratch: room for three times the longest row whose characters grow in folding
     out, word_starts: room for each row's body or raw text, whichever is longer
     """
-    w = 0
+    w = int(np.int64(0))  # a literal would compile `_write` once more
     for row in range(len(ends)):
         starts[row] = w
         t = chars[begins[row] : ends[row]]

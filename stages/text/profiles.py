@@ -12,9 +12,9 @@ plain: URLs, `RT` before @, @names
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from stages.kernel import kernel
 from stages.text.tables import (
     CARD_MARK,
     HAS_AT,
@@ -50,23 +50,23 @@ _VIDEO = np.array([ord(c) for c in "的微博秒拍视频"], dtype=np.uint32)
 _NOT_A_PLACE = np.array([ord(c) for c in "月日号天个位人岁例年次名"], dtype=np.uint32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_han(code: int) -> bool:
     return 0x4E00 <= code <= 0x9FFF
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_word(code: int, properties: NDArray[np.uint32]) -> bool:
     return (properties[code] & LETTER) != 0 or code == _UNDERSCORE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_url_char(code: int) -> bool:
     # dotted capital I and dotless i fold to ASCII letters, so a caseless pattern for ASCII takes them too
     return 0x21 <= code <= 0x7E or code == 0x130 or code == 0x131
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _url_head(t: NDArray[np.uint32], i: int, n: int) -> int:
     """Characters of `http://`, `https://` or `www.` at i, any case; 0 for none."""
     lower = t[i] | _LOWER
@@ -84,7 +84,7 @@ def _url_head(t: NDArray[np.uint32], i: int, n: int) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_unfold(t: NDArray[np.uint32], n: int) -> int:
     """收起全文 with an optional d, 展开全文 with an optional c."""
     r = w = 0
@@ -105,9 +105,9 @@ def _drop_unfold(t: NDArray[np.uint32], n: int) -> int:
     return w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_urls(t: NDArray[np.uint32], n: int) -> int:
-    r = w = 0
+    r = w = int(np.int64(0))  # a literal would compile `_url_head` once more
     while r < n:
         head = _url_head(t, r, n)
         if head and r + head < n and _is_url_char(t[r + head]):
@@ -123,7 +123,7 @@ def _drop_urls(t: NDArray[np.uint32], n: int) -> int:
     return w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_links(t: NDArray[np.uint32], n: int) -> int:
     """网页链接 and the card mark O that touches it."""
     r = w = 0
@@ -146,7 +146,7 @@ def _drop_links(t: NDArray[np.uint32], n: int) -> int:
     return w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_tags(t: NDArray[np.uint32], n: int) -> int:
     """#hashtag# of 1 to LONGEST_TAG characters on one line."""
     r = w = 0
@@ -169,7 +169,7 @@ def _drop_tags(t: NDArray[np.uint32], n: int) -> int:
     return w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_chain(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """What follows the first //@, or only the markers `//@name:` when few letters stand before it."""
     first = -1
@@ -208,7 +208,7 @@ def _drop_chain(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -
     return w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_place(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """A place tag at the end: a blank, `2`, then Han characters, unless they read like a count or date."""
     end = n
@@ -230,7 +230,7 @@ def _drop_place(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -
     return begin
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _video_end(
     t: NDArray[np.uint32], name: int, n: int, shortest: int, strict: bool, properties: NDArray[np.uint32]
 ) -> int:
@@ -246,10 +246,10 @@ def _video_end(
     return end
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """`Lname的微博视频` (or 秒拍) and, at the start of a word, the same without L."""
-    r = w = 0
+    r = w = int(np.int64(0))  # as above, for `_video_end`
     before = _BLANK
     while r < n:
         code = t[r]
@@ -274,7 +274,7 @@ def _drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) 
     return w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mark_cards(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> None:
     """A lone L or O at the start of a word and before a non-ASCII character becomes CARD_MARK."""
     for i in range(n - 1):
@@ -282,7 +282,7 @@ def _mark_cards(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -
             t[i] = CARD_MARK
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_retweets(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """`RT` and the blanks after it, before an @."""
     r = w = 0
@@ -306,7 +306,7 @@ def _drop_retweets(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]
     return w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_names(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """@ and up to LONGEST_NAME letters, digits, `_`, `-` or `·`."""
     r = w = 0
@@ -327,7 +327,7 @@ def _drop_names(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -
     return w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def apply_profile(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],

@@ -95,9 +95,12 @@ NUMBER_SEPARATORS = {
     "/": "/⁄∕",
     "-": "-‐‑‒–—―−~〜∼",
     "+": "+",
-    "×": "×*",
+    "*": "*×",
 }
-"""What may stand inside a number, and what it is kept as: "3~5天" reads like "3-5天", not like "35天"."""
+"""What may stand inside a number, and as which ASCII mark it is kept: "3~5天" reads like "3-5天", not "35天".
+
+One mark between two digits, nothing else: "3--5" is "35", as is "3 5".
+"""
 
 
 class Tables(NamedTuple):

@@ -111,7 +111,7 @@ def test_every_code_point_alone_gets_a_key() -> None:
     assert bodies.exact_only.sum() >= len(every) - 10
 
 
-def test_100_000_tags_on_unlike_posts_leave_the_posts() -> None:
+def test_5_000_equal_tags_on_unlike_posts_leave_the_posts() -> None:
     tags = "#武汉加油#" * 5_000
     bodies = Normalizer(TextConfig()).bodies([tags + "今天天气真不错啊", tags + "明天一定会下雨吗", tags])
     assert [bodies.text(row) for row in range(3)] == ["今天天气真不错啊", "明天一定会下雨吗", tags]

@@ -36,7 +36,7 @@ _SEPARATORS = {
     **dict.fromkeys("/⁄∕", "/"),
     **dict.fromkeys("-‐‑‒–—―−~〜∼", "-"),
     **dict.fromkeys("+", "+"),
-    **dict.fromkeys("×*", "×"),
+    **dict.fromkeys("*×", "*"),
 }
 _NUMBER = re.compile(rf"\d+(?:[{re.escape(''.join(_SEPARATORS))}]\d+)*")
 _THOUSANDS = re.compile(r"(?!0)\d{1,3}(?:,\d{3}(?!\d))+")
