@@ -62,6 +62,7 @@ class _Reading:
         self._admin = admin
         self._live: dict[Partition, int] = {}
         self._paused: set[Partition] = set()
+        self._stopped: set[Partition] = set()
         self._later: BrokerError | None = None
         self._consumer = Consumer(options)
 
@@ -134,6 +135,8 @@ class _Reading:
         if error.code() in _NO_NEWS:
             return
         where = f"reading {message.topic()}[{message.partition()}]" if message.topic() else "reading"
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:
+            self._stopped.add(Partition(message.topic(), message.partition()))
         # Messages that came in the same call are delivered first; the error is the next poll's.
         wrapped = KafkaException(error)
         later = translated(wrapped, where)
@@ -142,6 +145,12 @@ class _Reading:
             self._later = later
 
     def _seek(self, partition: Partition, offset: int) -> None:
+        if partition in self._stopped:
+            # After an offset out of range librdkafka gives a partition up and refuses to seek in it.
+            self._stopped.discard(partition)
+            self._live[partition] = offset
+            self._restart(partition)
+            return
         deadline = time.monotonic() + _SEEK_S
         target = TopicPartition(partition.topic, partition.number, offset)
         # A partition that was assigned a moment ago is not yet "actively consumed" and refuses.
@@ -174,6 +183,9 @@ class _Reading:
         self._consumer.resume([TopicPartition(*p) for p in ours if p in self._live])
 
     def _owns(self, partition: Partition) -> bool:
+        raise NotImplementedError
+
+    def _restart(self, partition: Partition) -> None:
         raise NotImplementedError
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
@@ -236,6 +248,14 @@ class ConfluentReader(_Reading):
 
     def _owns(self, partition: Partition) -> bool:
         return partition in self._wanted
+
+    def _restart(self, partition: Partition) -> None:
+        target = TopicPartition(*partition, self._live[partition])
+        with _errors(f"seek {partition}"):
+            self._consumer.incremental_unassign([target])
+            self._consumer.incremental_assign([target])
+            if partition in self._paused:
+                self._consumer.pause([target])
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +325,7 @@ class ConfluentGroupConsumer(_Reading):
     def _moved(self) -> None:
         self._epoch += 1
         self._live.clear()
+        self._stopped.clear()
         self._paused.clear()
 
     def poll(self, timeout_s: float, max_records: int) -> Polled:
@@ -354,6 +375,19 @@ class ConfluentGroupConsumer(_Reading):
 
     def _owns(self, partition: Partition) -> bool:
         return partition in self._assigned
+
+    def _restart(self, partition: Partition) -> None:
+        # In a group with eager rebalances only the whole assignment can be given anew.
+        targets = [TopicPartition(*part, self._live.get(part, 0)) for part in self._assigned]
+        silent = [
+            target for target, part in zip(targets, self._assigned, strict=True) if not self._reads(part)
+        ]
+        with _errors(f"seek {partition}"):
+            self._consumer.assign(targets)
+            self._consumer.pause(silent)
+
+    def _reads(self, partition: Partition) -> bool:
+        return partition in self._live and partition not in self._paused
 
 
 @contextmanager

@@ -53,7 +53,8 @@ class Cluster:
 
     def start(self, *format_options: str) -> Self:
         """Formats, starts and waits until clients are served; the cluster stops by itself at exit."""
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # The first byte keeps the id from beginning with "-", which the tool takes for an option.
+        cluster_id = base64.urlsafe_b64encode(b"t" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
         try:
             for node in self.nodes:
                 node.format(cluster_id, *format_options)

@@ -1,5 +1,30 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from tests.broker.fixtures import bootstrap, mortal_broker, secure_broker, three_brokers
+from tests.broker.worlds import KafkaWorld, MemoryWorld, World
 
 __all__ = ["bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
+
+CLIENTS = ("kafka-python", "confluent")
+
+
+@pytest.fixture(params=["memory", *CLIENTS])
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """Every implementation of the port in turn."""
+    made: World
+    if request.param == "memory":
+        made = MemoryWorld()
+    else:
+        made = KafkaWorld(request.param, request.getfixturevalue("bootstrap"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest) -> str:
+    """Each of the two Kafka clients."""
+    return str(request.param)

@@ -12,10 +12,14 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.broker.distribution import NoBrokerError, class_path
+from tests.broker.distribution import class_path
 
 _READY_TIMEOUT_S = 90.0
 _PORTS = range(20_000, 32_000)
+
+
+class BrokerStartError(Exception):
+    """Java and Kafka are here, yet the broker does not start: a failure, never a reason to skip."""
 
 
 def free_ports(count: int) -> list[int]:
@@ -54,7 +58,7 @@ class Node:
         command = [*_java(), "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._config)]
         done = subprocess.run([*command, *extra], capture_output=True, text=True, timeout=120, check=False)
         if done.returncode != 0:
-            raise NoBrokerError(f"Kafka cannot format its storage: {(done.stdout + done.stderr)[-800:]}")
+            raise BrokerStartError(f"Kafka cannot format its storage: {(done.stdout + done.stderr)[-800:]}")
 
     def start(self) -> None:
         """Starts the JVM; returns at once, see `wait_ready`."""
@@ -74,7 +78,7 @@ class Node:
     def wait_ready(self) -> None:
         """Returns when the node serves clients.
 
-        raises: NoBrokerError with the end of its log
+        raises: BrokerStartError with the end of its log
         """
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while time.monotonic() < deadline:
@@ -85,7 +89,7 @@ class Node:
                 if b"Kafka Server started" in log.read():
                     return
             time.sleep(0.05)
-        raise NoBrokerError(f"Kafka did not start: {self.log_text()[-1500:]}")
+        raise BrokerStartError(f"Kafka did not start: {self.log_text()[-1500:]}")
 
     def log_text(self) -> str:
         """All the node has written so far."""

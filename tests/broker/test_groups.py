@@ -1,0 +1,245 @@
+"""What every implementation of `ports.GroupConsumer` must do."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.ports import AbortableError, Committed, FatalError, Partition
+from stages.errors import BrokerError
+from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
+
+
+def test_an_assigned_partition_is_silent_until_it_is_sought(world: World) -> None:
+    broker = world.broker()
+    log = Partition(make_topic(broker), 0)
+    write(broker, log, [b"a", b"b"])
+    consumer = broker.group_consumer(fresh("g"), [log.topic])
+    polled = assigned(consumer, 1)
+    assert polled.assignment == {log}
+    assert polled.membership.generation >= 0
+    assert consumer.committed([log]) == {log: None}
+    assert [consumer.poll(0.1, 10).records for _ in range(3)] == [[], [], []]
+    consumer.seek(log, 1)
+    values, _ = fetched(consumer, 1)
+    assert values == [b"b"]
+    assert consumer.position(log) == 2
+
+
+def test_offsets_and_messages_are_committed_together(world: World) -> None:
+    broker = world.broker()
+    log, out = Partition(make_topic(broker), 0), Partition(make_topic(broker), 0)
+    write(broker, log, [b"a", b"b"])
+    group = fresh("g")
+    consumer = broker.group_consumer(group, [log.topic], "m0")
+    transactor = broker.transactor(fresh("tx"))
+    assigned(consumer, 1)
+    consumer.seek(log, 0)
+    _, polled = fetched(consumer, 2)
+    transactor.begin()
+    transactor.send(out.topic, 0, messages([b"x"]))
+    transactor.send_offsets({log: Committed(1, "lost")}, polled.membership)
+    transactor.abort()
+    assert consumer.committed([log]) == {log: None}
+    transactor.begin()
+    transactor.send(out.topic, 0, messages([b"y"]))
+    transactor.send_offsets({log: Committed(2, "77")}, polled.membership)
+    transactor.commit()
+    assert consumer.committed([log]) == {log: Committed(2, "77")}
+    assert broker.admin().group_offsets(group) == {log: Committed(2, "77")}
+    assert read_all(broker, out).values == [b"y"]
+
+
+def test_a_member_that_joins_takes_a_share_and_everybody_hears_of_it(world: World) -> None:
+    topic = make_topic(world.broker(), 2)
+    group = fresh("g")
+    first = world.broker().group_consumer(group, [topic])
+    before = assigned(first, 2)
+    for number in (0, 1):
+        first.seek(Partition(topic, number), 0)
+    second = world.broker().group_consumer(group, [topic])
+    shares: dict[str, frozenset[Partition]] = {}
+    epochs: list[int] = []
+
+    def shared() -> bool:
+        polled = first.poll(0.1, 10)
+        epochs.append(polled.epoch)
+        shares["first"] = polled.assignment
+        shares["second"] = second.poll(0.1, 10).assignment
+        return len(shares["first"]) == len(shares["second"]) == 1
+
+    until(shared)
+    assert shares["first"] | shares["second"] == {Partition(topic, 0), Partition(topic, 1)}
+    assert epochs[-1] > before.epoch
+    assert epochs == sorted(epochs)
+
+
+def test_what_was_polled_before_a_rebalance_cannot_be_committed_after_it(world: World) -> None:
+    broker = world.broker()
+    log, out = Partition(make_topic(broker), 0), Partition(make_topic(broker), 0)
+    write(broker, log, [b"a"])
+    group = fresh("g")
+    first = broker.group_consumer(group, [log.topic])
+    assigned(first, 1)
+    first.seek(log, 0)
+    _, stale = fetched(first, 1)
+    second = world.broker().group_consumer(group, [log.topic])
+
+    def moved() -> bool:
+        second.poll(0.1, 10)
+        return first.poll(0.1, 10).epoch > stale.epoch
+
+    until(moved)
+
+    def settled() -> bool:
+        one, two = first.poll(0.1, 10), second.poll(0.1, 10)
+        return len(one.assignment) + len(two.assignment) == 1
+
+    until(settled)
+    transactor = broker.transactor(fresh("tx"))
+    transactor.begin()
+    transactor.send(out.topic, 0, messages([b"never"]))
+    with pytest.raises(AbortableError):
+        transactor.send_offsets({log: Committed(1)}, stale.membership)
+    transactor.abort()
+    assert read_all(broker, out).values == []
+    assert broker.admin().group_offsets(group) == {}
+
+
+def test_after_a_rebalance_partitions_are_silent_again(world: World) -> None:
+    broker = world.broker()
+    topic = make_topic(broker, 2)
+    group = fresh("g")
+    first = broker.group_consumer(group, [topic])
+    assigned(first, 2)
+    for number in (0, 1):
+        first.seek(Partition(topic, number), 0)
+    second = world.broker().group_consumer(group, [topic])
+
+    def shared() -> bool:
+        second.poll(0.1, 10)
+        return len(first.poll(0.1, 10).assignment) == 1
+
+    until(shared)
+    for number in (0, 1):
+        write(broker, Partition(topic, number), [b"new"])
+    for _ in range(5):
+        assert first.poll(0.1, 10).records == []
+        assert second.poll(0.1, 10).records == []
+
+
+def test_a_second_process_with_a_member_name_ends_the_first(world: World) -> None:
+    broker = world.broker()
+    log, out = Partition(make_topic(broker), 0), Partition(make_topic(broker), 0)
+    write(broker, log, [b"a"])
+    group = fresh("g")
+    first = broker.group_consumer(group, [log.topic], "slot")
+    transactor = broker.transactor(fresh("tx"))
+    assigned(first, 1)
+    first.seek(log, 0)
+    _, polled = fetched(first, 1)
+    second = world.broker().group_consumer(group, [log.topic], "slot")
+    assigned(second, 1)
+
+    def displaced() -> None:
+        transactor.begin()
+        transactor.send(out.topic, 0, messages([b"never"]))
+        transactor.send_offsets({log: Committed(1)}, polled.membership)
+
+    with pytest.raises(FatalError) as refused:
+        displaced()
+    assert refused.value.fenced
+
+    def first_hears_of_it() -> bool:
+        first.poll(0.1, 10)
+        return False
+
+    if world.name != "memory":
+        with pytest.raises(FatalError) as heard:
+            until(first_hears_of_it)
+        assert heard.value.fenced
+    transactor.close()
+    assert read_all(broker, out).values == []
+
+
+def test_a_member_that_comes_back_under_its_name_finds_its_partitions(world: World) -> None:
+    topic = make_topic(world.broker(), 2)
+    group = fresh("g")
+    first_broker = world.broker()
+    first = first_broker.group_consumer(group, [topic], "slot")
+    before = assigned(first, 2)
+    first.close()
+    second = world.broker().group_consumer(group, [topic], "slot")
+    after = assigned(second, 2)
+    assert after.assignment == before.assignment
+
+
+def test_unknown_topics_are_refused_at_once(world: World) -> None:
+    with pytest.raises(BrokerError, match="does not exist"):
+        world.broker().group_consumer(fresh("g"), [fresh("nowhere")])
+
+
+def test_offsets_of_a_running_group_cannot_be_moved(world: World) -> None:
+    broker = world.broker()
+    log = Partition(make_topic(broker), 0)
+    group = fresh("g")
+    consumer = broker.group_consumer(group, [log.topic])
+    assigned(consumer, 1)
+    admin = broker.admin()
+    with pytest.raises(BrokerError) as refused:
+        admin.set_group_offsets(group, {log: Committed(0)})
+    assert not refused.value.retryable
+    consumer.close()
+    until(lambda: _moved(admin, group, log))
+    assert admin.group_offsets(group) == {log: Committed(0, "by hand")}
+
+
+def _moved(admin: object, group: str, log: Partition) -> bool:
+    try:
+        admin.set_group_offsets(group, {log: Committed(0, "by hand")})  # type: ignore[attr-defined]
+    except BrokerError:
+        return False
+    return True
+
+
+def test_pauses_and_seeks_of_foreign_partitions_are_ignored(world: World) -> None:
+    broker = world.broker()
+    topic, other = make_topic(broker), make_topic(broker)
+    consumer = broker.group_consumer(fresh("g"), [topic])
+    assigned(consumer, 1)
+    foreign = Partition(other, 0)
+    consumer.seek(foreign, 0)
+    consumer.pause([foreign])
+    consumer.resume([foreign])
+    assert consumer.poll(0.0, 10).records == []
+
+
+def test_a_group_member_goes_on_after_an_offset_out_of_range(world: World) -> None:
+    broker = world.broker()
+    topic = make_topic(broker, 2)
+    one, two = Partition(topic, 0), Partition(topic, 1)
+    for partition in (one, two):
+        write(broker, partition, [b"%d" % n for n in range(10)])
+    consumer = broker.group_consumer(fresh("g"), [topic])
+    assigned(consumer, 2)
+    consumer.seek(one, 99)
+    consumer.seek(two, 0)
+    seen: list[bytes | None] = []
+
+    def fails() -> None:
+        while True:
+            for records in consumer.poll(0.1, 100).records:
+                seen.extend(records.values)
+
+    with pytest.raises(AbortableError):
+        fails()
+    consumer.seek(one, 8)
+    consumer.seek(two, 5)
+    seen.clear()
+
+    def all_there() -> bool:
+        for records in consumer.poll(0.1, 100).records:
+            seen.extend(records.values)
+        return len(seen) >= 7
+
+    until(all_there)
+    assert sorted(seen, key=str) == [b"5", b"6", b"7", b"8", b"8", b"9", b"9"]

@@ -1,0 +1,167 @@
+"""One way to hold the memory broker and both clients on a real one to the same claims.
+
+A world makes brokers (each stands for a process), topics nobody else uses, and waits until something holds.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
+
+from pipeline.kafka import connect
+from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
+from pipeline.ports import (
+    Broker,
+    GroupConsumer,
+    Messages,
+    NewTopic,
+    Partition,
+    Polled,
+    Reader,
+    Records,
+)
+from pipeline.settings import KafkaSettings
+
+_T = TypeVar("_T")
+DEADLINE_S = 30.0
+
+
+class World(Protocol):
+    """A cluster under test."""
+
+    name: str
+
+    def broker(self) -> Broker:
+        """The broker as one more process sees it."""
+
+    def close(self) -> None:
+        """Close every broker made."""
+
+
+class MemoryWorld:
+    """The embedded broker, on a clock that moves only when polls find nothing."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self.cluster = MemoryCluster(ManualClock())
+
+    def broker(self) -> Broker:
+        return MemoryBroker(self.cluster)
+
+    def close(self) -> None:
+        pass
+
+
+class KafkaWorld:
+    """A real broker through one of the clients."""
+
+    def __init__(self, client: str, bootstrap: str, **more: object) -> None:
+        self.name = client
+        self._settings = KafkaSettings.model_validate({"client": client, "bootstrap": bootstrap, **more})
+        self._brokers: list[Broker] = []
+
+    def broker(self) -> Broker:
+        self._brokers.append(connect(self._settings))
+        return self._brokers[-1]
+
+    def close(self) -> None:
+        for broker in self._brokers:
+            broker.close()
+
+
+def until(what: Callable[[], _T | None], deadline_s: float = DEADLINE_S) -> _T:
+    """The first thing `what` returns that is true and not empty; asks again until the deadline.
+
+    On the memory broker every call moves the clock, so the deadline never comes.
+    """
+    deadline = time.monotonic() + deadline_s
+    while time.monotonic() < deadline:
+        found = what()
+        if found:
+            return found
+    raise AssertionError(f"did not happen within {deadline_s:g} s")
+
+
+def fresh(kind: str = "t") -> str:
+    """A name that no other test uses."""
+    return f"{kind}-{uuid.uuid4().hex[:12]}"
+
+
+def make_topic(broker: Broker, partitions: int = 1, **settings: str) -> str:
+    """A new empty topic; dots of settings are written as underscores."""
+    name = fresh()
+    held = {key.replace("_", "."): value for key, value in settings.items()}
+    broker.admin().create_topic(NewTopic(name, partitions, 1, held))
+    return name
+
+
+def messages(values: Iterable[bytes]) -> Messages:
+    """Keyless messages with these values."""
+    made = Messages()
+    for value in values:
+        made.add(None, value)
+    return made
+
+
+def write(broker: Broker, partition: Partition, values: Iterable[bytes]) -> None:
+    """Append and wait until all is acknowledged."""
+    appender = broker.appender()
+    appender.append(partition, messages(values))
+    until(lambda: appender.confirm(1.0) == 0)
+    appender.close()
+
+
+def read(reader: Reader, target: int, partition: Partition, at_once: int = 1000) -> Records:
+    """Everything of a partition until the reader's position reaches the target."""
+    found = Records(partition)
+
+    def done() -> bool:
+        for records in reader.poll(0.1, at_once):
+            if records.partition == partition:
+                found.offsets += records.offsets
+                found.timestamps_ms += records.timestamps_ms
+                found.keys += records.keys
+                found.values += records.values
+                found.headers += records.headers
+        return reader.position(partition) >= target
+
+    until(done)
+    return found
+
+
+def read_all(broker: Broker, partition: Partition) -> Records:
+    """Everything committed in a partition."""
+    reader = broker.reader()
+    reader.assign([partition])
+    first = reader.beginning_offsets([partition])[partition]
+    end = reader.end_offsets([partition])[partition]
+    reader.seek(partition, first)
+    found = read(reader, end, partition)
+    reader.close()
+    return found
+
+
+def assigned(consumer: GroupConsumer, count: int) -> Polled:
+    """The first poll of a group consumer that owns so many partitions."""
+
+    def poll() -> Polled | None:
+        polled = consumer.poll(0.1, 1000)
+        return polled if len(polled.assignment) == count else None
+
+    return until(poll)
+
+
+def fetched(consumer: GroupConsumer, count: int) -> tuple[list[bytes | None], Polled]:
+    """Values of so many records, and the poll that brought the last of them."""
+    values: list[bytes | None] = []
+
+    def poll() -> Polled | None:
+        polled = consumer.poll(0.1, 1000)
+        for records in polled.records:
+            values.extend(records.values)
+        return polled if len(values) >= count else None
+
+    return values, until(poll)
