@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say_error(f"{where.command_path if where else 'twinsieve'}: {error.format_message()}")
         return 2
     except (click.Abort, KeyboardInterrupt):
-        say_error("twinsieve: interrupted; no output was put in place")
+        say_error("twinsieve: interrupted")
         return 1
     except ConfigError as error:
         for finding in error.findings:

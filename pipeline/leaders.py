@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -45,16 +46,19 @@ class LeaderBook:
         self._window = window
         self._folder = folder
         self._generations: list[_Generation] = []
-        try:
-            if folder is not None:
-                folder.mkdir(mode=0o700, exist_ok=True)
-            for number, count in marks or []:
-                self._generations.append(_Generation(number, folder, count))
-            self.tidy()
-            if not self._generations:
-                self._generations.append(_Generation(0, folder, 0))
-        except OSError as error:
-            raise self._failed(error) from error
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            try:
+                if folder is not None:
+                    folder.mkdir(mode=0o700, exist_ok=True)
+                for number, count in marks or []:
+                    self._generations.append(_Generation(number, folder, count))
+                self.tidy()
+                if not self._generations:
+                    self._generations.append(_Generation(0, folder, 0))
+            except OSError as error:
+                raise self._failed(error) from error
+            undo.pop_all()
 
     def add(self, positions: NDArray[np.int64], ids: list[object], texts: list[str]) -> None:
         """Enter kept messages, positions ascending and above all before."""
@@ -110,18 +114,25 @@ class _Generation:
         self.count = count
         self.names = (f"leaders-{number}.rows", f"leaders-{number}.index")
         self._folder = folder
-        self._rows = self._open(self.names[0], kept=count > 0)
-        self._index = self._open(self.names[1], kept=count > 0)
         self._mapped: NDArray[np.void] | None = None
+        with ExitStack() as undo:
+            self._rows = undo.enter_context(self._open(self.names[0], kept=count > 0))
+            self._index = undo.enter_context(self._open(self.names[1], kept=count > 0))
+            self._end = self._cut_to(count)
+            undo.pop_all()
+
+    def _cut_to(self, count: int) -> int:
+        """Where the rows end; both files hold `count` of them and nothing else."""
         if os.fstat(self._index.fileno()).st_size < count * _ENTRY.itemsize:
             raise self._damaged()
         self._index.truncate(count * _ENTRY.itemsize)
-        self._end = int(self._map()["end"][-1]) if count else 0
-        if os.fstat(self._rows.fileno()).st_size < self._end:
+        end = int(self._map()["end"][-1]) if count else 0
+        if os.fstat(self._rows.fileno()).st_size < end:
             raise self._damaged()
-        self._rows.truncate(self._end)
-        self._rows.seek(self._end)
+        self._rows.truncate(end)
+        self._rows.seek(end)
         self._index.seek(count * _ENTRY.itemsize)
+        return end
 
     def _damaged(self) -> StateError:
         return StateError(f"{self._folder}: leaders of the state are cut off; start with an empty state file")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from pipeline.commands.terminal import printable, talk
 from pipeline.dedup import Dedup, Job
 from pipeline.dedup import Progress as Shown
 from pipeline.files_input import format_of
+from stages.errors import FileError
 
 _STARTED = time.perf_counter()
 
@@ -140,7 +140,10 @@ def _progress(console: Console, quiet: bool) -> Iterator[Shown | None]:
 
 @contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM takes the way of Ctrl-C, which leaves no half outputs behind."""
+    """SIGTERM takes the way of Ctrl-C, which leaves no half outputs behind.
+
+    raises: FileError in place of KeyboardInterrupt, which click would announce with an empty line
+    """
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -148,6 +151,7 @@ def _terminated_like_interrupted() -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
+    except KeyboardInterrupt as error:
+        raise FileError("interrupted; no output was put in place") from error
     finally:
         signal.signal(signal.SIGTERM, before)
-        sys.stderr.flush()

@@ -1,0 +1,136 @@
+"""What goes wrong around a run: one line, exit 1, nothing half done."""
+
+from __future__ import annotations
+
+import ctypes
+import gzip
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from pipeline.generate import generate
+from tests.cli.conftest import SMALL, Run
+
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
+
+Words = Callable[[Sequence[str | Path]], list[str]]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps(post) + "\n" for post in generate(300, seed=5)))
+    return path
+
+
+def _one_line(err: str) -> bool:
+    return len(err.splitlines()) == 1 and "Traceback" not in err
+
+
+def test_a_truncated_gz_puts_no_output_in_place(tmp_path: Path, source: Path, run: Run) -> None:
+    packed = gzip.compress(source.read_bytes())
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(packed[: len(packed) // 2])
+    (tmp_path / "out").write_text("what was there before")
+    ran = run(
+        "dedup",
+        cut,
+        "-o",
+        tmp_path / "out",
+        "--duplicates",
+        tmp_path / "d",
+        "--stats",
+        tmp_path / "s",
+        *SMALL,
+    )
+    assert ran.code == 1
+    assert ran.err == f"twinsieve: {cut}: ends in the middle of its compressed data; fetch it again\n"
+    assert (tmp_path / "out").read_text() == "what was there before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.jsonl.gz", "in.jsonl", "out"]
+
+
+@pytest.mark.parametrize("flag", ["-o", "--duplicates", "--dead-letter", "--stats"])
+def test_a_full_disk_is_one_line(tmp_path: Path, source: Path, run: Run, flag: str) -> None:
+    source.write_bytes(source.read_bytes() + b"{\n")
+    outputs = {"-o": str(tmp_path / "out")} | {flag: "/dev/full"}
+    ran = run("dedup", source, *[word for pair in outputs.items() for word in pair], *SMALL)
+    assert ran.code == 1
+    assert ran.err.endswith("/dev/full: cannot be written: No space left on device\n")
+    assert _one_line(ran.err)
+
+
+def test_a_directory_or_a_closed_door_is_one_line(tmp_path: Path, source: Path, run: Run) -> None:
+    ran = run("dedup", tmp_path, "-o", tmp_path / "out")
+    assert (ran.code, ran.err) == (1, f"twinsieve: {tmp_path}: cannot be read: Is a directory\n")
+    ran = run("dedup", source, "-o", tmp_path)
+    assert (ran.code, _one_line(ran.err)) == (1, True)
+    ran = run("dedup", source, "-o", "/proc/no-such-place")
+    assert (ran.code, _one_line(ran.err)) == (1, True)
+
+
+def _obey_permissions() -> None:
+    """Root gives up the right to read and write everything; others never had it."""
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None, use_errno=True)
+        for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
+            assert libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0
+
+
+def test_no_permission_is_one_line(tmp_path: Path, root: Path, source: Path, process: Words) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "in").touch(0o000)
+    closed.chmod(0o500)
+    for arguments, said in (
+        ((source, "-o", closed / "out"), f"{closed}/out: cannot be written: Permission denied"),
+        ((closed / "in",), f"{closed}/in: cannot be read: Permission denied"),
+    ):
+        words = process(["dedup", *arguments, *SMALL])
+        ran = subprocess.run(
+            words, capture_output=True, cwd=root, check=False, timeout=120, preexec_fn=_obey_permissions
+        )
+        assert (ran.returncode, ran.stderr.decode()) == (1, f"twinsieve: {said}\n")
+
+
+def test_a_reader_that_goes_away_is_one_line(root: Path, source: Path, process: Words) -> None:
+    words = process(["dedup", source, *SMALL])
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        err = running.stderr.read().decode()
+        assert running.wait(120) == 1
+    assert err == "twinsieve: stdout: the reader went away before the end\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGKILL, -9)])
+def test_a_stopped_run_leaves_no_output(
+    tmp_path: Path, root: Path, process: Words, number: int, code: int
+) -> None:
+    pipe = tmp_path / "in"
+    os.mkfifo(pipe)
+    out = tmp_path / "out.jsonl"
+    out.write_text("what was there before")
+    with subprocess.Popen(
+        process(["dedup", pipe, "-o", out, "--state", tmp_path / "state", *SMALL]),
+        stderr=subprocess.PIPE,
+        cwd=root,
+    ) as running:
+        assert running.stderr is not None
+        # Opening returns when the run has opened its end; the run then waits for rows that never come.
+        with pipe.open("wb") as writer:
+            writer.write(b'{"id": 1, "text": "a"}\n')
+            writer.flush()
+            running.send_signal(number)
+            err = running.stderr.read().decode()
+            assert running.wait(120) == code
+    assert out.read_text() == "what was there before"
+    assert not (tmp_path / "state").exists()
+    if code == 1:
+        assert err == "twinsieve: interrupted; no output was put in place\n"
+        assert not list(tmp_path.glob(".*"))
