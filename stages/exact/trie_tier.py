@@ -3,8 +3,8 @@
 The trie holds the first 4 bytes of each digest. At up to a million keys those are nearly always
 unique, and without long tails marisa needs 3 bytes a key; the other 12 bytes of the digest stand in
 two arrays by trie id and are compared, so every answer is exact. Digests that share their first 4
-bytes are in the trie in full. (Measured at 1 M keys: 15.0 B and .2 µs a key to build; whole digests
-in the trie 19.5 B and .6 µs.)
+bytes are in the trie in full. (1 M digests: 15.1 B each, against 19.5 B as whole keys of one trie;
+bench/exact_trie.py.)
 """
 
 from __future__ import annotations

@@ -196,9 +196,9 @@ def test_a_key_added_through_pybloom_is_found_by_the_kernel() -> None:
 
 
 def _at_capacity(window: Window, error_rate: float) -> BloomGenerations:
-    """Filters at their fullest: every generation holds its capacity and the oldest is just still alive."""
+    """Filters at their fullest: all generations hold their capacity and the oldest is just still alive."""
     seen = BloomGenerations(window, error_rate)
-    count = (window.messages - 1 + seen.sizing.capacity) // seen.sizing.capacity * seen.sizing.capacity
+    count = window.messages - 1 + seen.sizing.capacity
     keys = _random(count, seed=1)
     seen.add(keys, 0, np.zeros(count, dtype=np.int64))
     assert seen.contains(keys).all()
