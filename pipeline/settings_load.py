@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from pipeline.settings import Settings
 from pipeline.settings_checks import cross_check
@@ -184,7 +184,7 @@ def _drop(values: dict[str, Raw], path: KeyPath) -> None:
         inside = below
 
 
-def _message(path: KeyPath, detail: ErrorDetails) -> str:
+def _message(path: KeyPath, detail: Mapping[str, Any]) -> str:
     key, kind, value = dotted(path), detail["type"], detail["input"]
     if kind == "extra_forbidden":
         section, _, name = key.rpartition(".")

@@ -1,0 +1,86 @@
+"""The error tree that is drawn is the one that exists; errors lead to the exit codes that are promised."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import stages.errors
+from pipeline import cli
+from stages.errors import (
+    BrokerError,
+    ConfigError,
+    FileError,
+    MessageError,
+    SieveError,
+    StateError,
+    UsageError,
+)
+
+
+def test_the_drawn_tree_is_the_tree() -> None:
+    doc = inspect.getdoc(stages.errors)
+    assert doc is not None
+    drawn = [line[4:].split()[0] for line in doc.splitlines() if line[:1] in "├└" and line[:1]]
+    classes = [
+        one for _, one in inspect.getmembers(stages.errors, inspect.isclass) if issubclass(one, SieveError)
+    ]
+    assert sorted(drawn) == sorted(one.__name__ for one in classes if one is not SieveError)
+    assert all(one.__bases__ == (SieveError,) for one in classes if one is not SieveError)
+
+
+def test_every_error_says_when_it_is_raised() -> None:
+    for _, one in inspect.getmembers(stages.errors, inspect.isclass):
+        assert inspect.getdoc(one), one
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (UsageError("cannot"), 2, "twinsieve: cannot\n"),
+        (ConfigError(["a:1:1: x", "a:2:1: y"]), 2, "a:1:1: x\na:2:1: y\n"),
+        (FileError("f: gone"), 1, "twinsieve: f: gone\n"),
+        (StateError("s: damaged"), 1, "twinsieve: s: damaged\n"),
+        (BrokerError("away", retryable=True), 1, "twinsieve: away\n"),
+        (MessageError("p[0]@1", "empty", "is empty"), 1, "twinsieve: p[0]@1: is empty\n"),
+        (FileError("\x1b[2J: gone"), 1, "twinsieve: \\x1b[2J: gone\n"),
+        (KeyboardInterrupt(), 1, "twinsieve: interrupted\n"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_an_error_becomes_one_line_and_an_exit_code(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    code: int,
+    said: str,
+) -> None:
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli.cli, "main", fail)
+    assert cli.main([]) == code
+    assert capsys.readouterr().err == said
+
+
+def _swallows(handler: ast.ExceptHandler) -> bool:
+    """Catches everything, and neither raises nor hands on what it caught."""
+    kinds = {one.id for one in ast.walk(handler.type) if isinstance(one, ast.Name)} if handler.type else {""}
+    inside = [one for statement in handler.body for one in ast.walk(statement)]
+    raised = any(isinstance(one, ast.Raise) for one in inside)
+    handed_on = any(isinstance(one, ast.Name) and one.id == handler.name for one in inside)
+    return bool(kinds & {"", "Exception", "BaseException"}) and not raised and not handed_on
+
+
+def test_nothing_swallows_everything(root: Path) -> None:
+    wrong = [
+        f"{path.relative_to(root)}:{node.lineno}"
+        for package in ("stages", "pipeline", "bench")
+        for path in sorted((root / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ExceptHandler) and _swallows(node)
+    ]
+    assert not wrong, "\n".join(wrong)

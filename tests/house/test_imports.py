@@ -1,0 +1,159 @@
+"""Imports go one way: commands, roles, ports and stages; only `pipeline/kafka/` knows a Kafka client."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_WORLD = frozenset(
+    [
+        "asyncio",
+        "builtins.open",
+        "concurrent.futures",
+        "confluent_kafka",
+        "fsspec",
+        "glob",
+        "http",
+        "io.open",
+        "kafka",
+        "logging",
+        "multiprocessing",
+        "os",
+        "pathlib",
+        "prometheus_client",
+        "pydantic",
+        "random",
+        "requests",
+        "rich",
+        "click",
+        "shutil",
+        "signal",
+        "socket",
+        "sqlite3",
+        "subprocess",
+        "tempfile",
+        "time",
+        "urllib",
+        "yaml",
+    ]
+)
+_ALLOWED_IN_STAGES = frozenset({"concurrent.futures"})
+"""Threads that release the interpreter are arithmetic, not the world."""
+
+_KAFKA_CLIENTS = frozenset({"kafka", "confluent_kafka"})
+
+
+def _modules(root: Path, package: str) -> list[Path]:
+    return sorted((root / package).rglob("*.py"))
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import; name the module in full"
+            yield node.lineno, node.module or ""
+
+
+def _of(name: str, wanted: frozenset[str]) -> bool:
+    return any(name == one or name.startswith(one + ".") for one in wanted)
+
+
+def test_stages_import_nothing_of_the_pipeline_and_nothing_of_the_world(root: Path) -> None:
+    wrong = [
+        f"{path.relative_to(root)}:{line}: {name}"
+        for path in _modules(root, "stages")
+        for line, name in _imports(path)
+        if _of(name, _WORLD | {"pipeline", "tests", "bench"}) and not _of(name, _ALLOWED_IN_STAGES)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_stages_open_print_and_ask_for_nothing(root: Path) -> None:
+    wrong = [
+        f"{path.relative_to(root)}:{node.lineno}: {node.func.id}"
+        for path in _modules(root, "stages")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"open", "print", "input"}
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_only_the_kafka_folder_imports_a_kafka_client(root: Path) -> None:
+    users = {
+        path.relative_to(root)
+        for package in ("stages", "pipeline")
+        for path in _modules(root, package)
+        for _, name in _imports(path)
+        if _of(name, _KAFKA_CLIENTS)
+    }
+    assert all(user.parts[:2] == ("pipeline", "kafka") for user in users), users
+
+
+def test_commands_are_imported_by_the_command_line_alone(root: Path) -> None:
+    allowed = {Path("pipeline/cli.py")}
+    users = {
+        path.relative_to(root)
+        for path in _modules(root, "pipeline")
+        for _, name in _imports(path)
+        if _of(name, frozenset({"pipeline.commands", "pipeline.cli"}))
+    }
+    assert all(user in allowed or user.parts[:2] == ("pipeline", "commands") for user in users), users
+
+
+def test_the_program_imports_nothing_of_tests_and_benches(root: Path) -> None:
+    wrong = [
+        f"{path.relative_to(root)}:{line}: {name}"
+        for package in ("stages", "pipeline")
+        for path in _modules(root, package)
+        for line, name in _imports(path)
+        if _of(name, frozenset({"tests", "bench", "hypothesis", "pytest", "rapidfuzz", "rensa"}))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", ["stages", "pipeline"])
+def test_every_import_is_ours_pythons_or_a_stated_dependency(root: Path, package: str) -> None:
+    import tomllib
+    from importlib.metadata import packages_distributions
+
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    stated = {
+        text.split(">=")[0].lower().replace("_", "-")
+        for text in [*project["dependencies"], *extras["confluent"], *extras["opencc"]]
+    }
+    known = packages_distributions()
+    wrong = [
+        f"{path.relative_to(root)}:{line}: {name}"
+        for path in _modules(root, package)
+        for line, name in _imports(path)
+        if (top := name.partition(".")[0])
+        not in sys.stdlib_module_names | {"stages", "pipeline", "__future__"}
+        and not {one.lower().replace("_", "-") for one in known.get(top, [])} & stated
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_dependency_has_bounds_and_a_pin(root: Path) -> None:
+    import tomllib
+
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    pins = (root / "requirements-dev.lock").read_text("utf-8")
+    everything = [
+        *project["dependencies"],
+        *(text for extra in project["optional-dependencies"].values() for text in extra),
+    ]
+    for text in everything:
+        assert ">=" in text, text
+        assert ",<" in text, text
+        assert f"{text.split('>=')[0].lower().replace('_', '-')}==" in pins, text
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        assert "://" not in (root / name).read_text("utf-8"), f"{name} names a host"

@@ -1,0 +1,80 @@
+"""What the sources may not hold: leftovers, private places, lines and files that grew too long."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+_LEFTOVERS = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
+_PLACES = re.compile(
+    r"(?<![\w.])/(?:work|root|home)/|\bfile://|https?://(?!t\.cn|weibo\.|www\.apache|keepachangelog)[^\s/]*\b(?:local|internal|registry|mirror)\b"
+)
+_TEXT = frozenset({".py", ".md", ".toml", ".yaml", ".yml", ".lock", ".cfg", ".sh", ""})
+_MOST_LINES = 450
+
+
+def _tracked(root: Path) -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=False)
+    if listed.returncode:
+        return [
+            path for path in root.rglob("*") if path.is_file() and not {".venv", ".git"} & set(path.parts)
+        ]
+    return [root / name for name in listed.stdout.decode().split("\0") if name and (root / name).is_file()]
+
+
+@pytest.fixture(scope="session")
+def sources(root: Path) -> dict[str, str]:
+    """Every text file of the project by its name, this one apart."""
+    return {
+        str(path.relative_to(root)): path.read_text("utf-8")
+        for path in _tracked(root)
+        if path.suffix in _TEXT and path != Path(__file__) and path.name != "LICENSE"
+    }
+
+
+def _found(sources: dict[str, str], pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]}"
+        for name, text in sources.items()
+        for match in pattern.finditer(text)
+    ]
+
+
+def test_there_is_something_to_look_at(sources: dict[str, str]) -> None:
+    assert {"pyproject.toml", "Makefile", "stages/contract.py", "README.md"} <= set(sources)
+
+
+def test_nothing_is_left_for_later(sources: dict[str, str]) -> None:
+    assert _found(sources, _LEFTOVERS) == []
+
+
+def test_no_private_place_is_named(sources: dict[str, str]) -> None:
+    assert _found(sources, _PLACES) == []
+
+
+def test_a_file_is_one_idea(sources: dict[str, str]) -> None:
+    long = {
+        name: lines
+        for name, text in sources.items()
+        if name.startswith(("stages/", "pipeline/")) and (lines := text.count("\n")) > _MOST_LINES
+    }
+    assert not long, long
+
+
+def test_no_module_is_a_drawer(sources: dict[str, str]) -> None:
+    assert not [name for name in sources if Path(name).stem in {"utils", "helpers", "common", "misc", "util"}]
+
+
+def test_every_module_of_the_program_says_what_it_is(sources: dict[str, str]) -> None:
+    silent = [
+        name
+        for name, text in sources.items()
+        if name.startswith(("stages/", "pipeline/", "bench/"))
+        and name.endswith(".py")
+        and text
+        and not text.startswith(('"""', 'r"""'))
+    ]
+    assert not silent, silent
