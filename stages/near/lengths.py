@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
-
-PARITY_BELOW = 40
-"""Bodies shorter than this have a parity signature, the others a MinHash one (near_10m: best of both)."""
+from stages.fingerprint.bag import PARITY_BELOW
 
 STEPS_PER_OCTAVE = 24
 LONGEST_CODED = 1580

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH, Flag
+from stages.fingerprint.minhash import SKETCH_FROM
 from stages.kernel import kernel
 from stages.near.chunk import Chunk
 from stages.near.guards import MOST_RUNS, digit_runs, numbers_replaced
 from stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
-from stages.near.ring import GRANULE, NO_CARD, SKETCH_FROM, SKETCH_UNITS, RingColumns
+from stages.near.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns
 
 ALIKE = 1
 """Status bit beside those of `Flag`: similarity reaches the threshold."""
@@ -209,6 +210,8 @@ def _estimate(
     break more 4-grams, so that its square root is nearer. The heads tell which: if they differ, edits are
     scattered and the heads' exact similarity bounds the answer from above; equal heads say nothing of the
     rest, and the cautious estimate stands. In doubt the message is kept.
+    4-grams do not know their order, so what the heads prove is the limit: each common character outside
+    both heads uses up one of a tail.
     """
     if chunk.lengths[row] < SKETCH_FROM or ring.lengths[slot] < SKETCH_FROM:
         return head_matched
@@ -224,7 +227,8 @@ def _estimate(
     head_share = head_matched * SIMILARITY_SCALE // head_compared
     if head_share < SIMILARITY_SCALE:
         share = max(share, min(head_share, _SCATTERED[equal]))
-    return share * compared // SIMILARITY_SCALE
+    most = head_matched + 2 * (compared - head_compared)
+    return min(share * compared // SIMILARITY_SCALE, most)
 
 
 @kernel

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stages.contract import NO_TIME, STORED_LENGTH
 from stages.exact.tags import TagIndex, tag_insert, tag_remove
+from stages.fingerprint.minhash import SKETCH_FROM
 from stages.kernel import kernel
 from stages.near.chunk import Chunk
 
@@ -21,8 +22,6 @@ GRANULE = 4
 """Texts begin at multiples of this many units, so that an offset fits 32 bits up to 32 GiB of text."""
 
 SKETCH_UNITS = 32
-SKETCH_FROM = 256
-"""Bodies from this length on keep a whole-body sketch behind their text."""
 NO_CARD = 0xFFFF
 
 LARGEST_WINDOW = 16_000_000

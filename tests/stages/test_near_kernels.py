@@ -1,0 +1,127 @@
+"""Kernels of the near stage against plain twins."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import LCSseq
+
+from stages.contract import STORED_LENGTH
+from stages.fingerprint.bag import BAG_BYTES, PARITY_BELOW, fill_bags
+from stages.near.guards import MOST_RUNS, digit_runs, numbers_replaced
+from stages.near.lcs import lcs_with_stored, new_pattern, set_pattern
+from stages.near.lengths import (
+    LONGEST_CODED,
+    REJECT,
+    length_code,
+    length_codes,
+    signature_limits,
+)
+from stages.near.pairs import bag_bound
+from tests import oracle
+
+_SMALL = st.text("甲乙丙丁ab1", max_size=200)
+_NUMBERS = st.text("新例共12.3:4", max_size=30)
+
+
+def _codes(text: str) -> np.ndarray:
+    return np.array([ord(c) for c in text], np.uint32)
+
+
+def _stored(text: str, *, wide: bool) -> np.ndarray:
+    codes = _codes(text)
+    if not wide:
+        return codes.astype(np.uint16)
+    return np.stack([codes & 0xFFFF, codes >> 16], axis=1).astype(np.uint16).reshape(-1)
+
+
+_PATTERN = new_pattern()
+
+
+@given(_SMALL, _SMALL, st.booleans(), st.integers(0, 3))
+def test_lcs_equals_the_plain_one(query: str, text: str, wide: bool, before: int) -> None:
+    if wide:
+        query, text = query.replace("甲", "𠮷"), text.replace("甲", "𠮷")
+    units = np.concatenate([np.zeros(before, np.uint16), _stored(text, wide=wide)])
+    set_pattern(_PATTERN, _codes(query), 0, len(query))
+    found = lcs_with_stored(_PATTERN, len(query), units, before, len(text), wide)
+    assert found == LCSseq.similarity(query, text)
+
+
+@pytest.mark.parametrize("length", [1, 63, 64, 65, 127, 128, 129, 511, STORED_LENGTH])
+def test_lcs_at_word_edges(length: int) -> None:
+    rng = np.random.default_rng(length)
+    query = "".join(chr(0x4E00 + c) for c in rng.integers(0, 40, length))
+    text = "".join(chr(0x4E00 + c) for c in rng.integers(0, 40, STORED_LENGTH))
+    set_pattern(_PATTERN, _codes(query), 0, length)
+    for used in {1, length // 2, length} - {0}:
+        found = lcs_with_stored(_PATTERN, used, _stored(text, wide=False), 0, len(text), False)
+        assert found == LCSseq.similarity(query[:used], text)
+
+
+def _bag(text: str) -> np.ndarray:
+    bags = np.zeros((1, BAG_BYTES), np.uint8)
+    signatures = np.zeros(1, np.uint32)
+    fill_bags(_codes(text), np.array([0, len(text)], np.int64), np.zeros(1, np.bool_), bags, signatures)
+    return bags.view(np.uint64)
+
+
+@given(_SMALL, _SMALL)
+def test_char_bag_never_bounds_below_the_lcs(a: str, b: str) -> None:
+    bound = bag_bound(_bag(a), 0, len(a), _bag(b), 0, len(b))
+    assert LCSseq.similarity(a, b) <= bound <= min(len(a), len(b))
+
+
+def test_char_bag_equals_common_characters_where_nothing_saturates() -> None:
+    a, b = "甲乙丙丁", "乙丙戊"
+    common = sum((Counter(a) & Counter(b)).values())
+    assert bag_bound(_bag(a), 0, 4, _bag(b), 0, 3) == common
+
+
+@given(_NUMBERS, _NUMBERS)
+def test_number_guard_equals_the_plain_one(a: str, b: str) -> None:
+    a, b = _tidy(a), _tidy(b)
+    runs_a, runs_b = np.zeros((MOST_RUNS, 2), np.uint64), np.zeros((MOST_RUNS, 2), np.uint64)
+    count_a = digit_runs(_codes(a), 0, len(a), False, runs_a)
+    count_b = digit_runs(_codes(b), 0, len(b), False, runs_b)
+    assert numbers_replaced(runs_a, count_a, runs_b, count_b) == oracle.number_guard(a, b)
+
+
+def _tidy(text: str) -> str:
+    """A body: separators stand between two digits or not at all."""
+    kept = [
+        c
+        for i, c in enumerate(text)
+        if c not in ".:" or (0 < i < len(text) - 1 and text[i - 1].isdigit() and text[i + 1].isdigit())
+    ]
+    return "".join(kept)
+
+
+def test_a_number_at_the_cut_is_left_out() -> None:
+    runs = np.zeros((MOST_RUNS, 2), np.uint64)
+    text = _codes("共12例新增34")
+    assert digit_runs(text, 0, len(text), False, runs) == 2
+    assert digit_runs(text, 0, len(text), True, runs) == 1
+
+
+@given(st.integers(8, 3000), st.integers(8, 3000), st.sampled_from([7_000, 8_000, 8_500, 9_500]))
+def test_length_limits_lose_no_pair_that_lengths_allow(a: int, b: int, similarity: int) -> None:
+    limits = signature_limits(similarity)
+    limit = limits[length_code(a), length_code(b)]
+    best = 2 * min(a, b)
+    if best * 10_000 >= similarity * (a + b):
+        assert limit != REJECT
+        if max(a, b) < PARITY_BELOW:
+            # Each insertion or deletion changes one character count, hence at most one parity bit.
+            assert limit >= min(32, (a + b) * (10_000 - similarity) // 10_000)
+
+
+def test_length_codes_ascend_with_the_length() -> None:
+    codes = length_codes().astype(int)
+    assert (np.diff(codes) >= 0).all()
+    assert codes[7] == 0
+    assert codes[LONGEST_CODED] == 255
