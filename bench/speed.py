@@ -1,0 +1,145 @@
+"""Posts a second of the whole `dedup` command, by step, beside a loop of libraries in the same run.
+
+    python -m bench.speed [FILE] [--runs 3]
+
+FILE: JSON lines; default: weibo_dev.jsonl.gz where TWINSIEVE_DATA or ../shared/data has it. Start-up is
+apart: interpreter, imports and kernels from their cache (a first run may compile them; it is not counted).
+The loop is what one would write with rensa's MinHash LSH and rapidfuzz: regular expressions, a dict of equal
+bodies, 96 hashes of characters and pairs in 24 bands, candidates verified at .85, leaders only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unicodedata
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import orjson
+from rapidfuzz import fuzz
+from rensa import RMinHash, RMinHashLSH
+from rich.console import Console
+from rich.table import Table
+
+from bench.machine import machine_line
+
+_ROOT = Path(__file__).resolve().parent.parent
+_DROPPED = re.compile(
+    r"(?:https?://|www\.)[!-~]+|#[^#\n]{1,80}#|//\s*@[^:\n]{1,40}:|@[\w\-·]{1,30}|收起全文d?|展开全文c?|O?网页链接"
+)
+_SIMILARITY = 85.0
+_MIN_LENGTH = 8
+
+
+def command_seconds(path: Path, folder: Path) -> dict[str, Any]:
+    """What `--stats` of one run says, and the seconds from its start to its end as `wall`."""
+    stats = folder / "stats.json"
+    words = [sys.executable, "-m", "pipeline.cli", "dedup", str(path), "-q"]
+    began = perf_counter()
+    subprocess.run(
+        [*words, "-o", str(folder / "unique.jsonl"), "--stats", str(stats)],
+        cwd=_ROOT,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(_ROOT)},
+    )
+    wall = perf_counter() - began
+    found: dict[str, Any] = json.loads(stats.read_bytes()) | {"wall": wall}
+    return found
+
+
+def library_loop(path: Path, out: Path) -> tuple[int, int, dict[str, float]]:
+    """Rows, rows dropped, and seconds by step of the loop of libraries."""
+    index = RMinHashLSH(threshold=0.5, num_perm=96, num_bands=24)
+    seen: set[str] = set()
+    kept: list[str] = []
+    seconds = dict.fromkeys(("read", "text", "fingerprints", "near", "write"), 0.0)
+    rows = dropped = 0
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines, out.open("wb") as written:
+        marks = [perf_counter()]
+        for line in lines:
+            rows += 1
+            text = orjson.loads(line)["text"]
+            marks = [marks[-1], perf_counter()]
+            cleaned = _DROPPED.sub(" ", unicodedata.normalize("NFKC", text)).casefold()
+            body = "".join(filter(str.isalnum, cleaned))
+            marks.append(perf_counter())
+            repeats = body in seen if body else False
+            near = not repeats and len(body) >= _MIN_LENGTH
+            if near:
+                minhash = RMinHash(96, 42)
+                minhash.update([*body, *map("".join, pairwise(body))])
+                marks.append(perf_counter())
+                repeats = any(
+                    fuzz.ratio(body, kept[one], score_cutoff=_SIMILARITY) for one in index.query(minhash)
+                )
+                if not repeats:
+                    index.insert(len(kept), minhash)
+                    kept.append(body)
+            else:
+                marks.append(marks[-1])
+            marks.append(perf_counter())
+            if repeats:
+                dropped += 1
+            else:
+                seen.add(body)
+                written.write(line)
+            marks.append(perf_counter())
+            for step, (start, end) in zip(seconds, pairwise(marks), strict=True):
+                seconds[step] += end - start
+    return rows, dropped, seconds
+
+
+def main() -> None:
+    """Print machine, input, and the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--runs", type=int, default=3)
+    given = parser.parse_args()
+    data = Path(os.environ.get("TWINSIEVE_DATA", _ROOT.parent / "shared" / "data"))
+    path: Path = given.file or data / "weibo_dev.jsonl.gz"
+    if not path.is_file():
+        sys.exit(f"{path}: is no file; name one, or the folder of the data in TWINSIEVE_DATA")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command_seconds(path, folder)
+        runs = [command_seconds(path.resolve(), folder) for _ in range(given.runs)]
+        loops = [library_loop(path, folder / "loop.jsonl") for _ in range(given.runs)]
+    best = min(runs, key=lambda run: run["seconds"])
+    rows, dropped, seconds = min(loops, key=lambda loop: sum(loop[2].values()))
+    console = Console(width=110, highlight=False)
+    console.print(machine_line())
+    console.print(f"input: {path.name}, {rows:,} rows; best of {given.runs} runs each, one process")
+    table = Table(title="µs a row", title_justify="left")
+    table.add_column("step")
+    table.add_column("twinsieve dedup", justify="right")
+    table.add_column("rensa + rapidfuzz loop", justify="right")
+    pairs = (
+        ("read", "read", "read"),
+        ("text", "text", "text"),
+        ("fingerprints", "fingerprints", "fingerprints"),
+        ("exact and near", "judge", "near"),
+        ("write", "write", "write"),
+    )
+    for label, ours, theirs in pairs:
+        micros = best["micros_per_row"][ours]
+        table.add_row(label, f"{micros:.2f}", f"{seconds[theirs] / rows * 1e6:.2f}")
+    loop_rate = rows / sum(seconds.values())
+    table.add_row("all", f"{1e6 / best['rows_per_second']:.2f}", f"{1e6 / loop_rate:.2f}")
+    table.add_row("rows a second", f"{best['rows_per_second']:,}", f"{loop_rate:,.0f}")
+    dropped_share = (best["exact"] + best["near"]) / best["rows"]
+    table.add_row("dropped", f"{dropped_share:.1%}", f"{dropped / rows:.1%}")
+    table.add_row("start-up, seconds", f"{best['wall'] - best['seconds']:.2f}", "")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
