@@ -114,13 +114,18 @@ class Index:
         self._target = 0
         self._epoch = -1
         self._live = False
-        self._rulings = 0
-        self._snapshot_s = self._checked_s = clock.monotonic_s()
+        self._assigned = False
+        self.snapshot_s = self._checked_s = clock.monotonic_s()
 
     @property
     def live(self) -> bool:
         """Whether this one judges; else it restores or stands by."""
         return self._live
+
+    @property
+    def ready(self) -> bool:
+        """It judges, or stands by for the one that does; not while it restores what is its own."""
+        return self._live or (self._epoch >= 0 and not self._assigned)
 
     @property
     def holes(self) -> int:
@@ -149,6 +154,7 @@ class Index:
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
+            self._assigned = self._config.log in polled.assignment
             self._stand_by()
         if not self._live:
             self._follow(polled, timeout_s)
@@ -168,6 +174,10 @@ class Index:
         """Leave: a last snapshot of what is committed, then give up everything."""
         if self._live:
             self.snapshot()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Give up everything, as after an error: this state may be ahead of the record."""
         if self._transactor is not None:
             self._transactor.close()
         self._reader.close()
@@ -232,7 +242,7 @@ class Index:
         for offset, data in blocks:
             block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
             rulings.append((self.state.rule(block, offset), block.reply))
-        due = self._clock.monotonic_s() - self._snapshot_s >= self._config.snapshot_every_s
+        due = self._clock.monotonic_s() - self.snapshot_s >= self._config.snapshot_every_s
         try:
             self._hook(IndexStep.JUDGED)
             if due:
@@ -275,7 +285,7 @@ class Index:
 
     def snapshot(self) -> None:
         """Write the committed state, if there is a store; a failure is a notice, the index goes on."""
-        self._snapshot_s = self._clock.monotonic_s()
+        self.snapshot_s = self._clock.monotonic_s()
         if self._store is None:
             return
         sieve = io.BytesIO()

@@ -71,7 +71,8 @@ class WorkerConfig:
     """What a worker needs to know.
 
     scheme: hash of the fingerprint scheme; group, member: of the input consumer
-    most_pending: rows of one partition that wait for answers before it is paused
+    most_pending, most_pending_bytes: rows of one partition, and bytes of their values, that wait for answers
+        before it is paused
     answer_s: without an answer for so long a new session begins; doubled each time, up to a minute
     report_s: an idle partition reports after so long; check_s: an idle worker makes sure so often that it was
         not displaced, and that its topics are still the same ones
@@ -90,6 +91,7 @@ class WorkerConfig:
     poll_messages: int = 5_000
     block_bytes: int = 900 << 10
     most_pending: int = 50_000
+    most_pending_bytes: int = 128 << 20
     answer_s: float = 10.0
     report_s: float = 1.0
     check_s: float = 5.0
@@ -135,6 +137,24 @@ class Worker:
     def pending_rows(self) -> dict[Partition, int]:
         """Rows that wait for answers, by partition."""
         return {partition: session.pending_rows for partition, session in self._sessions.items()}
+
+    @property
+    def unanswered(self) -> int:
+        """Blocks that wait for answers."""
+        return sum(len(session.pending) for session in self._sessions.values())
+
+    @property
+    def ready(self) -> bool:
+        """It is a member of its group, and every partition it has was opened."""
+        return self._epoch >= 0 and not self._to_open
+
+    def lag(self) -> dict[Partition, int]:
+        """Messages (and control markers) of each partition that are not emitted yet; empty if unknown."""
+        try:
+            ends = self._consumer.end_offsets(list(self._sessions))
+        except AbortableError:
+            return {}
+        return {at: max(0, end - self._sessions[at].emitted) for at, end in ends.items()}
 
     @property
     def idle(self) -> bool:
@@ -291,8 +311,16 @@ class Worker:
             low = high
         self._append(session, blocks)
         self._hook(WorkerStep.APPENDED)
-        if session.pending_rows >= self._config.most_pending:
+        if self._is_full(session, 1):
             self._consumer.pause([records.partition])
+
+    def _is_full(self, session: Session, part: int) -> bool:
+        """Whether one part'th of what may wait does."""
+        config = self._config
+        return (
+            session.pending_rows >= config.most_pending // part
+            or session.pending_bytes >= config.most_pending_bytes // part
+        )
 
     def _append(self, session: Session, blocks: list[tuple[Block, Asked]]) -> None:
         now_s = self._clock.monotonic_s()
@@ -303,6 +331,7 @@ class Worker:
                 session.asked_s = now_s
             session.pending.append(asked)
             session.pending_rows += len(asked.records)
+            session.pending_bytes += asked.bytes_held
             session.covered = block.end
             if not block.flags & BlockFlag.START:
                 session.reported = block.emitted_to
@@ -332,6 +361,7 @@ class Worker:
             for asked, _ in session.ready:
                 session.pending.popleft()
                 session.pending_rows -= len(asked.records)
+                session.pending_bytes -= asked.bytes_held
             session.ready.clear()
             session.asked_s = session.active_s = now_s
             session.emitted = ends[session.partition]
@@ -340,7 +370,7 @@ class Worker:
             if session.fresh:
                 session.fresh = False
                 self._begin_reading(session)
-            elif session.pending_rows < self._config.most_pending // 2:
+            elif not self._is_full(session, 2) and not self._stopping:
                 self._consumer.resume([session.partition])
         self._failures = 0
         return emission

@@ -92,4 +92,5 @@ def asked_rows(block: Block, records: Records, reading: Reading, low: int, high:
     )
     reasons = {row - low: reason for row, reason in reading.reasons.items() if low <= row < high}
     tombstones = frozenset(np.flatnonzero(block.kinds == RowKind.TOMBSTONE).tolist())
-    return Asked(block.first, block.end, originals, reasons, tombstones)
+    held = sum(map(len, filter(None, originals.values))) + sum(map(len, filter(None, originals.keys)))
+    return Asked(block.first, block.end, originals, reasons, tombstones, held)

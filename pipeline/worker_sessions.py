@@ -61,6 +61,7 @@ class Asked:
     records: Records
     reasons: dict[int, str] = field(default_factory=dict)
     tombstones: frozenset[int] = frozenset()
+    bytes_held: int = 0
 
 
 @dataclass(slots=True)
@@ -85,6 +86,7 @@ class Session:
     pending: deque[Asked] = field(default_factory=deque)
     ready: deque[tuple[Asked, Ruling]] = field(default_factory=deque)
     pending_rows: int = 0
+    pending_bytes: int = 0
     active_s: float = 0.0
     settled: bool = False
 

@@ -1,0 +1,121 @@
+"""Every metric of a running service, each name once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from pipeline.index import Index
+from pipeline.ports import Clock, Hook
+from pipeline.worker import Worker
+from pipeline.worker_emit import Emission
+from stages.contract import Flag
+from stages.sieve import Sieve
+
+_STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
+
+
+class Metrics:
+    """One process's metrics in a registry of their own; labels come from settings and fixed words alone."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.registry = CollectorRegistry()
+        at = self.registry
+        # Messages whose verdict was committed, by kind; replayed ones were emitted before.
+        self.messages = Counter("twinsieve_messages", "Messages by verdict", ["verdict"], registry=at)
+        # Messages that could not be judged or sent on, by reason. Alert on growth.
+        self.dead_letters = Counter(
+            "twinsieve_dead_letters", "Dead letters by reason", ["reason"], registry=at
+        )
+        # Messages that retention took before they were judged. Alert on any.
+        self.trimmed = Gauge("twinsieve_trimmed_messages", "Input lost to retention", registry=at)
+        # Messages read that wait for an answer. Near pending_messages: the index is behind.
+        self.pending = Gauge("twinsieve_pending_messages", "Waiting", ["topic", "partition"], registry=at)
+        # Messages in the input that are not emitted yet. Alert on growth.
+        self.lag = Gauge("twinsieve_lag_messages", "Input lag", ["topic", "partition"], registry=at)
+        # Blocks asked and not answered.
+        self.unanswered = Gauge("twinsieve_unanswered_blocks", "Blocks without an answer", registry=at)
+        # Times a worker began anew from its committed offsets (rebalance apart). Alert on a steady rate.
+        self.resyncs = Counter("twinsieve_resyncs", "New sessions after a failure", registry=at)
+        # Time from the step before to this one.
+        self.steps = Histogram(
+            "twinsieve_step_seconds", "Time of a step", ["step"], buckets=_STEP_BOUNDS_S, registry=at
+        )
+        # 1 where this process judges; the sum over all processes should be 1. Alert on 0.
+        self.live = Gauge("twinsieve_index_live", "Whether the index here judges", registry=at)
+        # Blocks of the fingerprint log that are not judged (or followed) yet.
+        self.log_lag = Gauge("twinsieve_index_lag_blocks", "Blocks behind the log's end", registry=at)
+        # Blocks or decisions that retention took before a restore could follow them.
+        self.holes = Gauge("twinsieve_index_holes", "Blocks missing in a restore", registry=at)
+        # Sessions begun since the app was new.
+        self.sessions = Gauge("twinsieve_index_sessions", "Sessions begun", registry=at)
+        # Judged messages that retention took from the input before they were emitted. Alert on any.
+        self.given_up = Gauge("twinsieve_index_given_up_messages", "Judged, never emitted", registry=at)
+        # Exact duplicates taken at the Bloom filter's word.
+        self.at_word = Counter("twinsieve_index_at_word", "Bloom hits taken at their word", registry=at)
+        # Kept messages in the window, its size, and how far back it reaches.
+        self.window_held = Gauge("twinsieve_window_messages", "Kept messages in the window", registry=at)
+        self.window_capacity = Gauge("twinsieve_window_capacity_messages", "Window size", registry=at)
+        self.window_hours = Gauge("twinsieve_window_hours", "Hours that the window covers", registry=at)
+        self.sieve_bytes = Gauge("twinsieve_sieve_bytes", "Memory of the sieve", registry=at)
+        # Seconds since the newest snapshot of this process. Alert when far beyond snapshot_every.
+        self.snapshot_age = Gauge("twinsieve_snapshot_age_seconds", "Age of the snapshot", registry=at)
+
+    def timer(self) -> Hook:
+        """A hook that times the steps of one role."""
+        clock = self._clock
+        last_s = clock.monotonic_s()
+        found: dict[str, Callable[[float], None]] = {}
+
+        def hook(step: str) -> None:
+            nonlocal last_s
+            now_s = clock.monotonic_s()
+            if step not in found:
+                found[step] = self.steps.labels(str(step)).observe
+            found[step](now_s - last_s)
+            last_s = now_s
+
+        return hook
+
+    def emitted(self, emission: Emission) -> None:
+        """Count what one transaction held."""
+        for kind, count in emission.kinds.items():
+            self.messages.labels(kind.name.lower()).inc(count)
+        for reason, count in emission.dead.items():
+            self.dead_letters.labels(reason).inc(count)
+
+    def see_worker(self, worker: Worker) -> None:
+        """Gauges of a worker, asked for now and then."""
+        self.trimmed.set(worker.trimmed)
+        self.unanswered.set(worker.unanswered)
+        self.pending.clear()
+        self.lag.clear()
+        for partition, rows in worker.pending_rows.items():
+            self.pending.labels(partition.topic, str(partition.number)).set(rows)
+        for partition, behind in worker.lag().items():
+            self.lag.labels(partition.topic, str(partition.number)).set(behind)
+
+    def see_index(self, index: Index) -> None:
+        """Gauges of an index, asked for now and then."""
+        progress = index.progress()
+        self.live.set(index.live)
+        self.log_lag.set(max(0, progress.end - progress.at))
+        self.holes.set(index.holes)
+        self.sessions.set(index.state.ledger.sessions_started)
+        self.given_up.set(index.state.ledger.given_up)
+        self.snapshot_age.set(self._clock.monotonic_s() - index.snapshot_s)
+        sieve = index.state.sieve
+        if isinstance(sieve, Sieve):
+            stats = sieve.stats()
+            self.window_held.set(stats.held)
+            self.window_capacity.set(stats.capacity)
+            self.sieve_bytes.set(stats.bytes_used)
+            if stats.stream_time_ms is not None and stats.oldest_time_ms is not None:
+                self.window_hours.set((stats.stream_time_ms - stats.oldest_time_ms) / 3_600_000)
+
+    def ruled(self, flags: int, count: int) -> None:
+        """Count new verdicts of an index that carry this flag."""
+        if flags & Flag.AT_WORD:
+            self.at_word.inc(count)

@@ -1,0 +1,166 @@
+"""`twinsieve run`: both roles in one process, until a signal or an error that waiting cannot mend.
+
+Order of a clean stop: the worker asks for nothing more, emits what is answered, reports how far it came and
+leaves; then the index writes a snapshot and leaves. Either may be killed at any moment instead.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from types import FrameType
+from typing import Literal
+
+from pipeline.kafka.connect import connect as connect_kafka
+from pipeline.metrics import Metrics
+from pipeline.ports import Broker, Clock
+from pipeline.service_build import Builder, make_scheme, shadow
+from pipeline.service_http import Pages
+from pipeline.service_loops import IndexLoop, Loop, WorkerLoop
+from pipeline.service_slots import Slot, take_slot
+from pipeline.settings import Settings
+from pipeline.topics import check, create
+from pipeline.topics_names import Names
+from stages.errors import BrokerError
+
+_log = logging.getLogger("twinsieve")
+
+Role = Literal["worker", "index", "both"]
+
+
+class SystemClock:
+    """The real time."""
+
+    def now_ms(self) -> int:
+        """Wall clock, ms since 1970."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic_s(self) -> float:
+        """Seconds since some start."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+def run_service(
+    settings: Settings,
+    *,
+    role: Role = "both",
+    member: str | None = None,
+    dry_run: bool = False,
+    connect: Callable[[Settings], Broker] | None = None,
+    clock: Clock | None = None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Returns after SIGTERM or SIGINT (or `stop`), everything finished and reported.
+
+    member: a stable name of this process, unique in the deployment; without one, host name and a free slot
+    dry_run: shadow mode, with groups, internal topics and state of its own (app `<app>-shadow`): judges and
+        counts, emits nothing
+    connect, clock, stop: for tests
+    raises: ConfigError, UsageError; BrokerError and StateError when going on makes no sense, with what to do
+    """
+    settings = shadow(settings) if dry_run else settings
+    clock = clock or SystemClock()
+    stop = stop or threading.Event()
+    make_broker = connect or _connect
+
+    def fresh_broker() -> Broker:
+        return make_broker(settings)
+
+    scheme = make_scheme(settings)
+    _check_topics(settings, fresh_broker(), auto_create=settings.topics.auto_create or dry_run)
+    slot = Slot(member) if member is not None else take_slot(settings.app)
+    metrics = Metrics(clock)
+    builder = Builder(settings, scheme, clock, fresh_broker, slot.name, emit=not dry_run)
+    workers: list[Loop] = [WorkerLoop(builder, clock, metrics)] if role != "index" else []
+    indexes: list[Loop] = [IndexLoop(builder, clock, metrics)] if role != "worker" else []
+    loops = [*workers, *indexes]
+    pages = None
+    if settings.http.listen is not None:
+        pages = Pages(
+            settings.http.listen,
+            metrics.registry,
+            lambda: all(loop.alive for loop in loops),
+            lambda: all(loop.ready for loop in loops),
+        )
+    _log.info("run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot.name, scheme.scheme_id)
+    try:
+        with _Signals(stop):
+            _drive(workers, indexes, stop)
+    finally:
+        if pages is not None:
+            pages.close()
+        slot.release()
+
+
+def _drive(workers: list[Loop], indexes: list[Loop], stop: threading.Event) -> None:
+    """Run all loops; the first that fails ends the others, and its error is raised."""
+    loops = [*workers, *indexes]
+    with ThreadPoolExecutor(len(loops), thread_name_prefix="role") as pool:
+        running: dict[Loop, Future[None]] = {loop: pool.submit(loop.run) for loop in loops}
+        while not stop.is_set():
+            done, _ = wait(running.values(), timeout=0.2, return_when=FIRST_COMPLETED)
+            if done:
+                break
+        # Workers first: they need the index for their last answers.
+        for group in (workers, indexes):
+            for loop in group:
+                loop.stop()
+            wait([running[loop] for loop in group])
+    for future in running.values():
+        future.result()
+
+
+def _connect(settings: Settings) -> Broker:
+    return connect_kafka(settings.kafka, client_id=settings.app)
+
+
+def _check_topics(settings: Settings, broker: Broker, *, auto_create: bool) -> None:
+    """Stop on what would lose messages, warn of the rest.
+
+    raises: BrokerError with a line for every finding that stops
+    """
+    admin = broker.admin()
+    try:
+        if auto_create:
+            for name in create(settings, admin):
+                _log.info("run: created topic %s", name)
+        findings = check(settings, admin)
+    finally:
+        admin.close()
+        broker.close()
+    prefix = Names(settings.app).prefix
+    serious = [line for line in findings if line.startswith(prefix) or "does not exist" in line]
+    for line in findings:
+        if line not in serious:
+            _log.warning("run: %s", line)
+    if serious:
+        raise BrokerError("\n".join(serious), retryable=False)
+
+
+class _Signals:
+    """SIGTERM and SIGINT set an event; handlers are put back at the end. Outside the main thread: nothing."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._before: dict[signal.Signals, object] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for each in (signal.SIGTERM, signal.SIGINT):
+                self._before[each] = signal.signal(each, self._on_signal)
+
+    def __exit__(self, *_: object) -> None:
+        for each, before in self._before.items():
+            signal.signal(each, before)  # type: ignore[arg-type]
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        _log.info("run: %s, stopping", signal.Signals(number).name)
+        self._stop.set()

@@ -1,0 +1,143 @@
+"""The roles of one process, made from settings."""
+
+from __future__ import annotations
+
+import io
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from pipeline.batches import MessageReader
+from pipeline.blocks_frame import scheme_hash
+from pipeline.index import Index, IndexConfig
+from pipeline.ports import Broker, Clock, Hook, Partition
+from pipeline.records import RecordReader
+from pipeline.settings import Settings
+from pipeline.settings_stages import scheme_config, sieve_config
+from pipeline.snapshots import SnapshotStore
+from pipeline.topics_names import Names
+from pipeline.worker import Worker, WorkerConfig
+from pipeline.worker_emit import EmitConfig
+from stages.scheme import Scheme
+from stages.sieve import Sieve
+
+_CHECK_S = 5.0
+_MOST_BLOCKS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Makes roles, again and again after failures; what is costly to make (the scheme) is made once.
+
+    emit: False in shadow mode
+    """
+
+    settings: Settings
+    scheme: Scheme
+    clock: Clock
+    connect: Callable[[], Broker]
+    slot: str
+    emit: bool
+
+    def worker(self, hook: Hook) -> Worker:
+        """A worker with clients of its own. raises: BrokerError"""
+        settings, names = self.settings, Names(self.settings.app)
+        kafka, source, output = settings.kafka, settings.input, settings.output
+        config = WorkerConfig(
+            scheme=scheme_hash(self.scheme.scheme_id),
+            topics=tuple(source.topics),
+            log=Partition(names.fingerprints, 0),
+            verdicts=names.verdicts,
+            verdict_partitions=settings.topics.verdict_partitions,
+            group=group_of_workers(settings.app),
+            transactional_id=f"{names.prefix}worker.{self.slot}",
+            emit=EmitConfig(
+                output.topic,
+                output.duplicates,
+                output.dead_letter,
+                origin_header=output.origin_header,
+                null_value=source.null_value,
+                emit=self.emit,
+            ),
+            member=f"{self.slot}-worker",
+            program=program_version(),
+            poll_messages=kafka.poll_messages,
+            block_bytes=kafka.block_bytes,
+            most_pending=kafka.pending_messages,
+            answer_s=kafka.answer_timeout_ms / 1000,
+            report_s=kafka.idle_report_ms / 1000,
+            check_s=_CHECK_S,
+            start=source.start,
+            trimmed=source.trimmed,
+        )
+        reader = RecordReader(
+            MessageReader(settings),
+            self.scheme,
+            part=source.part,
+            most_bytes=source.max_bytes,
+            stamped=source.time_field is None,
+        )
+        return Worker(self.connect(), self.clock, config, reader, new_session, hook)
+
+    def index(self, hook: Hook) -> Index:
+        """An index with clients of its own, restored from the newest snapshot. raises: BrokerError,
+        StateError"""
+        settings, names = self.settings, Names(self.settings.app)
+        sieve = sieve_config(settings, self.scheme.scheme_id)
+        config = IndexConfig(
+            scheme=scheme_hash(self.scheme.scheme_id),
+            log=Partition(names.fingerprints, 0),
+            decisions=Partition(names.decisions, 0),
+            verdicts=names.verdicts,
+            group=group_of_index(settings.app),
+            transactional_id=f"{names.prefix}index",
+            member=f"{self.slot}-index",
+            most_blocks=_MOST_BLOCKS,
+            snapshot_every_s=settings.state.snapshot_every_ms / 1000,
+            check_s=_CHECK_S,
+            trim_log="://" in settings.state.dir and not settings.state.dir.startswith("file://"),
+        )
+        store = SnapshotStore(settings.state.dir, settings.app, settings.state.keep)
+        return Index(
+            self.connect(),
+            self.clock,
+            config,
+            lambda: Sieve(sieve),
+            lambda data: Sieve.load(io.BytesIO(data), sieve),
+            store,
+            hook,
+        )
+
+
+def group_of_workers(app: str) -> str:
+    """Consumer group on the input topics; its offsets are what `reset` moves."""
+    return f"{app}.workers"
+
+
+def group_of_index(app: str) -> str:
+    """Consumer group on the fingerprint log."""
+    return f"{app}.index"
+
+
+def shadow(settings: Settings) -> Settings:
+    """The same settings under an app of their own: own groups, own internal topics, own state."""
+    return settings.model_copy(update={"app": f"{settings.app}-shadow"})
+
+
+def make_scheme(settings: Settings) -> Scheme:
+    """The fingerprint scheme of these settings. raises: ConfigError, UsageError"""
+    return Scheme(scheme_config(settings))
+
+
+def new_session() -> int:
+    """A random session number, never 0."""
+    return secrets.randbits(64) or 1
+
+
+def program_version() -> str:
+    """Goes into every session's first block, for whoever reads the log."""
+    try:
+        return version("twinsieve")
+    except PackageNotFoundError:
+        return "unreleased"

@@ -1,0 +1,71 @@
+"""/healthz, /readyz and /metrics."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+from stages.errors import UsageError
+
+
+class Pages:
+    """A small server in a thread of its own; a page's work is bounded and needs no role's lock."""
+
+    def __init__(
+        self,
+        listen: str,
+        registry: CollectorRegistry,
+        healthy: Callable[[], bool],
+        ready: Callable[[], bool],
+    ) -> None:
+        host, _, port = listen.rpartition(":")
+        if not port.isdigit() or int(port) > 65_535:
+            raise UsageError(f"http.listen is {listen!r}; write host:port, as in 127.0.0.1:8080")
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = 10
+
+            def do_GET(self) -> None:
+                if self.path == "/metrics":
+                    self._send(200, generate_latest(registry), CONTENT_TYPE_LATEST)
+                elif self.path == "/healthz":
+                    self._answer(healthy())
+                elif self.path == "/readyz":
+                    self._answer(ready())
+                else:
+                    self._send(404, b"no such page; there are /healthz, /readyz and /metrics\n")
+
+            def _answer(self, good: bool) -> None:
+                self._send(200 if good else 503, b"ok\n" if good else b"not now\n")
+
+            def _send(self, status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's name)
+                """Requests are not logged."""
+
+        try:
+            self._server = ThreadingHTTPServer((host.strip("[]") or "127.0.0.1", int(port)), Handler)
+        except OSError as error:
+            raise UsageError(f"http.listen is {listen!r}, which cannot be had ({error.strerror})") from error
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_address[1])
+
+    def close(self) -> None:
+        """Answer nothing more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -1,0 +1,192 @@
+"""The loops that drive the two roles: step, look after, start anew after a failure, stop cleanly."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import ABC, abstractmethod
+
+from pipeline.index import Index
+from pipeline.metrics import Metrics
+from pipeline.ports import AbortableError, Clock, FatalError
+from pipeline.service_build import Builder
+from pipeline.worker import Worker
+from stages.contract import Flag
+from stages.errors import BrokerError
+
+_log = logging.getLogger("twinsieve")
+_POLL_S = 0.05
+_LOOK_EVERY_S = 5.0
+_FINISH_S = 20.0
+_ALIVE_S = 120.0
+
+
+class Loop(ABC):
+    """One role in a thread of its own. `run` returns after `stop`, or raises what ends the process."""
+
+    def __init__(self, name: str, clock: Clock, metrics: Metrics) -> None:
+        self.name = name
+        self._clock = clock
+        self._metrics = metrics
+        self._stop = threading.Event()
+        self._failures = 0
+        self._turned_s = clock.monotonic_s()
+        self._looked_s = clock.monotonic_s()
+        self.ready = False
+
+    def stop(self) -> None:
+        """Finish what is under way, then return from `run`."""
+        self._stop.set()
+
+    @property
+    def alive(self) -> bool:
+        """It has gone round lately; restoring and waiting for a broker count as that."""
+        return self._clock.monotonic_s() - self._turned_s < _ALIVE_S
+
+    def run(self) -> None:
+        """Until stopped. raises: SieveError when going on makes no sense"""
+        try:
+            while not self._stop.is_set():
+                self._turned_s = self._clock.monotonic_s()
+                self._turn()
+            self._finish()
+        finally:
+            self.ready = False
+            self._give_up()
+
+    def _turn(self) -> None:
+        try:
+            self._step()
+            if self._clock.monotonic_s() - self._looked_s >= _LOOK_EVERY_S:
+                self._looked_s = self._clock.monotonic_s()
+                self._look()
+            self._failures = 0
+        except BrokerError as error:
+            if isinstance(error, FatalError):
+                if error.fenced:
+                    raise
+                self._give_up()
+            elif not error.retryable:
+                raise
+            self.ready = False
+            _log.warning("%s: %s", self.name, error)
+            self._failures = min(self._failures + 1, 7)
+            self._stop.wait(0.05 * 2**self._failures)
+
+    @abstractmethod
+    def _step(self) -> None:
+        """One round, on a role that is made if there is none."""
+
+    @abstractmethod
+    def _look(self) -> None:
+        """Gauges, notices, progress."""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """The clean end."""
+
+    @abstractmethod
+    def _give_up(self) -> None:
+        """Drop the role as it is."""
+
+
+class WorkerLoop(Loop):
+    """Drives a worker."""
+
+    def __init__(self, builder: Builder, clock: Clock, metrics: Metrics) -> None:
+        super().__init__("worker", clock, metrics)
+        self._builder = builder
+        self._worker: Worker | None = None
+
+    def _step(self) -> None:
+        if self._worker is None:
+            self._worker = self._builder.worker(self._metrics.timer())
+        self._metrics.emitted(self._worker.step(_POLL_S))
+        self.ready = self._worker.ready
+        self._tell(self._worker)
+
+    def _tell(self, worker: Worker) -> None:
+        for notice in worker.notices:
+            _log.warning("worker: %s", notice)
+        self._metrics.resyncs.inc(len(worker.notices))
+        worker.notices.clear()
+
+    def _look(self) -> None:
+        if self._worker is not None:
+            self._metrics.see_worker(self._worker)
+
+    def _finish(self) -> None:
+        worker = self._worker
+        if worker is None:
+            return
+        deadline_s = self._clock.monotonic_s() + _FINISH_S
+        try:
+            while self._clock.monotonic_s() < deadline_s:
+                self._metrics.emitted(worker.finish(_POLL_S))
+                if worker.idle:
+                    return
+        except BrokerError as error:
+            _log.warning("worker: stopped without a last report (%s); nothing is lost", error)
+            return
+        _log.warning("worker: stopped with %d blocks unanswered; they are asked again", worker.unanswered)
+
+    def _give_up(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+
+class IndexLoop(Loop):
+    """Drives an index, judging or standing by."""
+
+    def __init__(self, builder: Builder, clock: Clock, metrics: Metrics) -> None:
+        super().__init__("index", clock, metrics)
+        self._builder = builder
+        self._index: Index | None = None
+        self._seen_at = 0
+        self._seen_s = 0.0
+        self._was_live = False
+
+    def _step(self) -> None:
+        if self._index is None:
+            self._index = self._builder.index(self._metrics.timer())
+            self._seen_at, self._seen_s = self._index.state.at, self._clock.monotonic_s()
+            self._was_live = False
+        index = self._index
+        for ruling in index.step(_POLL_S):
+            at_word = int(((ruling.verdicts.flags & Flag.AT_WORD) != 0).sum())
+            self._metrics.ruled(Flag.AT_WORD if at_word else Flag.NONE, at_word)
+        self.ready = index.ready
+        if index.live and not self._was_live:
+            _log.info("index: judging from block %d on", index.state.at)
+        self._was_live = index.live
+        for notice in index.notices:
+            _log.warning("index: %s", notice)
+        index.notices.clear()
+
+    def _look(self) -> None:
+        if self._index is None:
+            return
+        self._metrics.see_index(self._index)
+        if self._index.ready:
+            return
+        progress, now_s = self._index.progress(), self._clock.monotonic_s()
+        rate = (progress.at - self._seen_at) / max(now_s - self._seen_s, 0.001)
+        self._seen_at, self._seen_s = progress.at, now_s
+        left_s = f"{(progress.end - progress.at) / rate:.0f}s" if rate > 0 else "unknown"
+        _log.info(
+            "index: restoring block=%d of=%d rate=%.0f/s left=%s", progress.at, progress.end, rate, left_s
+        )
+
+    def _finish(self) -> None:
+        if self._index is not None:
+            try:
+                self._index.close()
+            except AbortableError as error:
+                _log.warning("index: stopped without leaving cleanly (%s); nothing is lost", error)
+            self._index = None
+
+    def _give_up(self) -> None:
+        if self._index is not None:
+            self._index.abandon()
+            self._index = None
