@@ -11,6 +11,7 @@ import base64
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cache
 from time import perf_counter
 from typing import Any
 
@@ -249,9 +250,8 @@ class Dedup:
             entry["similarity"] = 1.0 if exact else round(verdicts.similarity(row), 4)
         entry["text"] = columns.texts[row]
         entry["leader_text"] = None if leader is None else leader.text
-        flags = [flag.name.lower() for flag in Flag(int(verdicts.flags[row])) if flag.name]
-        if flags:
-            entry["flags"] = flags
+        if verdicts.flags[row]:
+            entry["flags"] = _flag_names(int(verdicts.flags[row]))
         return entry
 
     def _write_dead(self, chunk: Chunk, dead_letter: Output | None) -> None:
@@ -272,3 +272,8 @@ class Dedup:
             except UnicodeDecodeError:
                 entry["raw_base64"] = base64.b64encode(raw).decode()
             dead_letter.write(to_json(entry) + b"\n")
+
+
+@cache
+def _flag_names(flags: int) -> list[str]:
+    return [flag.name.lower() for flag in Flag(flags) if flag.name]
