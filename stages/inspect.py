@@ -34,7 +34,7 @@ class PairReport:
     """One pair under one configuration; the earlier message is taken as kept.
 
     same_key: equal key texts; eligible: both have bodies for the near stage
-    matched, compared, similarity: of the bodies (0 where not eligible); estimated: a body exceeds what is stored
+    matched, compared, similarity: of the bodies (0 where not eligible); estimated: a body is not stored whole
     length_ratio_ok, bag_bound_ok, signature_ok: whether the filters before verification let the pair pass
     bands_shared, tables_shared: numbers of the MinHash bands and SimHash tables in which the later message
         finds the earlier one; without any, the lanes do not meet

@@ -6,11 +6,15 @@ from typing import Any
 
 import llvmlite.ir as ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils as _numba_cgutils
 from numba.extending import intrinsic
 
+# Numba turns these into functions of fewer arguments, which a type checker cannot follow.
+_intrinsic: Any = intrinsic
+cgutils: Any = _numba_cgutils
 
-@intrinsic  # type: ignore[untyped-decorator]
+
+@_intrinsic
 def prefetch(_typing: Any, array: Any, index: Any) -> Any:
     """Hint that `array[index]` (one dimension) will be read soon; changes nothing and never faults."""
 
@@ -31,7 +35,7 @@ def prefetch(_typing: Any, array: Any, index: Any) -> Any:
     return types.void(array, index), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def popcount(_typing: Any, value: Any) -> Any:
     """Number of one bits of an unsigned integer, in the same type."""
 

@@ -111,7 +111,7 @@ class Sieve:
         for low in range(0, len(batch), self._chunk_rows):
             high = min(low + self._chunk_rows, len(batch))
             chunk = rows(whole, low, high)
-            part = Outcome(*(column[low:high] for column in outcome))
+            part = Outcome._make(column[low:high] for column in outcome)
             self._near.judge(chunk, self._bloom, self._sealed(chunk), part, recorded=recorded)
             self._seal(chunk)
 

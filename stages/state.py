@@ -95,9 +95,9 @@ def _read_section(stream: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
     if len(raw_length) < _LENGTH.size:
         raise StateError(f"{where} is missing: the file was cut; {_START_ANEW}")
     (length,) = _LENGTH.unpack(raw_length)
-    array = np.empty(entry["bytes"], np.uint8)
+    array: NDArray[Any] = np.empty(entry["bytes"], np.uint8)
+    packed: Any = _Limited(stream, length)
     try:
-        packed = _Limited(stream, length)
         reader = zstandard.ZstdDecompressor().stream_reader(packed)
         filled = _fill(reader, array)
         more = reader.read(1)
@@ -108,11 +108,12 @@ def _read_section(stream: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
         raise StateError(f"{where} is missing its end: the file was cut; {_START_ANEW}")
     if filled != len(array) or more:
         raise StateError(f"{where} is damaged: it holds another number of bytes than stated; {_START_ANEW}")
-    return array.view(np.dtype(entry["dtype"])).reshape(entry["shape"])
+    whole: NDArray[Any] = array.view(np.dtype(entry["dtype"])).reshape(entry["shape"])
+    return whole
 
 
-def _fill(reader: Any, array: NDArray[np.uint8]) -> int:
-    view = memoryview(array).cast("B") if len(array) else memoryview(b"")
+def _fill(reader: Any, array: NDArray[Any]) -> int:
+    view = array.data
     filled = 0
     while filled < len(array):
         count = reader.readinto(view[filled : filled + (1 << 22)])

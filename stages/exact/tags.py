@@ -22,7 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from stages.errors import UsageError
-from stages.exact.prefetch import prefetch
+from stages.intrinsics import prefetch
 
 _EMPTY = -1
 

@@ -74,6 +74,7 @@ class TrieTiers:
         self.tiers: list[SealedTier] = []
         self.kept_count = 0
         self.stream_time_ms = NO_TIME
+        self.first_time_ms = NO_TIME
 
     def find(
         self, digests: NDArray[np.uint64]
@@ -130,9 +131,15 @@ class TrieTiers:
             self.expire(int(part.kept[-1]) + 1, int(part.times_ms[-1]))
 
     def expire(self, kept_count: int, stream_time_ms: int) -> None:
-        """Nothing; tiers whose newest entry has left the window are forgotten."""
+        """Nothing; tiers whose newest entry has left the window are forgotten.
+
+        stream_time_ms: NO_TIME as long as none is known; entries added until then count as added
+        at the first one that is
+        """
         self.kept_count = kept_count
         self.stream_time_ms = stream_time_ms
+        if self.first_time_ms == NO_TIME:
+            self.first_time_ms = stream_time_ms
         while self.tiers and self._passed(self.tiers[0].newest_kept, self.tiers[0].newest_time_ms):
             del self.tiers[0]
         newest = self.head.count - 1
@@ -148,7 +155,9 @@ class TrieTiers:
         """
         sections: Sections = {
             "parameters": self._parameters(),
-            "clock": np.array([self.kept_count, self.stream_time_ms, len(self.tiers)], dtype=np.int64),
+            "clock": np.array(
+                [self.kept_count, self.stream_time_ms, self.first_time_ms, len(self.tiers)], dtype=np.int64
+            ),
         }
         head = self.head.entries.take(slice(0, self.head.count))
         for name, column in zip(Entries._fields, head, strict=True):
@@ -163,7 +172,7 @@ class TrieTiers:
         loaded = cls(window, sizes)
         reader = SectionReader("trie", sections)
         reader.same_parameters(_PARAMETERS, loaded._parameters())
-        kept_count, stream_time_ms, tiers = reader.array("clock", np.int64, (3,)).tolist()
+        kept_count, stream_time_ms, first_time_ms, tiers = reader.array("clock", np.int64, (4,)).tolist()
         kept = reader.array("head.kept", np.int64, (None,)).astype(np.int64)
         count = len(kept)
         if count > loaded.head.room:
@@ -178,6 +187,7 @@ class TrieTiers:
             raise reader.damaged("tiers are not in order")
         loaded.kept_count = kept_count
         loaded.stream_time_ms = stream_time_ms
+        loaded.first_time_ms = first_time_ms
         return loaded
 
     def _is_in_order(self, kept_count: int) -> bool:
@@ -220,7 +230,10 @@ class TrieTiers:
     def _passed(self, kept: int, time_ms: int) -> bool:
         if self.kept_count - kept > self.window.messages:
             return True
-        return self.window.age_ms is not None and self.stream_time_ms - time_ms > self.window.age_ms
+        if self.window.age_ms is None or self.stream_time_ms == NO_TIME:
+            return False
+        added = self.first_time_ms if time_ms == NO_TIME else time_ms
+        return self.stream_time_ms - added > self.window.age_ms
 
     def _seal(self) -> None:
         """Nothing; the head and every full run of tiers behind it become one tier, and the head is empty."""
@@ -246,8 +259,10 @@ class TrieTiers:
 
     def _in_window(self, entries: Entries) -> Entries:
         inside = self.kept_count - entries.kept <= self.window.messages
-        if self.window.age_ms is not None:
-            inside &= self.stream_time_ms - entries.times_ms <= self.window.age_ms
+        if self.window.age_ms is not None and self.stream_time_ms != NO_TIME:
+            unknown = entries.times_ms == NO_TIME
+            added = np.where(unknown, self.first_time_ms, entries.times_ms)
+            inside &= self.stream_time_ms - added <= self.window.age_ms
         return entries.take(np.flatnonzero(inside))
 
 

@@ -309,8 +309,8 @@ def _judge_near(
                 node = np.int64(local.heads[cell])
             left = WAYS
         else:
-            node = local.count[0] - 1
-            left = local.count[0]
+            node = local.counts[0] - 1
+            left = local.counts[0]
         while node != NONE and left > 0:
             left -= 1
             number = node

@@ -22,14 +22,15 @@ NONE = -1
 class Local(NamedTuple):
     """Memory for one chunk of at most n rows, in an index of t bands and tables.
 
-    kept_rows: int32[n], kept_indices: int64[n]: what was kept, in order; count: int64[2] (kept, cells in use)
+    kept_rows: int32[n], kept_indices: int64[n]: what was kept, in order
+    counts: int64[2], rows kept and cells in use
     keys: int64[cells], bucket or NONE; heads, sizes: int32[cells]; used: int32[n * t], cells in use
     next: int32[n * t]: node i * t + table (the i-th kept row in one table) to the one kept before it
     """
 
     kept_rows: NDArray[np.int32]
     kept_indices: NDArray[np.int64]
-    count: NDArray[np.int64]
+    counts: NDArray[np.int64]
     keys: NDArray[np.int64]
     heads: NDArray[np.int32]
     sizes: NDArray[np.int32]
@@ -55,10 +56,10 @@ def new_local(rows: int, tables: int) -> Local:
 @kernel
 def clear(local: Local) -> None:
     """Nothing; the chunk has kept nothing yet."""
-    for i in range(local.count[1]):
+    for i in range(local.counts[1]):
         local.keys[local.used[i]] = NONE
-    local.count[0] = 0
-    local.count[1] = 0
+    local.counts[0] = 0
+    local.counts[1] = 0
 
 
 @kernel
@@ -74,10 +75,10 @@ def cell_of(local: Local, bucket: int) -> np.int64:
 @kernel
 def add_kept(local: Local, chunk: Chunk, row: int, kept_index: int, buckets: Buckets, indexed: bool) -> None:
     """Nothing; the row counts as kept, and where `indexed` stands in its buckets."""
-    number = local.count[0]
+    number = local.counts[0]
     local.kept_rows[number] = row
     local.kept_indices[number] = kept_index
-    local.count[0] = number + 1
+    local.counts[0] = number + 1
     if not indexed:
         return
     tables = buckets.bands + buckets.tables
@@ -92,8 +93,8 @@ def add_kept(local: Local, chunk: Chunk, row: int, kept_index: int, buckets: Buc
             local.keys[cell] = bucket
             local.sizes[cell] = 0
             local.heads[cell] = NONE
-            local.used[local.count[1]] = cell
-            local.count[1] += 1
+            local.used[local.counts[1]] = cell
+            local.counts[1] += 1
         local.next[node] = local.heads[cell]
         local.heads[cell] = node
         local.sizes[cell] += 1

@@ -151,7 +151,7 @@ class Ring:
     def restore(self, sections: dict[str, NDArray[np.generic]]) -> None:
         """Nothing; the columns then hold what `to_sections` gave for a ring of the same shape."""
         saved = {name: sections[f"ring.{name}"] for name in RingColumns._fields if name != "tag_slots"}
-        self.columns = RingColumns(**saved, tag_slots=self._tag_index.slots)  # type: ignore[arg-type]
+        self.columns = RingColumns(**saved, tag_slots=self._tag_index.slots)
         oldest = (self.kept - self.held) % self.capacity
         self._tag_index.rebuild(self.columns.tags, oldest, self.held)
 

@@ -117,7 +117,7 @@ class NearStage:
 
     def kept_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Rows of the last chunk that became leaders, and their kept indices. Views: read them at once."""
-        count = int(self._local.count[0])
+        count = int(self._local.counts[0])
         return self._local.kept_rows[:count], self._local.kept_indices[:count]
 
     def _propose(self, chunk: Chunk) -> None:
@@ -163,7 +163,7 @@ class NearStage:
 
     def _insert(self, chunk: Chunk) -> None:
         rows, kept = self._local.kept_rows, self._local.kept_indices
-        count = int(self._local.count[0])
+        count = int(self._local.counts[0])
         if count == 0 or self._policy.near == rules_of.NEAR_NONE or self._scan:
             return
         shards = len(self._scratch)
