@@ -18,6 +18,7 @@ from confluent_kafka import (
 from confluent_kafka import admin as confluent_admin
 
 from pipeline.kafka.confluent_options import Heard, cause, reason
+from pipeline.kafka.tls import handshake_problem
 from pipeline.kafka.unreachable import unreachable
 from pipeline.ports import NO_TOPIC_ID, Committed, NewTopic, Partition, TopicInfo
 from pipeline.settings import KafkaSettings
@@ -53,7 +54,7 @@ class ConfluentAdmin:
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], connect_timeout_s: float) -> None:
         heard = Heard()
-        self._client = _kafka.AdminClient({**options, "error_cb": heard})
+        self._client = _kafka.AdminClient({**options, **heard.options()})
         deadline = time.monotonic() + connect_timeout_s
         # The constructor connects to nobody; only a call shows a wrong address or password.
         while True:
@@ -62,7 +63,8 @@ class ConfluentAdmin:
                 return
             except KafkaException as error:
                 self._client.poll(0)
-                found = unreachable(settings, [*heard.reasons, reason(error)])
+                said = [*handshake_problem(settings), *heard.reasons, reason(error)]
+                found = unreachable(settings, said)
                 if time.monotonic() >= deadline or (heard.reasons and not found.retryable):
                     raise found from error
 

@@ -37,7 +37,7 @@ _NO_NEWS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
 def _options(settings: KafkaSettings, options: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
     return {
         **options,
-        "error_cb": heard,
+        **heard.options(),
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.kafka.secrets import secret_text
+from pipeline.kafka.tls import tls_context
 from pipeline.ports import AbortableError, FatalError
 from pipeline.settings import KafkaSettings
 from stages.errors import BrokerError
@@ -33,6 +35,15 @@ _NOT_ALLOWED = (
 )
 
 
+class _Collect(logging.Handler):
+    def __init__(self, keep: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._keep = keep
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._keep(record.getMessage())
+
+
 class Heard:
     """What librdkafka reports beside the calls: connection errors, and the fatal one."""
 
@@ -42,11 +53,22 @@ class Heard:
         self.reasons: list[str] = []
         self.fatal: KafkaError | None = None
 
+    def options(self) -> dict[str, Any]:
+        """What a client needs to report here."""
+        # Without a logger librdkafka writes to stderr by itself, in lines that are not ours.
+        logger = logging.Logger("librdkafka")
+        logger.addHandler(_Collect(self._keep))
+        return {"error_cb": self, "logger": logger}
+
+    def _keep(self, text: str) -> None:
+        with self._lock:
+            self.reasons = [*self.reasons[-_MOST_HEARD:], text]
+
     def __call__(self, error: KafkaError) -> None:
+        self._keep(error.str())
         with self._lock:
             if error.fatal():
                 self.fatal = error
-            self.reasons = [*self.reasons[-_MOST_HEARD:], error.str()]
             # librdkafka reports every failed connection; one line every few seconds is enough.
             now = time.monotonic()
             quiet = now - self._logged_s < _EVERY_S
@@ -59,7 +81,7 @@ class Heard:
 def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
     """Options that consumer, producer and admin share.
 
-    raises: ConfigError for a secret file that cannot be read
+    raises: ConfigError for a secret or certificate file that cannot be used
     """
     security = settings.security
     options: dict[str, Any] = {
@@ -69,11 +91,10 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         "reconnect.backoff.max.ms": 1000,
         # A call that waits for the broker may overrun its own limit by this much.
         "socket.timeout.ms": min(30_000, settings.request_timeout_ms),
-        # Else librdkafka writes to stderr by itself, in lines that are not ours.
-        "logger": _silent(),
         "log.connection.close": False,
     }
     if "ssl" in security.protocol:
+        tls_context(settings)
         if security.ca_file is not None:
             options["ssl.ca.location"] = security.ca_file
         if security.certificate_file is not None:
@@ -91,12 +112,6 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         key = "kafka.security.password"
         options["sasl.password"] = secret_text(key, security.password, security.password_file) or ""
     return options
-
-
-def _silent() -> logging.Logger:
-    logger = logging.getLogger("twinsieve.librdkafka")
-    logger.disabled = True
-    return logger
 
 
 def cause(error: Exception) -> KafkaError | None:

@@ -26,7 +26,7 @@ _CLOSE_S = 2.0
 def _options(settings: KafkaSettings, options: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
     return {
         **options,
-        "error_cb": heard,
+        **heard.options(),
         "acks": "all",
         "enable.idempotence": True,
         "batch.size": _BATCH_BYTES,

@@ -30,7 +30,7 @@ class PythonAdmin:
     """`ports.Admin` on kafka-python."""
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any]) -> None:
-        self._client = connected(settings, lambda: KafkaAdminClient(**options))
+        self._client = connected(settings, lambda network: KafkaAdminClient(**options, kafka_client=network))
 
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
         """As `ports.Admin.topics`."""

@@ -34,8 +34,9 @@ _FETCH_BYTES = 4 << 20
 def _consumer(settings: KafkaSettings, options: Mapping[str, Any], **more: Any) -> KafkaConsumer:
     return connected(
         settings,
-        lambda: KafkaConsumer(
+        lambda network: KafkaConsumer(
             **options,
+            kafka_client=network,
             **more,
             enable_auto_commit=False,
             auto_offset_reset="none",

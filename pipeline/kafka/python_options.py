@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import ssl
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kafka import errors
+from kafka.net.compat import KafkaNetClient
 
 from pipeline.kafka.noise import ConnectionFailures, quieten
 from pipeline.kafka.secrets import secret_text
+from pipeline.kafka.tls import handshake_problem, tls_context
 from pipeline.kafka.unreachable import unreachable
 from pipeline.ports import AbortableError, FatalError
 from pipeline.settings import KafkaSettings
-from stages.errors import BrokerError, ConfigError
+from stages.errors import BrokerError
 
 _REQUEST_TIMEOUT_MS = 30_000
 _T = TypeVar("_T")
@@ -43,7 +44,7 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
         "security_protocol": security.protocol.upper(),
     }
     if "ssl" in security.protocol:
-        options["ssl_context"] = _tls(settings)
+        options["ssl_context"] = tls_context(settings)
         options["ssl_check_hostname"] = security.check_hostname
     if "sasl" in security.protocol:
         options["sasl_mechanism"] = security.mechanism.upper()
@@ -52,24 +53,6 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
             "kafka.security.password", security.password, security.password_file
         )
     return options
-
-
-def _tls(settings: KafkaSettings) -> ssl.SSLContext:
-    security = settings.security
-    # Built here because kafka-python reports an unreadable file only as a failed connection.
-    try:
-        context = ssl.create_default_context(cafile=security.ca_file)
-        context.check_hostname = security.check_hostname
-        if security.certificate_file is not None:
-            password = secret_text(
-                "kafka.security.key_password", security.key_password, security.key_password_file
-            )
-            context.load_cert_chain(security.certificate_file, security.key_file, password)
-    except (OSError, ssl.SSLError) as error:
-        named = security.ca_file, security.certificate_file, security.key_file
-        files = ", ".join(name for name in named if name)
-        raise ConfigError([f"kafka.security: {files}: {error.strerror or error}; give PEM files"]) from error
-    return context
 
 
 def warn_without_crc32c() -> None:
@@ -114,17 +97,28 @@ def _names(error: Exception) -> str:
     )
 
 
-def connected(settings: KafkaSettings, make: Callable[[], _T]) -> _T:
+def connected(settings: KafkaSettings, make: Callable[[Callable[..., Any]], _T]) -> _T:
     """What `make` builds: a client that has reached a broker.
 
+    make: called with what kafka-python takes as `kafka_client`
     raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
     """
     heard = ConnectionFailures()
     log = logging.getLogger("kafka.net.manager")
-    log.addFilter(heard)
+    # First, as the filter that thins out repeated lines would keep them from it.
+    log.filters.insert(0, heard)
+    networks: list[KafkaNetClient] = []
+
+    def network(**options: Any) -> KafkaNetClient:
+        networks.append(KafkaNetClient(**options))
+        return networks[-1]
+
     try:
-        return make()
+        return make(network)
     except errors.KafkaError as error:
-        raise unreachable(settings, [*heard.reasons, reason(error)]) from error
+        # A constructor that fails leaves its network thread behind, which goes on connecting.
+        for client in networks:
+            client.close()
+        raise unreachable(settings, [*handshake_problem(settings), *heard.reasons, reason(error)]) from error
     finally:
         log.removeFilter(heard)

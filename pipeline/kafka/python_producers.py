@@ -27,8 +27,9 @@ def make_producer(settings: KafkaSettings, options: Mapping[str, Any], **more: A
     """
     return connected(
         settings,
-        lambda: KafkaProducer(
+        lambda network: KafkaProducer(
             **options,
+            kafka_client=network,
             **more,
             acks="all",
             enable_idempotence=True,

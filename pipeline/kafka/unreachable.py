@@ -46,13 +46,18 @@ _CAUSES = (
         False,
     ),
     (
-        ("invalid frame length", "invalidreceiveerror", "invalid response size"),
+        ("invalid frame length", "invalidreceiveerror", "incorrect security.protocol"),
         "answers in another protocol; kafka.security.protocol is {protocol}, try ssl or sasl_ssl",
         False,
     ),
     (
         ("dns", "name or service not known", "failed to resolve", "name resolution"),
         "the host name is not known; check kafka.bootstrap",
+        True,
+    ),
+    (
+        ("socket disconnected", "connection reset", "disconnected while requesting"),
+        "closes the connection at {step}",
         True,
     ),
     (("refused",), "nothing listens there; start the broker or correct kafka.bootstrap", True),
@@ -71,6 +76,10 @@ def unreachable(settings: KafkaSettings, heard: Sequence[str]) -> BrokerError:
         "user": security.username or "",
         "mechanism": security.mechanism.upper(),
         "protocol": security.protocol,
+        # A broker that refuses a login may close the connection before its answer was read.
+        "step": f"login; user {security.username!r} or its password is probably wrong"
+        if "sasl" in security.protocol
+        else "once; check kafka.security.protocol",
     }
     low = " | ".join(heard).lower()
     for signs, said, retryable in _CAUSES:

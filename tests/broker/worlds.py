@@ -133,8 +133,12 @@ def read(reader: Reader, target: int, partition: Partition, at_once: int = 1000)
 
 
 def read_all(broker: Broker, partition: Partition) -> Records:
-    """Everything committed in a partition."""
-    reader = broker.reader()
+    """Everything committed in a partition, once no transaction is open on it.
+
+    Kafka answers a commit before its markers are written, so the end offset is waited for.
+    """
+    reader, admin = broker.reader(), broker.admin()
+    until(lambda: reader.end_offsets([partition]) == admin.end_offsets([partition]))
     reader.assign([partition])
     first = reader.beginning_offsets([partition])[partition]
     end = reader.end_offsets([partition])[partition]

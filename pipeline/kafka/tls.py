@@ -1,0 +1,63 @@
+"""TLS settings, checked before a client hides what is wrong with them."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+from pipeline.kafka.secrets import secret_text
+from pipeline.settings import KafkaSettings
+from stages.errors import ConfigError
+
+_HANDSHAKE_S = 3.0
+
+
+def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
+    """A context with the settings' certificates.
+
+    raises: ConfigError for a file that cannot be used; both clients report one only as a failed connection
+    """
+    security = settings.security
+    try:
+        context = ssl.create_default_context(cafile=security.ca_file)
+        context.check_hostname = security.check_hostname
+        if security.certificate_file is not None:
+            password = secret_text(
+                "kafka.security.key_password", security.key_password, security.key_password_file
+            )
+            context.load_cert_chain(security.certificate_file, security.key_file, password or "")
+    except (OSError, ssl.SSLError) as error:
+        named = security.ca_file, security.certificate_file, security.key_file
+        files = ", ".join(name for name in named if name)
+        raise ConfigError([f"kafka.security: {files}: {error.strerror or error}; give PEM files"]) from error
+    return context
+
+
+def handshake_problem(settings: KafkaSettings) -> list[str]:
+    """What OpenSSL says of the first broker that answers, or that it speaks TLS where none is asked for.
+
+    librdkafka says only that a certificate could not be verified, for an expired one as for a foreign
+    one, and of a TLS port that is spoken to in plain text only that it is down.
+    """
+    wants_tls = "ssl" in settings.security.protocol
+    context = tls_context(settings) if wants_tls else _unverified()
+    for address in settings.bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            with (
+                socket.create_connection((host.strip("[]"), int(port)), _HANDSHAKE_S) as plain,
+                context.wrap_socket(plain, server_hostname=host.strip("[]")),
+            ):
+                return [] if wants_tls else ["incorrect security.protocol: it speaks TLS"]
+        except ssl.SSLError as error:
+            return [str(error)] if wants_tls else []
+        except (OSError, ValueError):
+            continue
+    return []
+
+
+def _unverified() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

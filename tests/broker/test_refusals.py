@@ -1,0 +1,254 @@
+"""What an operator reads when something is wrong with the broker, the password or a permission: one line."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.kafka import connect
+from pipeline.kafka.connect import connect as connect_again
+from pipeline.ports import Broker, FatalError, Messages, NewTopic, Partition
+from pipeline.settings import KafkaSettings
+from stages.errors import BrokerError, ConfigError, SieveError, UsageError
+from tests.broker.cluster import PASSWORDS, SecureCluster
+from tests.broker.server import free_ports
+from tests.broker.worlds import fresh, messages, read_all, until, write
+
+pytestmark = pytest.mark.filterwarnings(
+    # kafka-python leaves the sockets of failed connections to the garbage collector.
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+SECRET = "correct-horse-battery"
+
+
+@pytest.fixture(autouse=True)
+def _left_sockets() -> Iterator[None]:
+    yield
+    gc.collect()
+
+
+def hasty(client: str, bootstrap: str, **security: object) -> Broker:
+    """A broker that gives up connecting soon."""
+    settings = KafkaSettings.model_validate({"client": client, "bootstrap": bootstrap, "security": security})
+    if client == "confluent":
+        from pipeline.kafka.confluent_client import ConfluentBroker
+
+        return ConfluentBroker(settings, "test", 2.5)
+    from pipeline.kafka.python_client import PythonBroker
+
+    return PythonBroker(settings, "test", 2.5)
+
+
+def refusal(broker: Broker) -> BrokerError:
+    """The one error of asking for anything at all; it is one line and tells no secret."""
+    with pytest.raises(BrokerError) as refused:
+        broker.admin()
+    text = str(refused.value)
+    assert "\n" not in text
+    assert len(text) < 300
+    assert SECRET not in text
+    return refused.value
+
+
+def scram(broker: SecureCluster, user: str = "admin", **more: object) -> dict[str, object]:
+    """Security settings that fit the secure broker."""
+    return {
+        "protocol": "sasl_ssl",
+        "ca_file": str(broker.authority),
+        "username": user,
+        "password": PASSWORDS[user],
+        **more,
+    }
+
+
+@pytest.mark.parametrize("mechanism", ["scram-sha-512", "scram-sha-256", "plain"])
+def test_messages_pass_over_tls_with_each_mechanism(
+    secure_broker: SecureCluster, client: str, mechanism: str
+) -> None:
+    broker = hasty(client, secure_broker.secure, **scram(secure_broker, mechanism=mechanism))
+    log = Partition(fresh(), 0)
+    broker.admin().create_topic(NewTopic(log.topic, 1))
+    write(broker, log, [b"a"])
+    transactor = broker.transactor(fresh("tx"))
+    transactor.begin()
+    transactor.send(log.topic, 0, messages([b"b"]))
+    transactor.commit()
+    assert read_all(broker, log).values == [b"a", b"b"]
+    broker.close()
+
+
+def test_a_password_may_stand_in_a_file(secure_broker: SecureCluster, client: str, tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_text(PASSWORDS["admin"] + "\n")
+    more = {"password": None, "password_file": str(secret)}
+    broker = hasty(client, secure_broker.secure, **scram(secure_broker, **more))
+    assert broker.admin().topics(["nowhere"]) == {"nowhere": None}
+    broker.close()
+
+
+def test_an_unreadable_password_file_is_named(client: str, tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    with pytest.raises(ConfigError, match="missing"):
+        hasty(client, "localhost:1", protocol="sasl_ssl", username="u", password_file=missing)
+
+
+def test_an_unreachable_broker_is_named(client: str) -> None:
+    port = free_ports(1)[0]
+    said = refusal(hasty(client, f"127.0.0.1:{port}"))
+    assert said.retryable
+    assert f"127.0.0.1:{port}" in str(said)
+    assert "nothing listens there" in str(said)
+
+
+def test_an_unknown_host_is_named(client: str) -> None:
+    said = refusal(hasty(client, "no-such-host.invalid:9092"))
+    assert "host name is not known" in str(said)
+
+
+def test_a_wrong_password_is_said_so_and_not_shown(
+    secure_broker: SecureCluster, client: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    said = refusal(hasty(client, secure_broker.secure, **scram(secure_broker, password=SECRET)))
+    assert "user 'admin' or its password" in str(said)
+    assert SECRET not in caplog.text
+
+
+def test_a_right_plain_password_is_in_no_log_and_no_repr(
+    secure_broker: SecureCluster, client: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    broker = hasty(client, secure_broker.secure, **scram(secure_broker, mechanism="plain"))
+    broker.admin().topics(["nowhere"])
+    assert PASSWORDS["admin"] not in caplog.text
+    assert PASSWORDS["admin"] not in repr(broker)
+    broker.close()
+
+
+def test_an_expired_certificate_is_said_so(secure_broker: SecureCluster, client: str) -> None:
+    said = refusal(hasty(client, secure_broker.expired, **scram(secure_broker)))
+    assert not said.retryable
+    assert "certificate has expired" in str(said)
+
+
+def test_an_unknown_authority_is_said_so(secure_broker: SecureCluster, client: str) -> None:
+    said = refusal(hasty(client, secure_broker.secure, **scram(secure_broker, ca_file=None)))
+    assert not said.retryable
+    assert "certificate is not trusted" in str(said)
+
+
+def test_a_missing_authority_file_is_said_so(secure_broker: SecureCluster, client: str) -> None:
+    with pytest.raises(SieveError, match=r"/no/such\.pem"):
+        hasty(client, secure_broker.secure, **scram(secure_broker, ca_file="/no/such.pem")).admin()
+
+
+def test_plain_text_to_a_tls_port_is_said_so(secure_broker: SecureCluster, client: str) -> None:
+    said = refusal(hasty(client, secure_broker.secure))
+    assert "kafka.security.protocol is plaintext" in str(said)
+
+
+def test_each_missing_permission_is_named(secure_broker: SecureCluster, client: str) -> None:
+    chief = hasty(client, secure_broker.bootstrap)
+    topic = fresh()
+    chief.admin().create_topic(NewTopic(topic, 1))
+    write(chief, Partition(topic, 0), [b"a"])
+    nobody = hasty(client, secure_broker.secure, **scram(secure_broker, "nobody"))
+    with pytest.raises(BrokerError, match=topic) as described:
+        nobody.admin().topics([topic])
+    assert not described.value.retryable
+    with pytest.raises(BrokerError, match=topic) as read:
+        nobody.group_consumer(fresh("g"), [topic])
+    assert not read.value.retryable
+    with pytest.raises(FatalError):
+        nobody.transactor(fresh("tx"))
+    appender = nobody.appender()
+
+    def append() -> None:
+        appender.append(Partition(topic, 0), messages([b"never"]))
+        while appender.confirm(1.0):
+            pass
+
+    with pytest.raises(BrokerError):
+        append()
+    assert read_all(chief, Partition(topic, 0)).values == [b"a"]
+    nobody.close()
+    chief.close()
+
+
+def test_a_group_that_may_not_be_read_is_fatal(secure_broker: SecureCluster, client: str) -> None:
+    chief = hasty(client, secure_broker.bootstrap)
+    topic = fresh()
+    chief.admin().create_topic(NewTopic(topic, 1))
+    _allow_topic(secure_broker.bootstrap, "User:nobody", topic)
+    nobody = hasty(client, secure_broker.secure, **scram(secure_broker, "nobody"))
+    group = fresh("g")
+    consumer = nobody.group_consumer(group, [topic])
+    with pytest.raises(FatalError, match=r"group|Group"):
+        until(lambda: consumer.poll(0.1, 10).assignment)
+    nobody.close()
+    chief.close()
+
+
+def _allow_topic(bootstrap: str, principal: str, topic: str) -> None:
+    from pipeline.topics_acls import Grant
+    from tests.broker.test_topics import _allow
+
+    _allow(bootstrap, principal, [Grant("topic", topic, ("Read", "Describe", "DescribeConfigs"))])
+
+
+def test_a_message_of_5_mb_is_named_and_the_rest_goes_through(bootstrap: str, client: str) -> None:
+    broker = hasty(client, bootstrap)
+    topic = fresh()
+    broker.admin().create_topic(NewTopic(topic, 1))
+    batch = Messages()
+    batch.add(b"k", os.urandom(5_000_000))
+    batch.add(b"k", b"small")
+    batch.add(b"k", b"0" * 5_000_000)
+    transactor = broker.transactor(fresh("tx"))
+    assert transactor.unsendable(topic, batch) == {0: "too-large"}
+    kept = Messages()
+    for row in (1, 2):
+        kept.add(batch.keys[row], batch.values[row])
+    transactor.begin()
+    transactor.send(topic, 0, kept)
+    transactor.commit()
+    assert read_all(broker, Partition(topic, 0)).values == kept.values
+    broker.close()
+
+
+def test_a_timestamp_the_topic_refuses_is_named(bootstrap: str, client: str) -> None:
+    broker = hasty(client, bootstrap)
+    topic = fresh()
+    limit = {"message.timestamp.after.max.ms": "3600000"}
+    broker.admin().create_topic(NewTopic(topic, 1, 1, limit))
+    batch = Messages()
+    batch.add(None, b"in 2099", [], 4_070_908_800_000)
+    batch.add(None, b"in 1970", [], 0)
+    batch.add(None, b"without")
+    transactor = broker.transactor(fresh("tx"))
+    assert transactor.unsendable(topic, batch) == {0: "bad-timestamp"}
+    broker.close()
+
+
+def test_a_client_that_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("pipeline.kafka.confluent")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(UsageError, match=r"pip install 'twinsieve\[confluent\]'"):
+        connect_again(KafkaSettings(client="confluent"))
+
+
+def test_kafka_python_without_crc32c_says_what_it_costs(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    connect(KafkaSettings())
+    assert "pip install crc32c" in caplog.text
