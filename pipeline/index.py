@@ -58,6 +58,10 @@ class IndexStep(StrEnum):
     SNAPSHOT_WRITTEN = "index.snapshot_written"
 
 
+_STAND_BY_S = 0.02
+"""A poll while nothing is to be judged: long enough for a client to take part in its group."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexConfig:
     """What the index needs to know beside the sieve's own configuration.
@@ -150,7 +154,9 @@ class Index:
             raise
 
     def _step(self, timeout_s: float) -> list[Ruling]:
-        polled = self._consumer.poll(timeout_s if self._live else 0, self._config.most_blocks)
+        polled = self._consumer.poll(
+            timeout_s if self._live else min(timeout_s, _STAND_BY_S), self._config.most_blocks
+        )
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
