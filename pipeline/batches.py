@@ -113,10 +113,12 @@ class MessageReader:
 
     def read(self, messages: Sequence[bytes | None]) -> Columns:
         """Columns of raw messages, JSON or plain text by `input.encoding`; None is one without value."""
-        if not self._json:
-            return self._read_texts(messages)
-        documents, unreadable = self._decoded(messages)
-        return self.columns(documents, unreadable)
+        large: dict[int, int] = {}
+        if max(map(len, filter(None, messages)), default=0) > self._max_bytes:
+            large = {row: len(one) for row, one in enumerate(messages) if one and len(one) > self._max_bytes}
+            messages = [None if row in large else one for row, one in enumerate(messages)]
+        documents, unreadable = self._decoded(messages) if self._json else self._as_texts(messages)
+        return self.columns(documents, [_or_too_large(bad, large) for bad in unreadable])
 
     def columns(self, documents: Sequence[Any], unreadable: list[Unreadable]) -> Columns:
         """Columns of decoded messages; rows that are unreadable already are skipped.
@@ -227,7 +229,7 @@ class MessageReader:
             _SCOPE_SEED,
         )
 
-    def _read_texts(self, messages: Sequence[bytes | None]) -> Columns:
+    def _as_texts(self, messages: Sequence[bytes | None]) -> tuple[list[Any], list[Unreadable]]:
         documents: list[Any] = []
         unreadable: list[Unreadable] = []
         for row, message in enumerate(messages):
@@ -236,7 +238,13 @@ class MessageReader:
             except RefusedError as error:
                 documents.append(None)
                 unreadable.append(Unreadable(row, error.reason, error.detail))
-        return self.columns(documents, unreadable)
+        return documents, unreadable
+
+
+def _or_too_large(bad: Unreadable, large: dict[int, int]) -> Unreadable:
+    if bad.row not in large:
+        return bad
+    return Unreadable(bad.row, "too_large", f"has {large[bad.row]} bytes, more than input.max_bytes")
 
 
 def _nested(path: tuple[str, ...], value: object) -> object:

@@ -12,7 +12,7 @@ from importlib import import_module
 import click
 
 from pipeline.commands.terminal import say_error
-from stages.errors import ConfigError, SieveError, UsageError
+from stages.errors import BrokerError, ConfigError, SieveError, UsageError
 
 _COMMANDS = {
     "dedup": ("files", "Drop duplicates from files."),
@@ -21,6 +21,8 @@ _COMMANDS = {
     "evaluate": ("evaluate", "Measure precision and recall against true pairs."),
     "train-idf": ("train_idf", "Learn feature weights from a file."),
     "generate": ("generate", "Make up a stream of posts."),
+    "run": ("run", "Run the sieve on Kafka."),
+    "topics": ("topics", "Check or create the topics; print the rights they need."),
 }
 """Name → module in `pipeline.commands`, and what `--help` says, so that help needs none of them."""
 
@@ -82,6 +84,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for finding in error.findings:
             say_error(finding)
         return 2
+    except BrokerError as error:
+        for line in str(error).splitlines():
+            say_error(f"twinsieve: {line}")
+        return 1
     except SieveError as error:
         say_error(f"twinsieve: {error}")
         return 2 if isinstance(error, UsageError) else 1

@@ -180,6 +180,24 @@ def test_help_is_quick_because_it_loads_no_kernels(root: Path) -> None:
 
 
 def test_every_command_has_help_and_an_unknown_one_a_hint(run: Run) -> None:
-    for name in ("dedup", "explain", "lint", "evaluate", "train-idf", "generate"):
+    for name in ("dedup", "explain", "lint", "evaluate", "train-idf", "generate", "run", "topics"):
         assert run(name, "--help").out.startswith(f"Usage: twinsieve {name} ")
     assert run("dedpu").err == "twinsieve: no command 'dedpu'; did you mean 'dedup'?\n"
+
+
+def test_rights_are_printed_without_a_broker(run: Run) -> None:
+    ran = run("topics", "acls", "--set", "app=news", "--principal", "User:x")
+    assert ran.code == 0
+    assert all(line.startswith("kafka-acls.sh ") and "User:x" in line for line in ran.out.splitlines())
+    assert "news." in ran.out
+
+
+def test_a_missing_password_is_said_before_anything_connects(run: Run) -> None:
+    sasl = ("--set", "kafka.security.protocol=sasl_ssl", "--set", "kafka.security.username=u")
+    for command in (("run",), ("topics", "check"), ("topics", "create")):
+        ran = run(*command, *sasl)
+        assert ran.code == 2
+        assert ran.err == (
+            "settings: kafka.security.password is missing; set TWINSIEVE_KAFKA__SECURITY__PASSWORD or name a file in "
+            "password_file\n"
+        )

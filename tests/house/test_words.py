@@ -10,7 +10,7 @@ import pytest
 
 _LEFTOVERS = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
 _PLACES = re.compile(
-    r"(?<![\w.])/(?:work|root|home)/|\bfile://|https?://(?!t\.cn|weibo\.|www\.apache|keepachangelog)[^\s/]*\b(?:local|internal|registry|mirror)\b"
+    r"(?<![\w.])/(?:work|root|home)/|https?://(?!t\.cn|weibo\.|www\.apache|keepachangelog)[^\s/]*\b(?:local|internal|registry|mirror)\b"
 )
 _TEXT = frozenset({".py", ".md", ".toml", ".yaml", ".yml", ".lock", ".cfg", ".sh", ""})
 _MOST_LINES = 450

@@ -1,0 +1,60 @@
+"""`twinsieve run`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Literal
+
+import click
+
+from pipeline.commands.options import settings_from, settings_options
+from pipeline.commands.terminal import printable
+from pipeline.settings import Settings
+from pipeline.settings_checks import missing_secrets
+from stages.errors import ConfigError
+
+
+class _Line(logging.Formatter):
+    """One line a record, whatever a message or name holds."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+def log_to_stderr(settings: Settings) -> None:
+    """From here on, log records go to stderr: time, level and logger as key=value, then what is said."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Line("time=%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"))
+    logging.basicConfig(level=settings.log.level.upper(), handlers=[handler], force=True)
+
+
+def refuse_missing_secrets(settings: Settings) -> None:
+    """Nothing, if everything is there that connecting needs. raises: ConfigError"""
+    problems = missing_secrets(settings)
+    if problems:
+        raise ConfigError([f"settings: {key} {problem}" for key, problem in problems])
+
+
+@click.command("run")
+@settings_options
+@click.option(
+    "--role", default="both", type=click.Choice(["worker", "index", "both"]), help="What to do here (both)."
+)
+@click.option("--member", metavar="NAME", help="A stable name of this process, unique in the deployment.")
+@click.option("--dry-run", is_flag=True, help="Judge and count beside what runs, emit nothing.")
+def command(
+    role: Literal["worker", "index", "both"],
+    member: str | None,
+    dry_run: bool,
+    config: str | None,
+    pairs: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops one in good order."""
+    from pipeline.service import run_service
+
+    settings = settings_from(config, pairs, **given)
+    refuse_missing_secrets(settings)
+    log_to_stderr(settings)
+    run_service(settings, role=role, member=member, dry_run=dry_run)

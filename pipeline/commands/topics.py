@@ -1,0 +1,70 @@
+"""`twinsieve topics check | create | acls`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from pipeline.commands.options import settings_from, settings_options
+from pipeline.commands.run import log_to_stderr, refuse_missing_secrets
+from pipeline.commands.terminal import printable
+from pipeline.ports import Admin
+from pipeline.settings import Settings
+
+
+@click.group("topics")
+def command() -> None:
+    """Look after the topics: inputs, outputs and the internal ones of this app."""
+
+
+@command.command("check")
+@settings_options
+@click.pass_context
+def check_topics(
+    ctx: click.Context, /, config: str | None, pairs: tuple[str, ...], **given: str | None
+) -> None:
+    """Show everything that is wrong with the topics, a line each; exit code 1 if anything is."""
+    from pipeline.topics import check
+
+    findings = _asked(settings_from(config, pairs, **given), check)
+    for line in findings:
+        click.echo(printable(line))
+    ctx.exit(1 if findings else 0)
+
+
+@command.command("create")
+@settings_options
+def create_topics(config: str | None, pairs: tuple[str, ...], **given: str | None) -> None:
+    """Make the output and internal topics that are missing; never an input topic."""
+    from pipeline.topics import create
+
+    for name in _asked(settings_from(config, pairs, **given), create):
+        click.echo(printable(name))
+
+
+@command.command("acls")
+@settings_options
+@click.option("--principal", default="User:twinsieve", metavar="NAME", help="Who runs it (User:twinsieve).")
+def show_acls(principal: str, config: str | None, pairs: tuple[str, ...], **given: str | None) -> None:
+    """Print the commands that grant what `run` needs, and nothing more. Asks no broker."""
+    from pipeline.topics_acls import acls
+
+    for line in acls(settings_from(config, pairs, **given), principal):
+        click.echo(printable(line))
+
+
+def _asked(settings: Settings, question: Callable[[Settings, Admin], list[str]]) -> list[str]:
+    from pipeline.kafka.connect import connect
+
+    refuse_missing_secrets(settings)
+    log_to_stderr(settings)
+    broker = connect(settings.kafka, client_id=settings.app)
+    try:
+        admin = broker.admin()
+        try:
+            return question(settings, admin)
+        finally:
+            admin.close()
+    finally:
+        broker.close()

@@ -1,0 +1,126 @@
+"""Raw messages as columns: each one read alone gives the same, and times, ids and keys mean what they say."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.batches import MessageReader
+from pipeline.batches_fields import MISSING, as_bytes, path_of, time_ms
+from pipeline.settings import Settings
+from stages.contract import NO_TIME
+
+_VALUE = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**40), 2**40)
+    | st.text(max_size=4)
+    | st.just([1])
+    | st.just({"t": "x"})
+)
+_DOCUMENT = st.dictionaries(st.sampled_from(["text", "id", "created_at", "u"]), _VALUE) | _VALUE
+_MESSAGE = st.none() | st.binary(max_size=5) | _DOCUMENT.map(lambda one: json.dumps(one).encode())
+
+
+@given(st.lists(_MESSAGE, max_size=8), st.booleans(), st.booleans())
+def test_a_batch_says_what_single_messages_say(
+    messages: list[bytes | None], scoped: bool, keyed: bool
+) -> None:
+    tree: dict[str, Any] = {"scope": ["u.t"] if scoped else [], "exact": {"fields": ["id"] if keyed else []}}
+    reader = MessageReader(Settings.model_validate(tree))
+    whole = reader.read(messages)
+    assert sorted([*whole.rows, *(bad.row for bad in whole.unreadable)]) == list(range(len(messages)))
+    ones = [reader.read([message]) for message in messages]
+    readable = [one for one in ones if len(one)]
+    assert whole.texts == [one.texts[0] for one in readable]
+    assert whole.ids == [one.ids[0] for one in readable]
+    assert whole.times_ms.tolist() == [one.times_ms[0] for one in readable]
+    assert whole.id_hashes.tolist() == [one.id_hashes[0] for one in readable]
+    assert whole.scopes.tolist() == [one.scopes[0] for one in readable]
+    assert (whole.keys or []) == [one.keys[0] for one in readable if one.keys]
+    assert [bad.reason for bad in whole.unreadable] == [
+        one.unreadable[0].reason for one in ones if one.unreadable
+    ]
+    assert whole.bad_times == sum(one.bad_times for one in ones)
+
+
+@given(st.lists(_VALUE | st.just(MISSING), max_size=3), st.lists(_VALUE | st.just(MISSING), max_size=3))
+def test_other_values_are_other_bytes(left: list[Any], right: list[Any]) -> None:
+    def plain(values: list[Any]) -> list[Any]:
+        return [
+            (type(one).__name__, json.dumps(one)) if one is not MISSING and one is not None else None
+            for one in values
+        ]
+
+    same = b"".join(map(as_bytes, left)) == b"".join(map(as_bytes, right))
+    assert same == (plain(left) == plain(right))
+
+
+@given(
+    st.datetimes(datetime(1970, 1, 2), datetime(2100, 1, 1)),
+    st.sampled_from(["iso", "zulu", "s", "ms", "text"]),
+)
+def test_a_time_is_read_however_it_is_written(moment: datetime, how: str) -> None:
+    moment = moment.replace(microsecond=0, tzinfo=UTC)
+    seconds = int(moment.timestamp())
+    written: object = {
+        "iso": moment.replace(tzinfo=None).isoformat(),
+        "zulu": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "s": seconds,
+        "ms": max(seconds * 1000, 10**11),
+        "text": str(seconds),
+    }[how]
+    assert time_ms(written) == (max(seconds * 1000, 10**11) if how == "ms" else seconds * 1000)
+
+
+@pytest.mark.parametrize(
+    "value", ["yesterday", -5, 10**15, float("inf"), True, [1], {"a": 1}, "9999999999999999999999"]
+)
+def test_what_is_no_time_is_none(value: object) -> None:
+    assert time_ms(value) is None
+
+
+@pytest.mark.parametrize("value", [None, "", MISSING])
+def test_a_missing_time_is_no_time(value: object) -> None:
+    assert time_ms(value) == NO_TIME
+
+
+def test_a_path_goes_inside_and_a_backslash_keeps_a_dot() -> None:
+    assert path_of("text") == ("text",)
+    assert path_of("a.b.c") == ("a", "b", "c")
+    assert path_of(r"a\.b.c\\") == ("a.b", "c\\")
+    reader = MessageReader(Settings.model_validate({"input": {"text_field": r"status.full\.text"}}))
+    assert reader.read([b'{"status": {"full.text": "x"}}']).texts == ["x"]
+
+
+def test_the_number_7_and_the_text_7_are_one_id() -> None:
+    columns = MessageReader(Settings()).read(
+        [b'{"text":"a","id":7}', b'{"text":"a","id":"7"}', b'{"text":"a"}']
+    )
+    assert columns.id_hashes[0] == columns.id_hashes[1] != 0
+    assert columns.id_hashes[2] == 0
+    assert columns.ids == [7, "7", None]
+
+
+@pytest.mark.parametrize("encoding", ["json", "text"])
+def test_a_message_over_the_limit_is_too_large(encoding: str) -> None:
+    settings = Settings.model_validate({"input": {"max_bytes": "20B", "encoding": encoding}})
+    columns = MessageReader(settings).read([b'{"text":"ok"}', b'{"text":"' + b"x" * 20 + b'"}', None])
+    assert columns.rows == [0]
+    assert [(bad.row, bad.reason) for bad in columns.unreadable] == [(1, "too_large"), (2, "null")]
+
+
+def test_text_is_not_asked_for_where_fields_alone_decide() -> None:
+    tree = {"exact": {"fields": ["id"]}, "near": {"method": "none"}}
+    columns = MessageReader(Settings.model_validate(tree)).read(
+        [b'{"id":1}', b'{"id":null}', b'{"id":1,"text":5}']
+    )
+    assert columns.rows == [0, 2]
+    assert columns.keys is not None
+    assert columns.keys[0] == columns.keys[1]
+    assert columns.unreadable[0].reason == "missing_field"
