@@ -212,6 +212,8 @@ class Worker:
     def _resync(self, why: str) -> None:
         """Forget all sessions; they begin anew from the committed offsets, after a pause that grows."""
         self.notices.append(why)
+        # A position that the broker refuses would fail every poll until its session begins anew.
+        self._consumer.pause(list(self._sessions))
         self._to_open |= set() if self._stopping else set(self._sessions)
         self._sessions.clear()
         self._open_s = self._clock.monotonic_s() + min(5.0, 0.05 * 2**self._failures)
@@ -429,8 +431,12 @@ class Worker:
 
         A session without an answer yet commits nothing: the mark it began from may not be judged so far.
         """
+        idle = self._clock.monotonic_s() - self._checked_s >= self._config.check_s
+        self._looked_s = self._checked_s = self._clock.monotonic_s()
         settled = {p: s.mark(s.emitted) for p, s in self._sessions.items() if s.settled}
-        if settled and self._clock.monotonic_s() - self._checked_s >= self._config.check_s:
+        if not settled:
+            return
+        if idle:
             self._transact(Emission(), settled, membership)
         infos = self._describe({partition.topic for partition in settled})
         for partition in settled:
@@ -439,4 +445,3 @@ class Worker:
                     f"{partition}: the topic was deleted and created again; `twinsieve reset` says where to "
                     "begin in the new one"
                 )
-        self._looked_s = self._checked_s = self._clock.monotonic_s()

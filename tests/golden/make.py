@@ -1,0 +1,88 @@
+"""One record of each kind with fixed content; `python -m tests.golden.make` writes the files anew.
+
+Do that only together with a new format version.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.blocks import Block, BlockFlag, RowKind, encode_block
+from pipeline.blocks_frame import scheme_hash
+from pipeline.blocks_rows import Readable
+from pipeline.blocks_verdicts import Result, Ruling, Source, blank_verdicts, encode_ruling
+from stages.contract import NO_TIME, Bodies, Fingerprints, Flag, Kind
+
+FOLDER = Path(__file__).parent
+SCHEME = scheme_hash("golden")
+
+
+def golden_block() -> Block:
+    """Four rows: two readable (one long enough for a sketch), one unreadable, one tombstone."""
+    texts = ["武汉加油👍", "ab"]
+    chars = np.array([ord(char) for text in texts for char in text], np.uint32)
+    bodies = Bodies(
+        chars,
+        np.array([0, 5, 7], np.int64),
+        np.zeros(7, np.uint8),
+        np.array([5, 600], np.int32),
+        np.array([5, 7], np.int32),
+        np.array([True, False]),
+    )
+    prints = Fingerprints(
+        np.array([[1, 2], [3, 2**64 - 1]], np.uint64),
+        np.array([[5, 6], [7, 8]], np.uint64),
+        np.array([False, True]),
+        np.arange(8, dtype=np.uint8).reshape(2, 2, 2),
+        np.array([[9, 10, 11], [12, 13, 2**32 - 1]], np.uint32),
+        np.arange(64, dtype=np.uint8).reshape(2, 32),
+        np.array([14, 15], np.uint32),
+        np.arange(64, dtype=np.uint8).reshape(1, 64),
+        np.array([-1, 0], np.int32),
+    )
+    times = np.array([1_581_465_600_000, NO_TIME], np.int64)
+    readable = Readable(times, np.array([16, 0], np.uint64), np.array([0, 17], np.uint64), bodies, prints)
+    kinds = np.array([RowKind.READABLE, RowKind.UNREADABLE, RowKind.TOMBSTONE, RowKind.READABLE], np.uint8)
+    return Block(
+        bytes(range(16)),
+        number=3,
+        reply=1,
+        session=2**63 + 5,
+        flags=BlockFlag.START | BlockFlag.CERTIFIED,
+        first=100,
+        end=120,
+        emitted_from=40,
+        emitted_to=100,
+        beginning=7,
+        stable_end=500,
+        arrival_ms=1_600_000_000_000,
+        topic="微博",
+        program="1.0",
+        offsets=np.array([100, 101, 110, 119], np.int64),
+        kinds=kinds,
+        readable=readable,
+    )
+
+
+def golden_ruling() -> Ruling:
+    """A unique, a near, an exact at the filter's word, and a replayed row."""
+    verdicts = blank_verdicts(4, Kind.UNIQUE)
+    verdicts.kinds[:] = [Kind.UNIQUE, Kind.NEAR, Kind.EXACT, Kind.REPLAYED]
+    verdicts.flags[:] = [0, Flag.ESTIMATED, Flag.AT_WORD, 0]
+    verdicts.leaders[1] = (1 << 56) | (3 << 40) | 50456
+    verdicts.matched[1], verdicts.compared[1] = 180, 200
+    sources = np.array([Source.NEW, Source.NEW, Source.STORED, Source.REPLAYED], np.uint8)
+    return Ruling(17, 2**63 + 5, Result.JUDGED, 100, 120, sources, verdicts, {1: "微博"})
+
+
+def records() -> dict[str, bytes]:
+    """File name → content."""
+    decision, answer = encode_ruling(golden_ruling(), SCHEME)
+    return {"block.bin": encode_block(golden_block(), SCHEME), "decision.bin": decision, "answer.bin": answer}
+
+
+if __name__ == "__main__":
+    for name, content in records().items():
+        (FOLDER / name).write_bytes(content)

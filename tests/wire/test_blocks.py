@@ -1,0 +1,154 @@
+"""Blocks, decisions and answers: what is written is read back, damage stops, and old records stay
+readable."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.blocks import Block, BlockFlag, RowKind, decode_block, encode_block, split_block
+from pipeline.blocks_frame import ForeignSchemeError, What, scheme_hash, seal
+from pipeline.blocks_positions import (
+    MOST_OFFSETS,
+    MOST_PARTITIONS,
+    MOST_TOPICS,
+    pack_positions,
+    unpack_position,
+)
+from pipeline.blocks_rows import Readable
+from pipeline.blocks_verdicts import decode_ruling, session_of
+from stages.contract import STORED_LENGTH
+from stages.errors import StateError
+from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
+from tests.twins import TinyScheme
+
+
+def same(one: object, other: object) -> bool:
+    if is_dataclass(one):
+        return all(same(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+    if isinstance(one, np.ndarray):
+        assert isinstance(other, np.ndarray)
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    return one == other
+
+
+def block_of(texts: list[str], kinds: list[int]) -> Block:
+    bodies, prints = TinyScheme().read(texts)
+    n = len(texts)
+    rows = Readable(
+        np.arange(n, dtype=np.int64), np.arange(n, dtype=np.uint64), np.zeros(n, np.uint64), bodies, prints
+    )
+    offsets = np.arange(len(kinds), dtype=np.int64) * 3 + 50
+    end = 50 + 3 * len(kinds)
+    return Block(
+        bytes(16), 0, 0, 9, BlockFlag.START, 50, end, 50, 50,
+        offsets=offsets, kinds=np.array(kinds, np.uint8), readable=rows,
+    )  # fmt: skip
+
+
+def test_golden_records_are_written_byte_for_byte() -> None:
+    for name, content in records().items():
+        assert (FOLDER / name).read_bytes() == content, name
+
+
+def test_golden_records_are_read() -> None:
+    assert same(decode_block((FOLDER / "block.bin").read_bytes(), SCHEME, "golden"), golden_block())
+    for what, name in ((What.DECISION, "decision.bin"), (What.ANSWER, "answer.bin")):
+        assert same(decode_ruling(what, (FOLDER / name).read_bytes(), SCHEME, "golden"), golden_ruling())
+    assert session_of((FOLDER / "answer.bin").read_bytes()) == golden_ruling().session
+
+
+rows = st.lists(
+    st.one_of(st.text(max_size=30), st.sampled_from([RowKind.UNREADABLE, RowKind.TOMBSTONE])), max_size=40
+)
+
+
+@settings(max_examples=60)
+@given(rows=rows, limit=st.integers(1, 3_000))
+def test_what_is_split_written_and_read_is_the_same_rows(rows: list[str | RowKind], limit: int) -> None:
+    texts = [row for row in rows if not isinstance(row, RowKind)]
+    kinds = [int(row) if isinstance(row, RowKind) else int(RowKind.READABLE) for row in rows]
+    parts = [
+        decode_block(encode_block(part, SCHEME), SCHEME, "here")
+        for part in split_block(block_of(texts, kinds), limit)
+    ]
+    assert [part.first for part in parts[1:]] == [part.end for part in parts[:-1]]
+    assert (parts[0].first, parts[-1].end) == (50, 50 + 3 * len(rows))
+    assert [part.flags for part in parts] == [BlockFlag.START] + [BlockFlag.NONE] * (len(parts) - 1)
+    assert [kind for part in parts for kind in part.kinds.tolist()] == kinds
+    assert [part.readable.bodies.text(row) for part in parts for row in range(len(part.readable))] == texts
+    digests = [value for part in parts for value in part.readable.fingerprints.digests[:, 0].tolist()]
+    assert digests == TinyScheme().read(texts)[1].digests[:, 0].tolist()
+
+
+def test_blocks_stay_below_the_limit_and_long_texts_are_cut_to_what_is_compared() -> None:
+    block = block_of(["长" * 100_000, "x" * 700, "short"], [0, 0, 0])
+    parts = split_block(block, 4_000)
+    assert all(len(encode_block(part, SCHEME)) <= 4_000 for part in parts)
+    read = decode_block(encode_block(block, SCHEME), SCHEME, "here").readable
+    assert np.diff(read.bodies.starts).tolist() == [STORED_LENGTH, STORED_LENGTH, 5]
+    assert read.bodies.body_lengths.tolist() == [100_000, 700, 5]
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_damage_is_an_error_and_never_anything_else(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(records())))
+    content = bytearray(records()[name])
+    place = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        content = content[:place]
+    else:
+        content[place] ^= data.draw(st.integers(1, 255))
+        if 6 <= place < 8:
+            return  # reserved
+    with pytest.raises(StateError):
+        read(name, bytes(content))
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_damage_under_a_right_checksum_is_an_error_or_reads(data: st.DataObject) -> None:
+    """As a forger or another program could write it: bounded work, no other exception."""
+    name = data.draw(st.sampled_from(sorted(records())))
+    content = bytearray(records()[name][28:])
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    what = {"block.bin": What.BLOCK, "decision.bin": What.DECISION, "answer.bin": What.ANSWER}[name]
+    with contextlib.suppress(StateError):
+        read(name, seal(what, SCHEME, bytes(content)))
+
+
+def read(name: str, content: bytes) -> object:
+    if name == "block.bin":
+        return decode_block(content, SCHEME, "golden")
+    return decode_ruling(What.DECISION if name == "decision.bin" else What.ANSWER, content, SCHEME, "golden")
+
+
+def test_another_scheme_stops_with_what_to_do() -> None:
+    with pytest.raises(ForeignSchemeError, match=r"restore the settings .* or start a new app"):
+        decode_block(encode_block(golden_block(), scheme_hash("other")), SCHEME, "log@7")
+
+
+def test_positions_keep_their_parts() -> None:
+    for parts in [(0, 0, 0), (MOST_TOPICS - 1, MOST_PARTITIONS - 1, MOST_OFFSETS - 1), (5, 3, 50456)]:
+        packed = int(pack_positions(parts[0], parts[1], np.array([parts[2]]))[0])
+        assert packed >= 0
+        assert tuple(unpack_position(packed)) == parts
+
+
+def test_positions_beyond_their_bits_are_refused() -> None:
+    for parts in [(MOST_TOPICS, 0, 0), (0, MOST_PARTITIONS, 0), (0, 0, MOST_OFFSETS)]:
+        with pytest.raises(StateError):
+            pack_positions(parts[0], parts[1], np.array([parts[2]]))
+
+
+def test_a_block_whose_rows_leave_its_range_is_refused() -> None:
+    block = replace(golden_block(), end=110)
+    with pytest.raises(StateError, match="contradict"):
+        decode_block(encode_block(block, SCHEME), SCHEME, "here")
