@@ -90,7 +90,7 @@ def command(
     if quiet:
         return
     for example in summary.examples.chosen():
-        console.print(pair_panel(example.entry))
+        console.print(pair_panel(example.entry), soft_wrap=True)
     console.print(summary_table(summary, dedup.sieve_stats()))
     for reason, count in summary.unreadable.most_common():
         console.print(printable(f"unreadable: {count:,} rows, {reason}"), markup=False)

@@ -39,16 +39,19 @@ def say_error(text: str) -> None:
 
 def talk() -> Console:
     """A console on stderr."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False)
+    return _console(stderr=True, width=140)
 
 
 def report() -> Console:
-    """A console on stdout, wide enough for tables where there is no terminal."""
+    """A console on stdout."""
+    return _console(stderr=False, width=160)
+
+
+def _console(*, stderr: bool, width: int) -> Console:
+    """`width`: columns where there is no terminal, so that tables in files and pipes are not folded."""
     from rich.console import Console
 
-    console = Console(highlight=False)
+    console = Console(stderr=stderr, highlight=False)
     if not console.is_terminal:
-        console.width = 160
+        console.width = width
     return console
