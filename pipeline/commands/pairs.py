@@ -18,7 +18,6 @@ _LONGEST = 2_000
 def pair_panel(entry: Mapping[str, Any]) -> Group:
     """A dropped message above its leader; `entry` as in the duplicates file."""
     if "distance" in entry:
-        if "distance" in entry:
         degree = f"{entry['distance']} bits apart"
     elif entry["stage"] == "exact":
         degree = "equal but for what the profile drops"
