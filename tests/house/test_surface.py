@@ -1,0 +1,72 @@
+"""Every public name says what it gives, and what it says runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+_Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def _public(root: Path, package: str) -> Iterator[tuple[str, _Defined]]:
+    """Public functions and classes, and the public methods of public classes."""
+    for path in sorted((root / package).rglob("*.py")):
+        module = ast.parse(path.read_text("utf-8"))
+        for node in module.body:
+            if isinstance(node, _Defined) and not node.name.startswith("_"):
+                yield f"{path.relative_to(root)}:{node.lineno}: {node.name}", node
+                if isinstance(node, ast.ClassDef):
+                    for method in node.body:
+                        if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
+                            yield (
+                                f"{path.relative_to(root)}:{method.lineno}: {node.name}.{method.name}",
+                                method,
+                            )
+
+
+def _is_overload(node: _Defined) -> bool:
+    return any("overload" in ast.unparse(one) for one in node.decorator_list)
+
+
+def test_every_public_name_of_the_stages_has_a_docstring(root: Path) -> None:
+    silent = [
+        where
+        for where, node in _public(root, "stages")
+        if not ast.get_docstring(node) and not _is_overload(node)
+    ]
+    assert not silent, "\n".join(silent)
+
+
+def test_every_public_function_and_class_of_the_pipeline_has_a_docstring(root: Path) -> None:
+    silent = [
+        where
+        for where, node in _public(root, "pipeline")
+        if "." not in where.rpartition(": ")[2] and not ast.get_docstring(node) and not _is_overload(node)
+    ]
+    assert not silent, "\n".join(silent)
+
+
+def test_a_docstring_begins_with_one_line(root: Path) -> None:
+    wrong = []
+    for where, node in _public(root, "stages"):
+        doc = ast.get_docstring(node)
+        if (
+            doc is not None
+            and "\n" in doc
+            and doc.splitlines()[1].strip()
+            and not isinstance(node, ast.ClassDef)
+        ):
+            wrong.append(where)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_parameter_of_the_stages_has_a_type(root: Path) -> None:
+    untyped = [
+        f"{where}({argument.arg})"
+        for where, node in _public(root, "stages")
+        if isinstance(node, ast.FunctionDef)
+        for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        if argument.annotation is None and argument.arg not in ("self", "cls")
+    ]
+    assert not untyped, "\n".join(untyped)
