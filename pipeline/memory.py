@@ -27,12 +27,14 @@ from collections.abc import Sequence
 from pipeline.memory_clients import MemoryAdmin, MemoryAppender, MemoryReader, MemoryTransactor
 from pipeline.memory_cluster import CrashError, ManualClock, MemoryCluster
 from pipeline.memory_consumer import MemoryConsumer
+from pipeline.memory_lock import one_at_a_time
 from pipeline.ports import Hook, Messages, NewTopic, no_hook
 from stages.errors import BrokerError
 
 __all__ = ["CrashError", "Hook", "ManualClock", "MemoryBroker", "MemoryCluster", "Messages", "NewTopic"]
 
 
+@one_at_a_time
 class MemoryBroker:
     """One process's connection to a cluster. A process that dies just stops calling."""
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from pipeline.memory_cluster import MemoryCluster
 from pipeline.memory_groups import Handle
+from pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time
 from pipeline.memory_log import Outcome, PartitionLog
 from pipeline.ports import (
     AbortableError,
@@ -21,6 +22,7 @@ from pipeline.ports import (
 from stages.errors import BrokerError, UsageError
 
 
+@one_at_a_time
 class MemoryReader:
     """As `ports.Reader`; a poll that finds nothing lets its time-out pass on the cluster's clock."""
 
@@ -48,11 +50,13 @@ class MemoryReader:
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
         """As `Reader.poll`."""
         self._hook(f"{self._name}.poll.before")
-        found = self._fetch(max_records)
+        with CLUSTER_LOCK:
+            found = self._fetch(max_records)
         if not found and timeout_s > 0:
             self._cluster.clock.sleep(timeout_s)
-            self._cluster.tick()
-            found = self._fetch(max_records)
+            with CLUSTER_LOCK:
+                self._cluster.tick()
+                found = self._fetch(max_records)
         self._hook(f"{self._name}.poll.after")
         return found
 
@@ -110,6 +114,7 @@ class MemoryReader:
         _reach(self._cluster, call)
 
 
+@one_at_a_time
 class MemoryAppender:
     """As `ports.Appender`; everything is written and acknowledged at once, or not at all."""
 
@@ -133,6 +138,7 @@ class MemoryAppender:
         """As `Appender.close`."""
 
 
+@one_at_a_time
 class MemoryTransactor:
     """As `ports.Transactor`."""
 
@@ -207,6 +213,7 @@ class MemoryTransactor:
             self.abort()
 
 
+@one_at_a_time
 class MemoryAdmin:
     """As `ports.Admin`."""
 

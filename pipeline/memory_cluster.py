@@ -7,6 +7,7 @@ import zlib
 from dataclasses import dataclass, field
 
 from pipeline.memory_groups import Group
+from pipeline.memory_lock import CLUSTER_LOCK
 from pipeline.memory_log import Entry, Outcome, PartitionLog, Topic, Transaction
 from pipeline.ports import AbortableError, Clock, FatalError, Messages, NewTopic, Partition
 from stages.errors import BrokerError, UsageError
@@ -187,4 +188,8 @@ class MemoryCluster:
 
     def values(self, topic: str, partition: int = 0) -> list[bytes | None]:
         """Committed values of one partition, for tests and examples."""
+        with CLUSTER_LOCK:
+            return self._values(topic, partition)
+
+    def _values(self, topic: str, partition: int) -> list[bytes | None]:
         return [entry.value for _, entry in self.log(Partition(topic, partition)).visible()]

@@ -7,9 +7,11 @@ from collections.abc import Collection
 from pipeline.memory_clients import MemoryReader
 from pipeline.memory_cluster import MemoryCluster
 from pipeline.memory_groups import Handle
+from pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time
 from pipeline.ports import AbortableError, Committed, FatalError, Hook, Membership, Partition, Polled
 
 
+@one_at_a_time
 class MemoryConsumer:
     """As `ports.GroupConsumer`. Polling is its heartbeat: one that stands still is expired by the clock."""
 
@@ -33,10 +35,12 @@ class MemoryConsumer:
 
     def poll(self, timeout_s: float, max_records: int) -> Polled:
         """As `GroupConsumer.poll`."""
-        self._heartbeat()
+        with CLUSTER_LOCK:
+            self._heartbeat()
         records = self._reader.poll(timeout_s, max_records)
-        if self._heartbeat():
-            records = []
+        with CLUSTER_LOCK:
+            if self._heartbeat():
+                records = []
         handle = Handle(self._group.name, self._member_id, self._instance)
         return Polled(Membership(self._generation, handle), self._assignment, self._epoch, records)
 

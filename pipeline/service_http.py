@@ -21,8 +21,8 @@ class Pages:
         healthy: Callable[[], bool],
         ready: Callable[[], bool],
     ) -> None:
-        host, _, port = listen.rpartition(":")
-        if not port.isdigit() or int(port) > 65_535:
+        host, colon, port = listen.rpartition(":")
+        if not colon or not port.isdigit() or int(port) > 65_535:
             raise UsageError(f"http.listen is {listen!r}; write host:port, as in 127.0.0.1:8080")
 
         class Handler(BaseHTTPRequestHandler):

@@ -1,0 +1,207 @@
+"""The service as one process runs it: real threads and the real sieve on the memory broker."""
+
+from __future__ import annotations
+
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from pipeline.memory import MemoryBroker, MemoryCluster
+from pipeline.ports import FatalError, Messages, NewTopic, Partition
+from pipeline.service import SystemClock, run_service
+from pipeline.service_build import group_of_workers
+from pipeline.service_http import Pages
+from pipeline.service_slots import take_slot
+from pipeline.settings import (
+    ExactSettings,
+    ExactWindowSettings,
+    HttpSettings,
+    NearSettings,
+    Settings,
+    StateSettings,
+    TopicSettings,
+    WindowSettings,
+)
+from stages.errors import BrokerError, SieveError, UsageError
+
+DEADLINE_S = 60.0
+
+
+class Service:
+    """One process in a thread; what it raised is kept."""
+
+    def __init__(self, settings: Settings, cluster: MemoryCluster, **options: object) -> None:
+        self.stop = threading.Event()
+        self.error: SieveError | None = None
+        self._settings = settings
+        self._cluster = cluster
+        self._options = options
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            run_service(
+                self._settings,
+                connect=lambda _: MemoryBroker(self._cluster),
+                stop=self.stop,
+                **self._options,  # type: ignore[arg-type]
+            )
+        except SieveError as error:
+            self.error = error
+
+    def end(self) -> None:
+        self.stop.set()
+        self.join()
+
+    def join(self) -> None:
+        self._thread.join(DEADLINE_S)
+        assert not self._thread.is_alive(), "the service does not stop"
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    made = MemoryCluster(SystemClock())
+    made.create(NewTopic("posts", 2))
+    return made
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(
+        app="t",
+        topics=TopicSettings(auto_create=True),
+        state=StateSettings(dir=str(tmp_path / "state")),
+        http=HttpSettings(listen=None),
+        near=NearSettings(window=WindowSettings(messages=1_000)),
+        exact=ExactSettings(window=ExactWindowSettings(messages=10_000)),
+    )
+
+
+def produce(cluster: MemoryCluster, texts: list[str], partition: int = 0) -> None:
+    messages = Messages()
+    for text in texts:
+        messages.add(b"k", b'{"id": "1", "text": "%s"}' % text.encode())
+    MemoryBroker(cluster).appender().append(Partition("posts", partition), messages)
+
+
+def wait_for(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {DEADLINE_S} s: {what}"
+        time.sleep(0.01)
+
+
+POSTS = [
+    "武汉加油！中国加油！我们一定能赢",
+    "今天天气很好，适合出门散步看花",
+    "武汉加油！中国加油！我们一定能赢",
+]
+
+
+def test_uniques_come_out_and_a_stop_reports_and_leaves_a_snapshot(
+    settings: Settings, cluster: MemoryCluster, tmp_path: Path
+) -> None:
+    service = Service(settings, cluster, member="one")
+    produce(cluster, POSTS)
+    wait_for(
+        lambda: "posts.unique" in cluster.topics and len(cluster.values("posts.unique")) == 2, "two uniques"
+    )
+    service.end()
+    assert service.error is None
+    offsets = cluster.group(group_of_workers("t")).offsets
+    assert offsets[Partition("posts", 0)].offset == 3
+    assert len(cluster.values("posts.duplicates")) == 1
+    assert list((tmp_path / "state" / "t").iterdir())
+    again = Service(settings, cluster, member="one")
+    produce(cluster, [POSTS[1], "完全不同的一条消息，从来没有出现过"])
+    wait_for(lambda: len(cluster.values("posts.unique")) == 3, "one more unique")
+    again.end()
+    assert again.error is None
+    assert len(cluster.values("posts.duplicates")) == 2
+
+
+def test_a_dry_run_touches_nothing_but_its_own_topics(settings: Settings, cluster: MemoryCluster) -> None:
+    service = Service(settings, cluster, member="one", dry_run=True)
+    produce(cluster, POSTS)
+    group = group_of_workers("t-shadow")
+    at = Partition("posts", 0)
+    wait_for(lambda: group in cluster.groups and at in cluster.group(group).offsets
+             and cluster.group(group).offsets[at].offset == 3, "the shadow has judged")  # fmt: skip
+    service.end()
+    assert cluster.values("posts.unique") == []
+    assert "t.fingerprints" not in cluster.topics
+    assert group_of_workers("t") not in cluster.groups
+
+
+def test_missing_topics_are_named_and_never_made_silently(settings: Settings, cluster: MemoryCluster) -> None:
+    strict = settings.model_copy(update={"topics": TopicSettings(auto_create=False)})
+    service = Service(strict, cluster, member="one")
+    service.join()
+    assert isinstance(service.error, BrokerError)
+    assert "t.fingerprints: does not exist; run: twinsieve topics create" in str(service.error)
+    assert "t.fingerprints" not in cluster.topics
+
+
+def test_the_newer_process_of_a_slot_wins_and_the_older_exits(
+    settings: Settings, cluster: MemoryCluster
+) -> None:
+    older = Service(settings, cluster, member="one")
+    produce(cluster, POSTS)
+    wait_for(
+        lambda: "posts.unique" in cluster.topics and len(cluster.values("posts.unique")) == 2, "two uniques"
+    )
+    newer = Service(settings, cluster, member="one")
+    older.join()
+    assert isinstance(older.error, FatalError)
+    produce(cluster, ["完全不同的一条消息，从来没有出现过"])
+    wait_for(lambda: len(cluster.values("posts.unique")) == 3, "the newer one goes on")
+    newer.end()
+    assert newer.error is None
+
+
+def test_slots_are_the_lowest_free_ones(tmp_path: Path) -> None:
+    first, second = take_slot("a", tmp_path), take_slot("a", tmp_path)
+    assert (first.name[-2:], second.name[-2:]) == ("-0", "-1")
+    first.release()
+    third, other = take_slot("a", tmp_path), take_slot("b", tmp_path)
+    assert third.name == other.name == first.name
+    for slot in (second, third, other):
+        slot.release()
+
+
+def test_pages_tell_health_readiness_and_metrics() -> None:
+    ready = False
+    pages = Pages("127.0.0.1:0", CollectorRegistry(), lambda: True, lambda: ready)
+
+    def status(path: str) -> int:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{pages.port}{path}", timeout=10) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code
+
+    try:
+        assert [status(path) for path in ("/healthz", "/readyz", "/metrics", "/other")] == [
+            200,
+            503,
+            200,
+            404,
+        ]
+        ready = True
+        assert status("/readyz") == 200
+    finally:
+        pages.close()
+
+
+@pytest.mark.parametrize("listen", ["8080", "localhost:http", "127.0.0.1:99999"])
+def test_an_address_that_is_none_is_refused(listen: str) -> None:
+    with pytest.raises(UsageError, match=r"write host:port"):
+        Pages(listen, CollectorRegistry(), lambda: True, lambda: True)
