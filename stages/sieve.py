@@ -134,7 +134,7 @@ class Sieve:
         """How full the sieve is now."""
         ring = self._near.ring
         stream_time = int(ring.columns.counters[STREAM_TIME])
-        oldest_time = int(ring.columns.times[ring.slots_held()[0]]) if ring.held else NO_TIME
+        oldest_time = int(ring.columns.times[ring.oldest_slot]) if ring.held else NO_TIME
         if oldest_time == NO_TIME:
             oldest_time = int(ring.columns.counters[FIRST_TIME])
         exact = self._filters if self._filters is not None else self._tiers

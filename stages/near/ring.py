@@ -113,6 +113,11 @@ class Ring:
         """Bytes of all columns, the arena included."""
         return sum(int(column.nbytes) for column in self.columns)
 
+    @property
+    def oldest_slot(self) -> int:
+        """Slot of the oldest entry that is still in the ring; any slot while it is empty."""
+        return (self.kept - self.held) % self.capacity
+
     def slots_held(self) -> NDArray[np.int64]:
         """int64[held]: slots in log order, oldest first."""
         return np.arange(self.kept - self.held, self.kept, dtype=np.int64) % self.capacity
@@ -124,7 +129,7 @@ class Ring:
         needed = characters * 2 // GRANULE + messages * (1 + SKETCH_UNITS // GRANULE) + 2 * _LARGEST_TEXT
         size = len(self.columns.texts) // GRANULE
         head = int(self.columns.counters[HEAD])
-        tail = int(self.columns.offsets[self.slots_held()[0]]) if self.held else head
+        tail = int(self.columns.offsets[self.oldest_slot]) if self.held else head
         live = (head - tail) % size
         if size - live > needed:
             return
@@ -152,8 +157,7 @@ class Ring:
         """Nothing; the columns then hold what `to_sections` gave for a ring of the same shape."""
         saved = {name: sections[f"ring.{name}"] for name in RingColumns._fields if name != "tag_slots"}
         self.columns = RingColumns(**saved, tag_slots=self._tag_index.slots)
-        oldest = (self.kept - self.held) % self.capacity
-        self._tag_index.rebuild(self.columns.tags, oldest, self.held)
+        self._tag_index.rebuild(self.columns.tags, self.oldest_slot, self.held)
 
 
 @kernel
