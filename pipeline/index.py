@@ -61,6 +61,9 @@ class IndexStep(StrEnum):
 _STAND_BY_S = 0.02
 """A poll while nothing is to be judged: long enough for a client to take part in its group."""
 
+_WAIT_EVERY_S = 0.5
+"""While a restore is busy, so often: a group waits for a member that never takes part."""
+
 
 @dataclass(frozen=True, slots=True)
 class IndexConfig:
@@ -114,6 +117,8 @@ class Index:
         self._follower = Follower(self._reader, self.state, config.log, config.decisions, config.scheme)
         self._begin_following = True
         self._followed = False
+        self._applied = 0
+        self._waited_s = 0.0
         self._transactor: Transactor | None = None
         self._target = 0
         self._epoch = -1
@@ -155,7 +160,7 @@ class Index:
 
     def _step(self, timeout_s: float) -> list[Ruling]:
         polled = self._consumer.poll(
-            timeout_s if self._live else min(timeout_s, _STAND_BY_S), self._config.most_blocks
+            timeout_s if self._live else self._stand_by_s(timeout_s), self._config.most_blocks
         )
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
@@ -198,6 +203,14 @@ class Index:
         self._live = False
         self._begin_following = True
 
+    def _stand_by_s(self, timeout_s: float) -> float:
+        """How long a poll may wait that will find nothing: now and then, while there is much to follow."""
+        now_s = self._clock.monotonic_s()
+        if self._applied and now_s - self._waited_s < _WAIT_EVERY_S:
+            return 0.0
+        self._waited_s = now_s
+        return min(timeout_s, _STAND_BY_S)
+
     def _follow(self, polled: Polled, timeout_s: float) -> None:
         if self._begin_following:
             log = self._config.log
@@ -213,7 +226,7 @@ class Index:
                 self._target = self._reader.end_offsets([self._config.decisions])[self._config.decisions]
             except AbortableError:
                 self._transactor = None
-        self._follower.step(timeout_s, 4 * self._config.most_blocks)
+        self._applied = self._follower.step(timeout_s, 4 * self._config.most_blocks)
         if self._transactor is not None and self._follower.caught_up(self._target):
             self._go_live()
 

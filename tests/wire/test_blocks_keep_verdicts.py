@@ -1,0 +1,96 @@
+"""The wire changes no verdict: batches that went through blocks are judged like those that did not."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from pipeline.blocks import Block, BlockFlag, decode_block, encode_block, split_block
+from pipeline.blocks_frame import scheme_hash
+from pipeline.blocks_rows import Readable, take_readable
+from stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
+from stages.scheme import Scheme, SchemeConfig
+from stages.sieve import Sieve
+
+CONFIG = SieveConfig(
+    exact=ExactConfig(window=Window(2_000)), near=NearConfig(window=Window(500)), scheme_id="test"
+)
+
+
+def posts() -> list[str]:
+    """Short and long posts, edits of earlier ones, digits alone, and long digit runs that share their
+    head."""
+    rng = random.Random(7)
+    found: list[str] = ["8" * 700, "8" * 800, "8" * 700]
+    for _ in range(400):
+        length = rng.choice([3, 20, 60, 140, 511, 513, 900])
+        if found and rng.random() < 0.5:
+            text = list(rng.choice(found))
+            text[rng.randrange(len(text))] = chr(rng.randint(0x4E00, 0x4E40))
+            found.append("".join(text))
+        else:
+            found.append("".join(chr(rng.randint(0x4E00, 0x5E00)) for _ in range(length)))
+    return found
+
+
+def batch_of(rows: Readable, first: int) -> Batch:
+    n = len(rows)
+    return Batch(
+        np.arange(first, first + n), rows.times_ms, np.full(n, 1_600_000_000_000), rows.ids, rows.scopes,
+        rows.bodies, rows.fingerprints,
+    )  # fmt: skip
+
+
+def test_verdicts_are_the_same_on_either_side_of_the_wire() -> None:
+    texts = posts()
+    n = len(texts)
+    bodies, prints = Scheme(SchemeConfig()).read(texts)
+    times = np.arange(n, dtype=np.int64) * 1_000 + 1_599_999_000_000
+    rows = Readable(times, np.zeros(n, np.uint64), np.zeros(n, np.uint64), bodies, prints)
+    direct = Sieve(CONFIG).judge(batch_of(rows, 0))
+    whole = Block(
+        bytes(16), 0, 0, 1, BlockFlag.NONE, 0, n, 0, 0,
+        offsets=np.arange(n), kinds=np.zeros(n, np.uint8), readable=rows,
+    )  # fmt: skip
+    sieve, at = Sieve(CONFIG), 0
+    scheme = scheme_hash("test")
+    parts = split_block(whole, 20_000)
+    assert len(parts) > 5
+    for part in parts:
+        read = decode_block(encode_block(part, scheme), scheme, "here").readable
+        verdicts = sieve.judge(batch_of(read, at))
+        here = slice(at, at + len(read))
+        assert verdicts.kinds.tolist() == direct.kinds[here].tolist()
+        assert verdicts.leaders.tolist() == direct.leaders[here].tolist()
+        assert verdicts.matched.tolist() == direct.matched[here].tolist()
+        at += len(read)
+    assert at == n
+    assert len(set(direct.kinds.tolist())) == 3
+
+
+def test_rows_taken_by_a_mask_are_those_rows() -> None:
+    texts = posts()[:60]
+    n = len(texts)
+    bodies, prints = Scheme(SchemeConfig()).read(texts)
+    rows = Readable(np.arange(n), np.arange(n, dtype=np.uint64), np.zeros(n, np.uint64), bodies, prints)
+    wanted = np.arange(n) % 3 == 1
+    taken = take_readable(rows, wanted)
+    again_bodies, again = Scheme(SchemeConfig()).read(
+        [text for text, want in zip(texts, wanted, strict=True) if want]
+    )
+    assert taken.times_ms.tolist() == np.arange(n)[wanted].tolist()
+    assert [taken.bodies.text(row) for row in range(len(taken))] == [
+        again_bodies.text(row) for row in range(len(again_bodies))
+    ]
+    for name in (
+        "digests",
+        "simhashes",
+        "weak_bits",
+        "band_keys",
+        "bags",
+        "signatures",
+        "sketches",
+        "sketch_rows",
+    ):
+        assert np.array_equal(getattr(taken.fingerprints, name), getattr(again, name)), name
