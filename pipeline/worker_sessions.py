@@ -45,6 +45,20 @@ def read_mark(metadata: str) -> Mark | None:
         return None
 
 
+def moved(committed: Committed | None, topic_id: bytes, offset: int) -> Committed:
+    """What `twinsieve reset` commits: the offset moves, the mark of what was emitted stays.
+
+    committed: as it stands; topic_id: of the topic as it is now (one created again gets an empty mark)
+
+    >>> moved(Committed(9, Mark(bytes(16), 3, 9).text()), bytes(16), 0).metadata.split()[2:]
+    ['3', '9']
+    """
+    mark = read_mark(committed.metadata) if committed is not None else None
+    if mark is None or mark.topic_id != topic_id:
+        mark = Mark(topic_id, offset, offset)
+    return Committed(offset, mark.text())
+
+
 def name_topic(info: TopicInfo) -> bytes:
     """16 bytes that tell a topic from another; made of its name where the broker has no ids."""
     if info.topic_id != NO_TOPIC_ID:

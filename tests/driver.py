@@ -17,7 +17,6 @@ from pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
 from pipeline.memory_log import Entry
 from pipeline.ports import (
     AbortableError,
-    Committed,
     FatalError,
     Hook,
     Messages,
@@ -30,7 +29,7 @@ from pipeline.settings import InputSettings, Settings
 from pipeline.snapshots import SnapshotStore
 from pipeline.worker import Worker, WorkerConfig
 from pipeline.worker_emit import EmitConfig
-from pipeline.worker_sessions import Mark, read_mark
+from pipeline.worker_sessions import moved
 from stages.errors import StateError
 from tests.twins import HashSieve, TinyScheme
 
@@ -111,11 +110,7 @@ class World:
         """As `twinsieve reset` does: the offset moves, the mark stays."""
         offsets = self.cluster.group(GROUP).offsets
         topic_id = self.cluster.topics[partition.topic].topic_id
-        old = offsets.get(partition)
-        mark = read_mark(old.metadata) if old is not None else None
-        if mark is None or mark.topic_id != topic_id:
-            mark = Mark(topic_id, offset, offset)
-        offsets[partition] = Committed(offset, mark.text())
+        offsets[partition] = moved(offsets.get(partition), topic_id, offset)
 
     def start(self, slot: str, **settings: object) -> Process:
         process = Process(self, slot, **settings)  # type: ignore[arg-type]
