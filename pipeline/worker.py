@@ -214,6 +214,7 @@ class Worker:
         self.notices.append(why)
         # A position that the broker refuses would fail every poll until its session begins anew.
         self._consumer.pause(list(self._sessions))
+        self._answers.forget()
         self._to_open |= set() if self._stopping else set(self._sessions)
         self._sessions.clear()
         self._open_s = self._clock.monotonic_s() + min(5.0, 0.05 * 2**self._failures)

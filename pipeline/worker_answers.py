@@ -34,9 +34,14 @@ class Answers:
         wanted = {self.reply(partition) for partition in partitions}
         ends = self._reader.end_offsets(wanted - self._watched)
         self._reader.assign(wanted)
-        self._watched = wanted
         for partition, end in ends.items():
             self._reader.seek(partition, end)
+        self._watched = wanted
+
+    def forget(self) -> None:
+        """Watch nothing until told anew: whatever could not be read goes with its position."""
+        self._watched = set()
+        self._reader.assign(())
 
     def poll(self, timeout_s: float, most: int, sessions: Mapping[Partition, Session]) -> None:
         """Put what has arrived to the sessions that asked.

@@ -339,3 +339,20 @@ def test_a_lost_decision_stops_the_index_instead_of_judging_again() -> None:
     restart(world)
     world.run(20)
     assert "is missing" in world.stops[0]
+
+
+def test_answers_that_retention_took_before_they_were_read_are_asked_for_again() -> None:
+    world = World(partitions=1)
+    world.start("a", roles="worker")
+    world.start("b", roles="index")
+    world.run(10)
+    world.produce("in", 0, texts(0, 30))
+    worker, index = world.processes
+    worker.step()
+    worker.step()
+    for _ in range(20):
+        index.step()
+    for log in world.cluster.topics["app.verdicts"].logs:
+        log.trim(log.end)
+    world.settle()
+    assert emitted(world) == list(range(30))
