@@ -172,12 +172,14 @@ def plan_opening(
 
 def refusal(partition: Partition, result: Result) -> StateError:
     """What the operator is to do about a refused session."""
+    reset = "`twinsieve reset` says where to begin"
     advice = {
-        Result.OFFSETS_MISSING: "the group's offset is gone, but messages of it were judged before",
-        Result.RECREATED: "another topic of this name was judged before; this one was created again",
-        Result.SHORTENED: "it ends before what was judged; it lost messages",
+        Result.OFFSETS_MISSING: f"the group's offset is gone, but messages of it were judged before; {reset}",
+        Result.RECREATED: f"another topic of this name was judged before; this one was created again; {reset}",
+        Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
+        "offsets; restore it, or start a new app",
     }
-    return StateError(f"{partition}: {advice[result]}; `twinsieve reset` says where to begin")
+    return StateError(f"{partition}: {advice[result]}")
 
 
 NewSession = Callable[[], int]
