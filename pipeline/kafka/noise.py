@@ -99,6 +99,8 @@ def quieten() -> None:
     root = logging.getLogger("kafka")
     if root.getEffectiveLevel() < logging.WARNING:
         root.setLevel(logging.WARNING)
+    # A busy process is told by its metrics; here it would be a warning for every large transaction.
+    logging.getLogger("kafka.net.selector").setLevel(logging.ERROR)
     # A filter acts on its own logger only, never on children, so each one needs it.
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("kafka.")]:
         logger = logging.getLogger(name)

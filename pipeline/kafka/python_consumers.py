@@ -76,6 +76,12 @@ class _Reading:
             self._consumer.resume(partition)
 
     def _fetched(self, timeout_s: float, max_records: int) -> dict[TopicPartition, list[Any]]:
+        # A partition that is paused with a part of a fetch still undelivered has that part put aside, and
+        # gets it back only while this slot is None. Once used the slot holds an exhausted object instead,
+        # so that the partition stays silent for ever after resume(). There is no public way to clear it.
+        fetcher = self._consumer._fetcher
+        if not fetcher._next_partition_records:
+            fetcher._next_partition_records = None
         with _errors("reading"):
             found: dict[TopicPartition, list[Any]] = self._consumer.poll(
                 timeout_ms=max(0, int(timeout_s * 1000)), max_records=max_records

@@ -227,3 +227,29 @@ def test_offsets_are_found_by_time(world: World) -> None:
     assert admin.offsets_at({log: 1_700_000_000_000}) == {log: 10}
     assert admin.beginning_offsets([log]) == {log: 0}
     assert admin.end_offsets([log]) == {log: 10}
+
+
+def test_a_partition_paused_in_the_middle_of_a_fetch_goes_on(world: World) -> None:
+    broker = world.broker()
+    topic = make_topic(broker, 2)
+    one, two = Partition(topic, 0), Partition(topic, 1)
+    for partition in (one, two):
+        write(broker, partition, [b"%d" % n for n in range(300)])
+    reader = broker.reader()
+    reader.assign([one, two])
+    reader.seek(one, 0)
+    reader.seek(two, 0)
+    seen: dict[Partition, list[int]] = {one: [], two: []}
+    paused, other = one, two
+
+    def all_there() -> bool:
+        nonlocal paused, other
+        reader.resume([one, two])
+        reader.pause([paused])
+        paused, other = other, paused
+        for records in reader.poll(0.1, 7):
+            seen[records.partition] += records.offsets
+        return min(map(len, seen.values())) == 300
+
+    until(all_there)
+    assert seen == {one: list(range(300)), two: list(range(300))}

@@ -1,0 +1,314 @@
+"""A whole deployment to measure and to hurt: a real broker, twinsieve processes, a load and a reader.
+
+Every process is the command itself; the harness only starts, kills, freezes and restarts it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import yaml
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+
+from pipeline.generate import generate
+from pipeline.kafka import connect
+from pipeline.ports import NewTopic
+from pipeline.settings import KafkaSettings, Settings
+from pipeline.topics import create
+
+PARTITIONS = 4
+COMMAND = [sys.executable, "-m", "pipeline.cli", "run"]
+_ROOT = Path(__file__).resolve().parent.parent
+_ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
+Place = tuple[int, int]
+"""Partition and offset of an input message."""
+
+
+class Deployment:
+    """Topics and settings of one app on a broker, and its processes by member name.
+
+    kafka: more settings of the section `kafka`
+    """
+
+    def __init__(self, bootstrap: str, client: str, app: str, **kafka: object) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix=f"twinsieve-{app}-"))
+        self.client = client
+        self.app = app
+        self.settings = {
+            "app": app,
+            "input": {"topics": [f"{app}.in"]},
+            "output": {"topic": f"{app}.out", "duplicates": f"{app}.dup", "dead_letter": f"{app}.dead"},
+            "exact": {"window": {"messages": 2_000_000, "age": "7d"}},
+            "near": {"window": {"messages": 200_000, "age": "24h"}},
+            "kafka": {"client": client, "bootstrap": bootstrap, **kafka},
+            "state": {"dir": str(self.folder / "state"), "snapshot_every": "10s"},
+            "http": {"listen": "none"},
+        }
+        self.file = self.folder / "settings.yaml"
+        self.file.write_text(yaml.safe_dump(self.settings))
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._bootstrap = bootstrap
+
+    @property
+    def outputs(self) -> list[str]:
+        """Topics that messages end in."""
+        return [f"{self.app}.out", f"{self.app}.dup", f"{self.app}.dead"]
+
+    def create_topics(self, replication: int = 1) -> None:
+        """All topics, as `twinsieve topics create` makes them."""
+        broker = connect(KafkaSettings(bootstrap=self._bootstrap))
+        admin = broker.admin()
+        admin.create_topic(NewTopic(f"{self.app}.in", PARTITIONS, replication))
+        topics = {"replication": replication, "min_in_sync": max(1, replication - 1)}
+        create(Settings.model_validate({**self.settings, "topics": topics}), admin)
+        broker.close()
+
+    def start(self, member: str, role: str = "both", tag: str = "") -> subprocess.Popen[bytes]:
+        """Start a process in a slot; `tag` keeps it apart from another one in the same slot."""
+        command = [*COMMAND, "-c", str(self.file), "--member", member, "--role", role]
+        with open(self.log(member + tag), "ab") as log:
+            process = subprocess.Popen(
+                command, cwd=_ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        self.processes[member + tag] = process
+        return process
+
+    def log(self, name: str) -> Path:
+        """What a process has said."""
+        return self.folder / f"{name}.log"
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a process's group, if it lives."""
+        process = self.processes[name]
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+
+    def kill(self, name: str) -> None:
+        """kill -9 and wait."""
+        self.signal(name, signal.SIGKILL)
+        self.processes[name].wait(30)
+
+    def close(self, *, keep_logs: bool = False) -> None:
+        """Kill what still runs; the folder with settings, state and logs goes unless it is to be read."""
+        for name in self.processes:
+            self.kill(name)
+        if keep_logs:
+            print(f"logs: {self.folder}", file=sys.stderr)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass
+class Load:
+    """Posts written to the input at a steady rate by a thread; `None`: as fast as it goes."""
+
+    bootstrap: str
+    topic: str
+    messages: int
+    rate: float | None = None
+    seed: int = 1
+    sent_s: dict[Place, float] = field(default_factory=dict)
+    failed: int = 0
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Until all is written and acknowledged, or stopped."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 2 if self.rate else 50,
+                "compression.type": "lz4",
+                "delivery.timeout.ms": 300_000,
+                "queue.buffering.max.messages": 1_000_000,
+                "reconnect.backoff.max.ms": 1_000,
+                "log_level": 0,
+            }
+        )
+        start = time.monotonic()
+        for number, post in enumerate(generate(self.messages, self.seed)):
+            if self.rate is not None:
+                ahead = start + number / self.rate - time.monotonic()
+                if ahead > 0.002:
+                    producer.poll(0)
+                    time.sleep(ahead)
+            if self.stop.is_set():
+                break
+            self._send(producer, number, orjson.dumps(post))
+        producer.flush(300)
+
+    def _send(self, producer: Producer, number: int, value: bytes) -> None:
+        at = time.monotonic()
+
+        def told(error: KafkaError | None, message: object) -> None:
+            if error is not None:
+                self.failed += 1
+            else:
+                self.sent_s[message.partition(), message.offset()] = at  # type: ignore[attr-defined]
+
+        while True:
+            try:
+                producer.produce(
+                    self.topic, value, b"%d" % number, partition=number % PARTITIONS, on_delivery=told
+                )
+                return
+            except BufferError:
+                producer.poll(0.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One message that came out: where, when, and for which leader it was dropped."""
+
+    topic: str
+    place: Place
+    at_s: float
+    leader: Place | None
+
+
+@dataclass
+class Watcher:
+    """Reads every output topic, committed messages alone, in a thread."""
+
+    bootstrap: str
+    topics: list[str]
+    seen: dict[Place, list[Seen]] = field(default_factory=dict)
+    disorder: int = 0
+    stop: threading.Event = field(default_factory=threading.Event)
+    longest_gap_s: float = 0.0
+
+    def run(self) -> None:
+        """Until stopped."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": "bench-watcher",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "fetch.wait.max.ms": 5,
+                "fetch.queue.backoff.ms": 5,
+                "reconnect.backoff.max.ms": 1_000,
+                "log_level": 0,
+            }
+        )
+        parts = [TopicPartition(topic, number, 0) for topic in self.topics for number in range(PARTITIONS)]
+        consumer.assign(parts)
+        last: dict[tuple[str, int], int] = {}
+        before = None
+        while not self.stop.is_set():
+            for message in consumer.consume(1, 0.1) + consumer.consume(5_000, 0):
+                if message.error():
+                    continue
+                now = time.monotonic()
+                headers = dict(message.headers() or ())
+                place = _place(headers["twinsieve-origin"])
+                assert place is not None
+                leader = _place(headers.get("twinsieve-leader"))
+                self.seen.setdefault(place, []).append(Seen(message.topic(), place, now, leader))
+                row = message.topic(), place[0]
+                self.disorder += last.get(row, -1) > place[1]
+                last[row] = place[1]
+                if before is not None:
+                    self.longest_gap_s = max(self.longest_gap_s, now - before)
+                before = now
+        consumer.close()
+
+
+def _place(header: bytes | None) -> Place | None:
+    match = _ORIGIN.fullmatch(header) if header else None
+    return (int(match[1]), int(match[2])) if match else None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """lost: never came out; extra: came out twice; orphans: dropped for a leader that was not kept."""
+
+    messages: int
+    unique: int
+    lost: int
+    extra: int
+    orphans: int
+    disorder: int
+    p50_ms: float
+    p99_ms: float
+    worst_s: float
+    gap_s: float
+
+    @property
+    def good(self) -> bool:
+        """Exactly once each, in order, for leaders that were kept."""
+        return not (self.lost or self.extra or self.orphans or self.disorder)
+
+    def __str__(self) -> str:
+        verdict = "OK" if self.good else "WRONG"
+        return (
+            f"{verdict}: {self.messages} messages, {self.unique} unique, {self.lost} lost, "
+            f"{self.extra} extra, {self.orphans} orphans, {self.disorder} out of order; "
+            f"p50 {self.p50_ms:.0f} ms, p99 {self.p99_ms:.0f} ms, slowest {self.worst_s:.1f} s, "
+            f"longest silence {self.gap_s:.1f} s"
+        )
+
+
+def judge(load: Load, watcher: Watcher, output: str) -> Findings:
+    """Holds what came out against what was put in, knowing nothing of how twinsieve works."""
+    extra = sum(len(seen) - 1 for seen in watcher.seen.values()) + len(
+        watcher.seen.keys() - load.sent_s.keys()
+    )
+    unique = {place for place, seen in watcher.seen.items() if any(one.topic == output for one in seen)}
+    orphans = sum(
+        one.leader not in unique
+        for seen in watcher.seen.values()
+        for one in seen
+        if one.topic != output and one.leader is not None
+    )
+    times = sorted(
+        watcher.seen[place][0].at_s - at for place, at in load.sent_s.items() if place in watcher.seen
+    )
+
+    def share(part: float) -> float:
+        return times[min(len(times) - 1, int(part * len(times)))] if times else 0.0
+
+    return Findings(
+        len(load.sent_s),
+        len(unique),
+        len(load.sent_s.keys() - watcher.seen.keys()),
+        extra,
+        orphans,
+        watcher.disorder,
+        share(0.5) * 1000,
+        share(0.99) * 1000,
+        share(1.0),
+        watcher.longest_gap_s,
+    )
+
+
+def in_thread(call: Callable[[], None]) -> threading.Thread:
+    """The call in a thread that ends with the program."""
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    return thread
+
+
+def poll_until(true: Callable[[], bool], seconds: float) -> bool:
+    """Whether it became true in that time."""
+    return any(true() for _ in _ticks(seconds))
+
+
+def _ticks(seconds: float) -> Iterator[None]:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
+        time.sleep(0.05)

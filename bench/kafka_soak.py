@@ -1,0 +1,171 @@
+"""Hurts a running deployment for a while and counts what was lost: `python -m bench.kafka_soak --seconds 60`.
+
+Under a steady load of generated posts: kill -9 of processes with worker and index, SIGSTOP zombies with a
+second process in their slot, processes that join and leave, kill -9 and restart of the broker. A killed
+process is started again at once, as a supervisor would. The checker knows nothing of how twinsieve works:
+every input message must come out exactly once, in order, dropped ones for a leader that came out.
+Exit code 1 unless 0 lost, 0 extra, 0 stuck.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+from bench.kafka_deployment import Deployment, Findings, Load, Watcher, in_thread, judge, poll_until
+from bench.machine import machine_line
+from tests.broker.cluster import Cluster
+
+_SETTLE_S = 90.0
+
+
+class Soak:
+    """Slots `a` and `b` always have a process; trouble comes in a seeded order."""
+
+    def __init__(self, cluster: Cluster, deployment: Deployment, seed: int, pause_s: float) -> None:
+        self._cluster = cluster
+        self._deployment = deployment
+        self._random = random.Random(seed)
+        self._pause_s = pause_s
+        self._zombies = 0
+        self.done: dict[str, int] = {}
+
+    def run(self, seconds: float) -> None:
+        """Trouble for so long; then everything is healthy again."""
+        end = time.monotonic() + seconds
+        troubles: list[tuple[Callable[[], None], int]] = [
+            (self._kill, 6),
+            (self._kill_both, 1),
+            (self._zombie, 2),
+            (self._visitor, 1),
+            (self._broker, 1),
+        ]
+        while time.monotonic() < end:
+            trouble = self._random.choices(*zip(*troubles, strict=True))[0]
+            trouble()
+            name = trouble.__name__.strip("_")
+            self.done[name] = self.done.get(name, 0) + 1
+            self._wait(self._pause_s)
+
+    def _wait(self, seconds: float) -> None:
+        poll_until(lambda: self.supervise() and False, seconds)
+
+    def supervise(self) -> bool:
+        """Starts what has ended by itself; a displaced zombie may stay ended."""
+        for slot in ("a", "b"):
+            names = [name for name in self._deployment.processes if name.split("~")[0] == slot]
+            if not any(self._deployment.processes[name].poll() is None for name in names):
+                self._deployment.start(slot)
+        return True
+
+    def _slot(self) -> str:
+        return self._random.choice("ab")
+
+    def _living(self, slot: str) -> list[str]:
+        held = self._deployment.processes
+        return [name for name in held if name.split("~")[0] == slot and held[name].poll() is None]
+
+    def _kill(self) -> None:
+        slot = self._slot()
+        for name in self._living(slot):
+            self._deployment.kill(name)
+        self._deployment.start(slot)
+
+    def _kill_both(self) -> None:
+        for slot in ("a", "b"):
+            for name in self._living(slot):
+                self._deployment.kill(name)
+        self.supervise()
+
+    def _zombie(self) -> None:
+        slot = self._slot()
+        living = self._living(slot)
+        if not living:
+            return
+        zombie = living[0]
+        self._deployment.signal(zombie, signal.SIGSTOP)
+        self._wait(self._random.uniform(0.5, 3.0))
+        self._zombies += 1
+        self._deployment.start(slot, tag=f"~{self._zombies}")
+        self._wait(self._random.uniform(1.0, 6.0))
+        self._deployment.signal(zombie, signal.SIGCONT)
+
+    def _visitor(self) -> None:
+        visitor = self._deployment.start("visitor")
+        self._wait(self._random.uniform(5.0, 8.0))
+        self._deployment.signal("visitor", signal.SIGTERM)
+        self._wait(2.0)
+        if visitor.poll() is None:
+            poll_until(lambda: visitor.poll() is not None, 20.0)
+        self._deployment.kill("visitor")
+
+    def _broker(self) -> None:
+        self._cluster.nodes[0].kill()
+        self._wait(self._random.uniform(0.5, 3.0))
+        self._cluster.restart(0)
+
+
+def soak(
+    client: str, seconds: float, rate: float, seed: int, pause_s: float, *, keep_logs: bool = False
+) -> tuple[Findings, str]:
+    """What the checker found, and what was done to the deployment."""
+    with Cluster().start() as cluster:
+        app = f"soak-{client[:2]}"
+        deployment = Deployment(cluster.bootstrap, client, app)
+        deployment.create_topics()
+        load = Load(cluster.bootstrap, f"{app}.in", int((seconds + 600) * rate), rate, seed)
+        watcher = Watcher(cluster.bootstrap, deployment.outputs)
+        trouble = Soak(cluster, deployment, seed, pause_s)
+        found = None
+        try:
+            trouble.supervise()
+            watching = in_thread(watcher.run)
+            loading = in_thread(load.run)
+            poll_until(lambda: len(watcher.seen) > 0, 60.0)
+            trouble.run(seconds)
+            load.stop.set()
+            loading.join(120.0)
+            poll_until(lambda: trouble.supervise() and load.sent_s.keys() <= watcher.seen.keys(), _SETTLE_S)
+            watcher.stop.set()
+            watching.join(10.0)
+            found = judge(load, watcher, deployment.outputs[0])
+        finally:
+            watcher.stop.set()
+            load.stop.set()
+            deployment.close(keep_logs=keep_logs or found is None or not found.good)
+        said = ", ".join(f"{count} × {name}" for name, count in sorted(trouble.done.items()))
+        return found, f"{said}; {load.failed} sends failed"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--client", action="append", choices=["kafka-python", "confluent"])
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--rate", type=float, default=3_000.0, help="messages a second")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pause", type=float, default=4.0, help="seconds between two troubles")
+    parser.add_argument("--keep-logs", action="store_true")
+    options = parser.parse_args()
+    print(machine_line())
+    good = True
+    for client in options.client or ["kafka-python", "confluent"]:
+        found, done = soak(
+            client,
+            options.seconds,
+            options.rate,
+            options.seed,
+            options.pause,
+            keep_logs=options.keep_logs,
+        )
+        print(f"{client}, seed {options.seed}, {options.rate:g} messages/s, {options.seconds:g} s: {done}")
+        print(found)
+        good = good and found.good
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
