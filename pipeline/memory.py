@@ -23,11 +23,13 @@ what it raises is what the process meets there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from pipeline.memory_clients import MemoryAdmin, MemoryAppender, MemoryReader, MemoryTransactor
 from pipeline.memory_cluster import CrashError, ManualClock, MemoryCluster
 from pipeline.memory_consumer import MemoryConsumer
 from pipeline.memory_lock import one_at_a_time
+from pipeline.memory_plain import MemoryPlainTransactor
 from pipeline.ports import Hook, Messages, NewTopic, no_hook
 from stages.errors import BrokerError
 
@@ -36,11 +38,20 @@ __all__ = ["CrashError", "Hook", "ManualClock", "MemoryBroker", "MemoryCluster",
 
 @one_at_a_time
 class MemoryBroker:
-    """One process's connection to a cluster. A process that dies just stops calling."""
+    """One process's connection to a cluster. A process that dies just stops calling.
 
-    def __init__(self, cluster: MemoryCluster, hook: Hook = no_hook) -> None:
+    delivery: as `kafka.delivery`
+    """
+
+    def __init__(
+        self,
+        cluster: MemoryCluster,
+        hook: Hook = no_hook,
+        delivery: Literal["exactly-once", "at-least-once"] = "exactly-once",
+    ) -> None:
         self._cluster = cluster
         self._hook = hook
+        self._delivery = delivery
 
     def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> MemoryConsumer:
         """As `Broker.group_consumer`."""
@@ -60,9 +71,11 @@ class MemoryBroker:
         self._hook("broker.appender")
         return MemoryAppender(self._cluster, self._hook)
 
-    def transactor(self, transactional_id: str) -> MemoryTransactor:
+    def transactor(self, transactional_id: str) -> MemoryTransactor | MemoryPlainTransactor:
         """As `Broker.transactor`."""
         self._hook("broker.transactor")
+        if self._delivery == "at-least-once":
+            return MemoryPlainTransactor(self._cluster, self._hook)
         return MemoryTransactor(self._cluster, self._hook, transactional_id)
 
     def admin(self) -> MemoryAdmin:

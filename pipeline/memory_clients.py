@@ -111,7 +111,7 @@ class MemoryReader:
 
     def _reach(self, call: str) -> None:
         self._hook(f"{self._name}.{call}")
-        _reach(self._cluster, call)
+        reach(self._cluster, call)
 
 
 @one_at_a_time
@@ -125,7 +125,7 @@ class MemoryAppender:
     def append(self, partition: Partition, messages: Messages) -> None:
         """As `Appender.append`."""
         self._hook("appender.append.before")
-        _reach(self._cluster, "append")
+        reach(self._cluster, "append")
         self._cluster.write(partition, messages)
         self._hook("appender.append.after")
 
@@ -146,7 +146,7 @@ class MemoryTransactor:
         self._cluster = cluster
         self._hook = hook
         self._id = transactional_id
-        _reach(cluster, "transactor")
+        reach(cluster, "transactor")
         slot = cluster.take_over(transactional_id)
         self._epoch = slot.epoch
 
@@ -159,17 +159,12 @@ class MemoryTransactor:
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
         """As `Transactor.unsendable`."""
-        limit = self._cluster.topics[topic].max_message_bytes if topic in self._cluster.topics else 0
-        return {
-            row: "too-large"
-            for row, (key, value) in enumerate(zip(messages.keys, messages.values, strict=True))
-            if len(key or b"") + len(value or b"") > limit
-        }
+        return too_large(self._cluster, topic, messages)
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
         """As `Transactor.send`; keyed messages go by a checksum of the key."""
         self._hook("transactor.send.before")
-        _reach(self._cluster, "send")
+        reach(self._cluster, "send")
         transaction = self._cluster.open_transaction(self._id, self._epoch)
         if partition is not None:
             self._cluster.write(Partition(topic, partition), messages, transaction)
@@ -181,7 +176,7 @@ class MemoryTransactor:
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
         """As `Transactor.send_offsets`."""
         self._hook("transactor.send_offsets.before")
-        _reach(self._cluster, "send_offsets")
+        reach(self._cluster, "send_offsets")
         self._cluster.tick()
         transaction = self._cluster.open_transaction(self._id, self._epoch)
         handle = membership.handle
@@ -196,7 +191,7 @@ class MemoryTransactor:
     def commit(self) -> None:
         """As `Transactor.commit`."""
         self._hook("transactor.commit.before")
-        _reach(self._cluster, "commit")
+        reach(self._cluster, "commit")
         self._cluster.tick()
         self._cluster.open_transaction(self._id, self._epoch)
         self._cluster.end(self._cluster.holder(self._id, self._epoch), Outcome.COMMITTED)
@@ -222,7 +217,7 @@ class MemoryAdmin:
 
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
         """As `Admin.topics`."""
-        _reach(self._cluster, "topics")
+        reach(self._cluster, "topics")
         found: dict[str, TopicInfo | None] = {}
         for name in names:
             topic = self._cluster.topics.get(name)
@@ -234,28 +229,28 @@ class MemoryAdmin:
 
     def create_topic(self, topic: NewTopic) -> None:
         """As `Admin.create_topic`."""
-        _reach(self._cluster, "create_topic")
+        reach(self._cluster, "create_topic")
         self._cluster.create(topic)
 
     def delete_records(self, before: Mapping[Partition, int]) -> None:
         """As `Admin.delete_records`."""
-        _reach(self._cluster, "delete_records")
+        reach(self._cluster, "delete_records")
         for partition, offset in before.items():
             self._cluster.log(partition).trim(offset)
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """As `Admin.beginning_offsets`."""
-        _reach(self._cluster, "beginning_offsets")
+        reach(self._cluster, "beginning_offsets")
         return {partition: self._cluster.log(partition).beginning for partition in partitions}
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """As `Admin.end_offsets`."""
-        _reach(self._cluster, "end_offsets")
+        reach(self._cluster, "end_offsets")
         return {partition: self._cluster.log(partition).end for partition in partitions}
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
         """As `Admin.offsets_at`."""
-        _reach(self._cluster, "offsets_at")
+        reach(self._cluster, "offsets_at")
         found = {}
         for partition, time_ms in times_ms.items():
             log = self._cluster.log(partition)
@@ -265,12 +260,12 @@ class MemoryAdmin:
 
     def group_offsets(self, group: str) -> dict[Partition, Committed]:
         """As `Admin.group_offsets`."""
-        _reach(self._cluster, "group_offsets")
+        reach(self._cluster, "group_offsets")
         return dict(self._cluster.group(group).offsets)
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         """As `Admin.set_group_offsets`."""
-        _reach(self._cluster, "set_group_offsets")
+        reach(self._cluster, "set_group_offsets")
         self._cluster.tick()
         if self._cluster.group(group).members:
             raise BrokerError(f"group {group} has live members; stop them first", retryable=False)
@@ -280,6 +275,17 @@ class MemoryAdmin:
         """As `Admin.close`."""
 
 
-def _reach(cluster: MemoryCluster, call: str) -> None:
+def too_large(cluster: MemoryCluster, topic: str, messages: Messages) -> dict[int, str]:
+    """Rows above the topic's limit; all rows where there is no such topic."""
+    limit = cluster.topics[topic].max_message_bytes if topic in cluster.topics else 0
+    return {
+        row: "too-large"
+        for row, (key, value) in enumerate(zip(messages.keys, messages.values, strict=True))
+        if len(key or b"") + len(value or b"") > limit
+    }
+
+
+def reach(cluster: MemoryCluster, call: str) -> None:
+    """Nothing, unless the cluster is away. raises: AbortableError"""
     if not cluster.reachable:
         raise AbortableError(f"{call}: the broker does not answer")

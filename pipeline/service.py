@@ -70,15 +70,11 @@ def run_service(
     clock = clock or SystemClock()
     stop = stop or threading.Event()
     make_broker = connect or _connect
-
-    def fresh_broker() -> Broker:
-        return make_broker(settings)
-
     scheme = make_scheme(settings)
-    _check_topics(settings, fresh_broker(), auto_create=settings.topics.auto_create or dry_run)
+    _check_topics(settings, make_broker(settings), auto_create=settings.topics.auto_create or dry_run)
     slot = Slot(member) if member is not None else take_slot(settings.app)
     metrics = Metrics(clock)
-    builder = Builder(settings, scheme, clock, fresh_broker, slot.name, emit=not dry_run)
+    builder = Builder(settings, scheme, clock, make_broker, slot.name, emit=not dry_run)
     workers: list[Loop] = [WorkerLoop(builder, clock, metrics)] if role != "index" else []
     indexes: list[Loop] = [IndexLoop(builder, clock, metrics)] if role != "worker" else []
     loops = [*workers, *indexes]

@@ -30,13 +30,13 @@ _MOST_BLOCKS = 32
 class Builder:
     """Makes roles, again and again after failures; what is costly to make (the scheme) is made once.
 
-    emit: False in shadow mode
+    connect: a broker of these settings; emit: False in shadow mode
     """
 
     settings: Settings
     scheme: Scheme
     clock: Clock
-    connect: Callable[[], Broker]
+    connect: Callable[[Settings], Broker]
     slot: str
     emit: bool
 
@@ -78,7 +78,7 @@ class Builder:
             most_bytes=source.max_bytes,
             stamped=source.time_field is None,
         )
-        return Worker(self.connect(), self.clock, config, reader, new_session, hook)
+        return Worker(self.connect(settings), self.clock, config, reader, new_session, hook)
 
     def index(self, hook: Hook) -> Index:
         """An index with clients of its own, restored from the newest snapshot. raises: BrokerError,
@@ -91,7 +91,7 @@ class Builder:
             decisions=Partition(names.decisions, 0),
             verdicts=names.verdicts,
             group=group_of_index(settings.app),
-            transactional_id=f"{names.prefix}index",
+            transactional_id=names.index_transactions,
             member=f"{self.slot}-index",
             most_blocks=_MOST_BLOCKS,
             snapshot_every_s=settings.state.snapshot_every_ms / 1000,
@@ -99,8 +99,10 @@ class Builder:
             trim_log="://" in settings.state.dir and not settings.state.dir.startswith("file://"),
         )
         store = SnapshotStore(settings.state.dir, settings.app, settings.state.keep)
+        # Decisions, answers and the log offset must stand or fall together, however messages are delivered.
+        kafka = settings.kafka.model_copy(update={"delivery": "exactly-once"})
         return Index(
-            self.connect(),
+            self.connect(settings.model_copy(update={"kafka": kafka})),
             self.clock,
             config,
             lambda: Sieve(sieve),

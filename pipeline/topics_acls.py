@@ -35,8 +35,10 @@ def grants(settings: Settings) -> list[Grant]:
     ]
     found.append(Grant("topic", names.fingerprints, ("Delete",)))
     found.append(Grant("group", names.prefix, ("Read", "Describe"), prefix=True))
-    if settings.kafka.delivery == "exactly-once":
-        found.append(Grant("transactional-id", names.prefix, ("Write", "Describe"), prefix=True))
+    exactly_once = settings.kafka.delivery == "exactly-once"
+    # The index writes in transactions in any case, the workers under exactly-once alone.
+    name = names.prefix if exactly_once else names.index_transactions
+    found.append(Grant("transactional-id", name, ("Write", "Describe"), prefix=exactly_once))
     return found
 
 

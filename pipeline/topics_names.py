@@ -34,3 +34,8 @@ class Names:
     def verdicts(self) -> str:
         """Answers to the workers."""
         return f"{self.app}.verdicts"
+
+    @property
+    def index_transactions(self) -> str:
+        """Transactional id of the index: one for the whole deployment, so that a new index fences the old."""
+        return f"{self.app}.index"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from pipeline.batches import MessageReader
 from pipeline.blocks_frame import scheme_hash
@@ -167,6 +168,7 @@ class Process:
     index_config: IndexConfig = INDEX
     sieve: Callable[[], HashSieve] = HashSieve
     snapshots: str | None = None
+    delivery: Literal["exactly-once", "at-least-once"] = "exactly-once"
     hook: Hook = no_hook
     running: bool = True
     stop_s: float = 0.0
@@ -177,6 +179,7 @@ class Process:
 
     def __post_init__(self) -> None:
         self._broker = MemoryBroker(self.world.cluster, lambda step: self.hook(step))
+        self._emitting = MemoryBroker(self.world.cluster, lambda step: self.hook(step), self.delivery)
 
     def step(self, timeout_s: float = 0.1) -> None:
         """One round of each role. A crash or a lost slot ends the process, other errors its roles."""
@@ -229,7 +232,7 @@ class Process:
         reader = RecordReader(READER, TinyScheme())
         sessions = self.world.sessions
         hook = self._call_hook
-        return Worker(self._broker, self.world.clock, config, reader, lambda: next(sessions), hook)
+        return Worker(self._emitting, self.world.clock, config, reader, lambda: next(sessions), hook)
 
     def _make_index(self) -> Index:
         config = replace(self.index_config, member=f"index-{self.slot}" if self.static else None)

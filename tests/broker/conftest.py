@@ -24,6 +24,19 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     made.close()
 
 
+@pytest.fixture(params=["memory", *CLIENTS])
+def plain_world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """Every implementation of the port in turn, under `delivery: at-least-once`."""
+    made: World
+    if request.param == "memory":
+        made = MemoryWorld("at-least-once")
+    else:
+        bootstrap = request.getfixturevalue("bootstrap")
+        made = KafkaWorld(request.param, bootstrap, delivery="at-least-once")
+    yield made
+    made.close()
+
+
 @pytest.fixture(params=CLIENTS)
 def client(request: pytest.FixtureRequest) -> str:
     """Each of the two Kafka clients."""

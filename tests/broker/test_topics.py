@@ -223,3 +223,9 @@ def _allow(bootstrap: str, principal: str, wanted: list[Grant]) -> None:
         ]
     )
     admin.close()
+
+
+def test_the_index_may_write_transactions_however_messages_are_delivered() -> None:
+    settings = settings_for("app", kafka={"delivery": "at-least-once"})
+    (grant,) = [grant for grant in grants(settings) if grant.resource == "transactional-id"]
+    assert (grant.name, grant.prefix) == ("app.index", False)

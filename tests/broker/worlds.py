@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from pipeline.kafka import connect
 from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
@@ -45,11 +45,12 @@ class MemoryWorld:
 
     name = "memory"
 
-    def __init__(self) -> None:
+    def __init__(self, delivery: Literal["exactly-once", "at-least-once"] = "exactly-once") -> None:
         self.cluster = MemoryCluster(ManualClock())
+        self._delivery = delivery
 
     def broker(self) -> Broker:
-        return MemoryBroker(self.cluster)
+        return MemoryBroker(self.cluster, delivery=self._delivery)
 
     def close(self) -> None:
         pass

@@ -1,0 +1,85 @@
+"""`delivery: at-least-once` on the memory broker: no transactions, offsets after the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipeline.memory_clients import reach, too_large
+from pipeline.memory_cluster import MemoryCluster
+from pipeline.memory_groups import Handle
+from pipeline.memory_lock import one_at_a_time
+from pipeline.ports import AbortableError, Committed, Hook, Membership, Messages, Partition
+from stages.errors import UsageError
+
+
+@one_at_a_time
+class MemoryPlainTransactor:
+    """As `ports.Transactor` without transactions: what was sent stays sent, whatever becomes of the rest."""
+
+    def __init__(self, cluster: MemoryCluster, hook: Hook) -> None:
+        self._cluster = cluster
+        self._hook = hook
+        self._open = False
+        self._offsets: list[tuple[dict[Partition, Committed], Membership]] = []
+        reach(cluster, "transactor")
+
+    def begin(self) -> None:
+        """As `Transactor.begin`."""
+        self._hook("transactor.begin")
+        self._open = True
+
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
+        """As `Transactor.unsendable`."""
+        return too_large(self._cluster, topic, messages)
+
+    def send(self, topic: str, partition: int | None, messages: Messages) -> None:
+        """As `Transactor.send`; visible at once."""
+        self._hook("transactor.send.before")
+        self._need_open("send")
+        reach(self._cluster, "send")
+        if partition is not None:
+            self._cluster.write(Partition(topic, partition), messages)
+        else:
+            for number, share in self._cluster.by_key(topic, messages).items():
+                self._cluster.write(Partition(topic, number), share)
+        self._hook("transactor.send.after")
+
+    def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
+        """As `Transactor.send_offsets`; done by `commit`."""
+        self._hook("transactor.send_offsets.before")
+        self._need_open("send_offsets")
+        if membership.generation < 0 or not isinstance(membership.handle, Handle):
+            raise AbortableError("send_offsets: no membership of a group; poll first")
+        self._offsets.append((dict(offsets), membership))
+        self._hook("transactor.send_offsets.after")
+
+    def commit(self) -> None:
+        """As `Transactor.commit`: the offsets, if the group has not moved on."""
+        self._hook("transactor.commit.before")
+        self._need_open("commit")
+        reach(self._cluster, "commit")
+        self._cluster.tick()
+        for offsets, membership in self._offsets:
+            handle = membership.handle
+            assert isinstance(handle, Handle)
+            group = self._cluster.group(handle.group)
+            group.check(handle.member_id, handle.instance, membership.generation)
+            group.offsets.update(offsets)
+        self._forget()
+        self._hook("transactor.commit.after")
+
+    def abort(self) -> None:
+        """As `Transactor.abort`; what was sent stays."""
+        self._hook("transactor.abort")
+        self._forget()
+
+    def close(self) -> None:
+        """As `Transactor.close`."""
+
+    def _need_open(self, call: str) -> None:
+        if not self._open:
+            raise UsageError(f"{call} outside a transaction; call begin first")
+
+    def _forget(self) -> None:
+        self._open = False
+        self._offsets.clear()
