@@ -12,7 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from pipeline.batches_decode import RefusedError, decode_json, decode_text
-from pipeline.batches_fields import MISSING, as_bytes, field_at, id_text, path_of, time_ms
+from pipeline.batches_fields import MISSING, as_bytes, field_at, id_text, is_deep, path_of, time_ms
 from pipeline.settings import Settings
 from stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 
@@ -136,15 +136,22 @@ class MessageReader:
         if not self._text_needed:
             texts = [text if isinstance(text, str) else "" for text in texts]
         keys = [self._values(wanted, path) for path in self._key]
+        ids = self._values(wanted, self._id) if self._id else []
+        scopes = [self._values(wanted, path) for path in self._scope]
+        bad: list[Unreadable] = []
         if set(map(type, texts)) - {str} or any(MISSING in column or None in column for column in keys):
             bad = self._find_bad(rows, wanted, texts, keys)
-            unreadable = sorted([*unreadable, *bad], key=lambda one: one.row)
+        else:
+            for path, column in zip(
+                [self._id or (), *self._key, *self._scope], [ids, *keys, *scopes], strict=True
+            ):
+                bad += _too_deep(rows, path, column)
+        if bad:
+            unreadable = sorted(
+                {one.row: one for one in [*unreadable, *bad]}.values(), key=lambda one: one.row
+            )
             return self.columns(documents, unreadable)
-        ids = (
-            [None if value is MISSING else value for value in self._values(wanted, self._id)]
-            if self._id
-            else []
-        )
+        ids = [None if value is MISSING else value for value in ids]
         times, bad_times = self._times_of(self._values(wanted, self._time) if self._time else [])
         count = len(rows)
         return Columns(
@@ -153,7 +160,7 @@ class MessageReader:
             ids=ids or [None] * count,
             id_hashes=_hashes(list(map(id_text, ids)), _ID_SEED) if ids else np.zeros(count, np.uint64),
             times_ms=times if len(times) else np.full(count, NO_TIME, np.int64),
-            scopes=self._scopes(wanted),
+            scopes=_salts(scopes, count),
             keys=[b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)] if keys else None,
             unreadable=unreadable,
             bad_times=bad_times,
@@ -218,17 +225,6 @@ class MessageReader:
         bad = times.count(None)
         return np.array([NO_TIME if time is None else time for time in times], dtype=np.int64), bad
 
-    def _scopes(self, documents: list[Any]) -> NDArray[np.uint64]:
-        if not self._scope:
-            return np.zeros(len(documents), np.uint64)
-        return _hashes(
-            [
-                b"".join([as_bytes(field_at(document, path)) for path in self._scope])
-                for document in documents
-            ],
-            _SCOPE_SEED,
-        )
-
     def _as_texts(self, messages: Sequence[bytes | None]) -> tuple[list[Any], list[Unreadable]]:
         documents: list[Any] = []
         unreadable: list[Unreadable] = []
@@ -239,6 +235,23 @@ class MessageReader:
                 documents.append(None)
                 unreadable.append(Unreadable(row, error.reason, error.detail))
         return documents, unreadable
+
+
+def _salts(scopes: list[list[Any]], count: int) -> NDArray[np.uint64]:
+    if not scopes:
+        return np.zeros(count, np.uint64)
+    return _hashes([b"".join(map(as_bytes, row)) for row in zip(*scopes, strict=True)], _SCOPE_SEED)
+
+
+def _too_deep(rows: list[int], path: tuple[str, ...], column: list[Any]) -> list[Unreadable]:
+    """Rows whose value here cannot be written out again, as lists stand in lists without end."""
+    if not {list, dict} & set(map(type, column)):
+        return []
+    return [
+        Unreadable(row, "invalid_json", f"field {'.'.join(path)!r} is nested too deeply")
+        for row, value in zip(rows, column, strict=True)
+        if is_deep(value)
+    ]
 
 
 def _or_too_large(bad: Unreadable, large: dict[int, int]) -> Unreadable:

@@ -37,11 +37,16 @@ def decode_json(message: bytes | None) -> Any:
     except orjson.JSONDecodeError as error:
         refused = error
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, parse_int=_as_orjson)
     except (ValueError, RecursionError):
         raise RefusedError(
             "invalid_json", f"is no JSON: {refused.msg} at character {refused.pos}"
         ) from refused
+
+
+def _as_orjson(digits: str) -> int | float:
+    """Beyond 64 bits a float, as orjson has it; Python refuses integers of very many digits."""
+    return int(digits) if len(digits) < 20 else float(digits)
 
 
 def _refuse_constant(name: str) -> None:

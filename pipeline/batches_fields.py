@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +15,8 @@ MISSING = object()
 
 _SECONDS_BELOW = 10**11
 _MILLISECONDS_BELOW = 10**14
+_MOST_LEVELS = 200
+"""orjson reads 1,024 levels but writes 254, and Python's own writer fewer than its recursion limit."""
 
 
 def path_of(name: str) -> tuple[str, ...]:
@@ -39,6 +40,25 @@ def path_of(name: str) -> tuple[str, ...]:
     if escaped:
         parts[-1] += "\\"
     return tuple(parts)
+
+
+def is_deep(value: object) -> bool:
+    """Whether lists and objects stand in each other deeper than is written out again.
+
+    >>> is_deep({"a": [1]}), is_deep(json.loads("[" * 300 + "]" * 300))
+    (False, True)
+    """
+    level = [value]
+    for _ in range(_MOST_LEVELS):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (list, dict))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def field_at(document: Any, path: tuple[str, ...]) -> Any:
@@ -79,7 +99,8 @@ def time_ms(value: object) -> int | None:
 
 
 def _from_number(value: float) -> int | None:
-    if not math.isfinite(value) or not 0 <= value < _MILLISECONDS_BELOW:
+    # False for NaN too; an integer of any size compares where math.isfinite overflows.
+    if not 0 <= value < _MILLISECONDS_BELOW:
         return None
     return round(value * 1000) if value < _SECONDS_BELOW else round(value)
 

@@ -124,3 +124,25 @@ def test_text_is_not_asked_for_where_fields_alone_decide() -> None:
     assert columns.keys is not None
     assert columns.keys[0] == columns.keys[1]
     assert columns.unreadable[0].reason == "missing_field"
+
+
+@pytest.mark.parametrize("digits", [21, 400, 5_000])
+@pytest.mark.parametrize("text", ["plain", "\\ud800"])
+def test_a_number_of_any_length_is_a_number(digits: int, text: str) -> None:
+    message = f'{{"text":"{text}","id":7,"created_at":{"9" * digits}}}'.encode()
+    columns = MessageReader(Settings()).read([message])
+    assert (columns.rows, columns.unreadable, columns.bad_times) == ([0], [], 1)
+    assert columns.times_ms.tolist() == [NO_TIME]
+
+
+@pytest.mark.parametrize("name", ["id", "tenant", "order", "created_at", "other"])
+@pytest.mark.parametrize("levels", [100, 300, 1_000, 5_000])
+def test_values_nested_too_deeply_are_refused_where_they_would_be_written(name: str, levels: int) -> None:
+    tree: dict[str, Any] = {"scope": ["tenant"], "exact": {"fields": ["order"]}}
+    fields = {"text": '"a"', "order": "1", "tenant": "1", name: "[" * levels + "]" * levels}
+    message = ("{" + ",".join(f'"{key}":{value}' for key, value in fields.items()) + "}").encode()
+    columns = MessageReader(Settings.model_validate(tree)).read([b'{"text":"b","order":2}', message])
+    written = name in tree["scope"] + tree["exact"]["fields"] + ["id"]
+    refused = levels > 1_024 or (written and levels > 200)
+    assert columns.rows == ([0] if refused else [0, 1])
+    assert [bad.reason for bad in columns.unreadable] == (["invalid_json"] if refused else [])
