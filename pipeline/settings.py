@@ -25,7 +25,7 @@ from pipeline.settings_types import (
     SizeBytes,
     Text,
     Whole,
-    read_shards,
+    read_auto,
 )
 
 HOUR_MS = 3_600_000
@@ -104,7 +104,7 @@ class LayoutSettings(Section):
 
 
 class NearSettings(Section):
-    """Stage two: alike bodies. `similarity` is held as an integer out of 10,000, `shards: auto` as 0."""
+    """Stage two: alike bodies. `similarity` is held as an integer out of 10,000, `auto` as 0."""
 
     method: Literal["text", "hamming", "none"] = "text"
     similarity: Similarity = 8_500
@@ -114,12 +114,12 @@ class NearSettings(Section):
     same_id: Literal["drop", "pass"] = "drop"
     candidates: Literal["index", "scan"] = "index"
     bucket_load: Annotated[float, Field(ge=0.5, le=64.0, allow_inf_nan=False)] = 8.4
-    shards: Annotated[int, BeforeValidator(read_shards), Field(ge=0, le=64)] = 0
+    shards: Annotated[int, BeforeValidator(read_auto), Field(ge=0, le=64)] = 0
     layout: LayoutSettings = Field(default_factory=LayoutSettings)
     distances: dict[Annotated[Whole, Field(ge=1)], Annotated[Whole, Field(ge=0, le=7)]] = Field(
         default_factory=lambda: {8: 3}
     )
-    blocks: Annotated[Whole, Field(ge=2, le=16)] = 8
+    blocks: Annotated[int, BeforeValidator(read_auto), Field(ge=0, le=64)] = 0
 
 
 class TimeSettings(Section):

@@ -8,9 +8,7 @@ import re2
 
 from pipeline.settings import Settings
 from pipeline.settings_yaml import Raw
-
-MAX_NEAR_MESSAGES = 16_000_000
-"""A bucket entry names its ring slot by 24 bits (near_10m.md)."""
+from stages.near.limits import LARGEST_WINDOW, MOST_TABLES
 
 Problem = tuple[str, str]
 
@@ -29,11 +27,11 @@ def cross_check(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
 def _near(settings: Settings) -> list[Problem]:
     near = settings.near
     problems: list[Problem] = []
-    if near.method != "none" and near.window.messages > MAX_NEAR_MESSAGES:
+    if near.method == "text" and near.window.messages > LARGEST_WINDOW:
         problems.append(
             (
                 "near.window.messages",
-                f"is {near.window.messages}; a bucket counts slots in 24 bits, at most {MAX_NEAR_MESSAGES}",
+                f"is {near.window.messages}; a bucket counts slots in 24 bits, at most {LARGEST_WINDOW}",
             )
         )
     layout = near.layout
@@ -43,22 +41,19 @@ def _near(settings: Settings) -> list[Problem]:
         lengths = sorted(near.distances)
         if not lengths:
             problems.append(("near.distances", "is empty; give a distance for a length, as in {8: 3}"))
-        for length in lengths:
-            k = near.distances[length]
-            if near.blocks <= k:
-                problems.append(
-                    (
-                        "near.blocks",
-                        f"is {near.blocks}; more blocks than bits of distance are needed: {k + 1}",
-                    )
+        k = max(near.distances.values(), default=0)
+        if near.blocks and near.blocks <= k:
+            problems.append(
+                ("near.blocks", f"is {near.blocks}; more blocks than bits of distance are needed: {k + 1}")
+            )
+        elif near.blocks and comb(near.blocks, k) > MOST_TABLES:
+            tables = comb(near.blocks, k)
+            problems.append(
+                (
+                    "near.blocks",
+                    f"is {near.blocks}; at distance {k} that makes {tables} tables, {MOST_TABLES} at most",
                 )
-            elif comb(near.blocks, k) > 512:
-                problems.append(
-                    (
-                        "near.blocks",
-                        f"is {near.blocks}; at distance {k} that makes {comb(near.blocks, k)} tables",
-                    )
-                )
+            )
     return problems
 
 

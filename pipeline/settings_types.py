@@ -105,8 +105,8 @@ def read_similarity(value: object) -> int:
     return int(scaled)
 
 
-def read_shards(value: object) -> int:
-    """Number of threads, 0 for `auto` (one per core)."""
+def read_auto(value: object) -> int:
+    """A whole number, 0 for `auto`."""
     return 0 if value == "auto" else _read_whole(value)
 
 

@@ -21,13 +21,12 @@ from stages.errors import UsageError
 from stages.intrinsics import popcount
 from stages.kernel import kernel
 from stages.near.chunk import Chunk
+from stages.near.limits import LARGEST_DISTANCE, MOST_TABLES
 from stages.near.pairs import ALIKE, SAME_ID, Rules, first_meeting, same_id
 from stages.near.propose import NOT_PROPOSED, Matches, in_window
 from stages.near.ring import KEPT, RingColumns
 
 FINGERPRINT_BITS = 64
-LARGEST_DISTANCE = 7
-MOST_TABLES = 128
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

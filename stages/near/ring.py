@@ -24,9 +24,6 @@ GRANULE = 4
 SKETCH_UNITS = 32
 NO_CARD = 0xFFFF
 
-LARGEST_WINDOW = 16_000_000
-"""Bucket entries hold a kept index modulo 2 ** 24; the rest of that range tells stale entries apart."""
-
 KEPT, HEAD, STREAM_TIME, FIRST_TIME = 0, 1, 2, 3
 """Places in `counters`: messages kept so far; where the next text goes, in granules; stream time in ms, and
 the first one known: entries kept before any time was known count as kept then."""

@@ -21,10 +21,11 @@ from stages.near.chunk import CHUNK_ROWS, Chunk
 from stages.near.decide import Bloom, Outcome, Policy, Sealed, decide
 from stages.near.hamming import blocks_of, link_kept, new_chains, no_chains, propose_bits, table_masks
 from stages.near.lengths import signature_limits
+from stages.near.limits import LARGEST_RING, LARGEST_WINDOW
 from stages.near.local import clear, new_local
 from stages.near.pairs import Rules, new_scratch
 from stages.near.propose import MATCHES_PER_ROW, Search, most_matches, new_matches, propose
-from stages.near.ring import LARGEST_WINDOW, Ring, RingUse
+from stages.near.ring import Ring, RingUse
 
 _NEAR_CODES = {"none": rules_of.NEAR_NONE, "text": rules_of.NEAR_TEXT, "hamming": rules_of.NEAR_HAMMING}
 _EXACT_CODES = {"none": rules_of.EXACT_NONE, "bloom": rules_of.EXACT_BLOOM, "trie": rules_of.EXACT_TRIE}
@@ -49,8 +50,9 @@ class NearStage:
     def __init__(self, config: SieveConfig) -> None:
         near = config.near
         window = near.window.messages
-        if not 1 <= window <= LARGEST_WINDOW:
-            raise UsageError(f"near.window.messages is {window}; use 1..{LARGEST_WINDOW}")
+        largest = LARGEST_WINDOW if near.method == "text" else LARGEST_RING
+        if not 1 <= window <= largest:
+            raise UsageError(f"near.window.messages is {window}; use 1..{largest}")
         self._config = config
         self._text = near.method == "text"
         self._scan = self._text and near.candidates == "scan"
