@@ -1,36 +1,42 @@
 """`twinsieve dedup`: files through the sieve, kept rows out byte for byte.
 
-Order of the end, which is a contract: outputs are on disk and renamed first, the state last. A run killed
-in between is repeated against the earlier state and makes the same outputs again; the other order would lose
-what was judged but never written.
+Order of the end, which is a contract: everything, the state too, is on disk beside its name; then the outputs
+are renamed, the state last. A run that fails before the first name changes nothing. One killed between two
+names is repeated against the earlier state and makes the same outputs again; the other order would lose what
+was judged but never written. Runs on one state exclude each other.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cache
 from time import perf_counter
-from typing import Any
+from types import TracebackType
+from typing import Self
 
 import numpy as np
 
 from pipeline.batches import Columns, make_batch
 from pipeline.batches_fields import to_json
+from pipeline.dedup_entries import dead_entry, dropped_entry
 from pipeline.dedup_report import Example, Summary
 from pipeline.files_clash import refuse_clashes
 from pipeline.files_input import Chunk, Format, InputReader
+from pipeline.files_lock import StateLock
 from pipeline.files_read import Source
-from pipeline.files_state import FileState, leaders_folder, load_state, save_state
-from pipeline.files_write import Output, RowWriter
-from pipeline.leaders import Leader, LeaderBook
+from pipeline.files_state import FileState, leaders_folder, load_state, state_output, write_state
+from pipeline.files_write import Output, RowWriter, place_all
+from pipeline.leaders import LeaderBook
 from pipeline.settings import Settings
 from pipeline.settings_stages import scheme_config, sieve_config
-from stages.contract import NO_LEADER, NO_TIME, Batch, Flag, Kind, Verdicts, Window
+from stages.contract import NO_TIME, Batch, Kind, Verdicts, Window
 from stages.scheme import Scheme
 from stages.sieve import Sieve, SieveStats
+
+
+def _nothing() -> None:
+    """What is done before placing unless somebody asks for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +58,10 @@ Progress = Callable[[int, int, float | None], None]
 
 
 class Dedup:
-    """One run over files.
+    """One run over files; a context that holds the state's lock.
 
     arrival_ms: clock of this run; stamps beyond it (plus `time.max_ahead`) are clamped to it
-    raises: UsageError when files clash, FileError, StateError
+    raises: UsageError when files clash, FileError (also when another run uses the state), StateError
     """
 
     def __init__(self, job: Job, settings: Settings, arrival_ms: int) -> None:
@@ -74,13 +80,26 @@ class Dedup:
         self._arrival_ms = arrival_ms
         self._scheme = Scheme(scheme_config(settings))
         config = sieve_config(settings, self._scheme.scheme_id)
-        earlier = load_state(job.state, config) if job.state is not None else None
-        self._state, self._sieve = earlier or (FileState(), Sieve(config))
+        with ExitStack() as undo:
+            earlier = None
+            if job.state is not None:
+                undo.enter_context(StateLock(job.state))
+                earlier = load_state(job.state, config)
+            self._state, self._sieve = earlier or (FileState(), Sieve(config))
+            self._held = undo.pop_all()
         self._hamming = config.near.method == "hamming"
         self._window = max(config.exact.window.messages, config.near.window.messages)
         self._reader = InputReader(settings, job.format)
         self._header_written = False
         self.summary = Summary(examples_wanted=job.examples)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
 
     def warm_up(self) -> None:
         """Nothing; kernels are compiled or loaded, so that the first rows are timed like all others."""
@@ -100,19 +119,24 @@ class Dedup:
         """How full the sieve is."""
         return self._sieve.stats()
 
-    def run(self, progress: Progress | None = None) -> Summary:
-        """What was done; all outputs are there when this returns, none of them when it raises."""
+    def run(self, progress: Progress | None = None, before_placing: Callable[[], None] = _nothing) -> Summary:
+        """What was done; all outputs are there when this returns.
+
+        before_placing: called when all is on disk and the outputs are about to get their names
+        raises: FileError; no output is there then, unless renaming itself failed, which the error says
+        """
         job, summary = self._job, self.summary
         with ExitStack() as stack:
 
-            def opened(name: str | None, mode: int = 0o666) -> Output | None:
-                return stack.enter_context(Output(name, mode=mode)) if name is not None else None
+            def opened(name: str | None, make: Callable[[str], Output] = Output) -> Output | None:
+                return stack.enter_context(make(name)) if name is not None else None
 
             sources = [stack.enter_context(Source(name)) for name in job.inputs]
             output = stack.enter_context(Output(job.output))
             duplicates = opened(job.duplicates)
             dead_letter = opened(job.dead_letter)
             stats = opened(job.stats)
+            state = opened(job.state, state_output)
             book = self._book(stack)
             kept_rows = RowWriter(output)
             ended_bare = False
@@ -131,14 +155,19 @@ class Dedup:
             started = perf_counter()
             self._write_header(kept_rows)
             kept_rows.end(newline=not ended_bare)
-            for one in (output, duplicates, dead_letter):
-                if one is not None:
-                    one.finish()
+            written = [one for one in (output, duplicates, dead_letter) if one is not None]
+            for one in written:
+                one.seal()
             summary.seconds["write"] += perf_counter() - started
-            self._save(book)
+            if state is not None:
+                self._write_state(state, book)
             if stats is not None:
                 stats.write(summary.as_json(self._sieve.stats()))
-                stats.finish()
+                stats.seal()
+            before_placing()
+            place_all(written + [one for one in (stats, state) if one is not None])
+            if book is not None:
+                book.tidy()
         return summary
 
     def _book(self, stack: ExitStack) -> LeaderBook | None:
@@ -150,14 +179,11 @@ class Dedup:
         stack.callback(book.close)
         return book
 
-    def _save(self, book: LeaderBook | None) -> None:
-        if self._job.state is None:
-            return
+    def _write_state(self, state: Output, book: LeaderBook | None) -> None:
         started = perf_counter()
         self._state.leaders = book.marks() if book is not None else []
-        save_state(self._job.state, self._state, self._sieve)
-        if book is not None:
-            book.tidy()
+        write_state(state, self._state, self._sieve)
+        state.seal()
         self.summary.seconds["state"] += perf_counter() - started
 
     def _chunks(self, sources: list[Source]) -> Iterator[tuple[Chunk, float | None]]:
@@ -217,9 +243,8 @@ class Dedup:
         leaders = book.find(verdicts.leaders[dropped]) if len(dropped) else {}
         lines = []
         for row in dropped.tolist():
-            leader_position = int(verdicts.leaders[row])
-            leader = leaders.get(leader_position)
-            entry = self._entry(int(positions[row]), row, columns, verdicts, leader_position, leader)
+            leader = leaders.get(int(verdicts.leaders[row]))
+            entry = dropped_entry(columns, verdicts, row, int(positions[row]), leader, in_bits=self._hamming)
             if leader is not None:
                 self.summary.examples.offer(Example(entry))
             if duplicates is not None:
@@ -227,53 +252,9 @@ class Dedup:
         if duplicates is not None and lines:
             duplicates.write(b"\n".join(lines) + b"\n")
 
-    def _entry(
-        self,
-        position: int,
-        row: int,
-        columns: Columns,
-        verdicts: Verdicts,
-        leader_position: int,
-        leader: Leader | None,
-    ) -> dict[str, Any]:
-        exact = verdicts.kinds[row] == Kind.EXACT
-        entry: dict[str, Any] = {
-            "position": position,
-            "id": columns.ids[row],
-            "duplicate_of": None if leader_position == NO_LEADER else leader_position,
-            "duplicate_of_id": None if leader is None else leader.id,
-            "stage": "exact" if exact else "near",
-        }
-        if self._hamming and not exact:
-            entry["distance"] = int(verdicts.distances[row])
-        else:
-            entry["similarity"] = 1.0 if exact else round(verdicts.similarity(row), 4)
-        entry["text"] = columns.texts[row]
-        entry["leader_text"] = None if leader is None else leader.text
-        if verdicts.flags[row]:
-            entry["flags"] = _flag_names(int(verdicts.flags[row]))
-        return entry
-
     def _write_dead(self, chunk: Chunk, dead_letter: Output | None) -> None:
         if dead_letter is None:
             return
+        first = self._state.rows + 1
         for bad in chunk.columns.unreadable:
-            raw, size = chunk.raw(bad.row)
-            entry: dict[str, Any] = {
-                "position": self._state.rows + 1 + bad.row,
-                "source": chunk.source,
-                "line": chunk.line_of(bad.row),
-                "reason": bad.reason,
-                "detail": bad.detail,
-                "bytes": size,
-            }
-            try:
-                entry["raw"] = raw.decode()
-            except UnicodeDecodeError:
-                entry["raw_base64"] = base64.b64encode(raw).decode()
-            dead_letter.write(to_json(entry) + b"\n")
-
-
-@cache
-def _flag_names(flags: int) -> list[str]:
-    return [flag.name.lower() for flag in Flag(flags) if flag.name]
+            dead_letter.write(to_json(dead_entry(chunk, bad, first + bad.row)) + b"\n")

@@ -4,40 +4,42 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 
 from stages.errors import UsageError
+
+_STDIN, _STDOUT = 0, 1
 
 
 def refuse_clashes(inputs: list[str], outputs: dict[str, str | None]) -> None:
     """Nothing, if every output is a file of its own and none is an input.
 
-    inputs: names as given; outputs: flag → name, None where not asked for
-    raises: UsageError naming both; links and hard links are seen through, devices may be shared
+    inputs: names as given; outputs: flag → name, None where not asked for; `-` is stdin or stdout
+    raises: UsageError naming both; links, hard links and redirections are seen through, devices may be shared
     """
-    taken: list[tuple[str, str]] = [(name, "an input") for name in inputs if name != "-"]
+    taken = [(name, _status(name, _STDIN), "an input") for name in inputs]
     for flag, name in outputs.items():
         if name is None:
             continue
-        for other, use in taken:
-            if _same(name, other):
+        status = _status(name, _STDOUT)
+        for other, known, use in taken:
+            if _clash(name, status, other, known, both_written=use != "an input"):
                 raise UsageError(f"{flag} {name}: is also {use} ({other}); name another file")
-        taken.append((name, flag))
+        taken.append((name, status, flag))
 
 
-def _same(left: str, right: str) -> bool:
-    if "-" in (left, right):
-        return left == right
-    if os.path.realpath(left) == os.path.realpath(right):
-        return not _is_device(left)
+def _status(name: str, standard: int) -> os.stat_result | None:
+    """Of a file that is there, or None."""
     try:
-        return os.path.samefile(left, right) and not _is_device(left)
+        return os.fstat(standard) if name == "-" else os.stat(name)
     except OSError:
-        return False
+        return None
 
 
-def _is_device(name: str) -> bool:
-    try:
-        return not stat.S_ISREG(Path(name).stat().st_mode)
-    except OSError:
-        return False
+def _clash(
+    left: str, status: os.stat_result | None, right: str, known: os.stat_result | None, *, both_written: bool
+) -> bool:
+    if left == right == "-" and both_written:
+        return True
+    if status is not None and known is not None:
+        return stat.S_ISREG(status.st_mode) and os.path.samestat(status, known)
+    return "-" not in (left, right) and os.path.realpath(left) == os.path.realpath(right)

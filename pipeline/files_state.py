@@ -65,16 +65,16 @@ def load_state(name: str, config: SieveConfig) -> tuple[FileState, Sieve] | None
     return state, sieve
 
 
-def save_state(name: str, state: FileState, sieve: Sieve) -> None:
-    """Nothing; the state is on disk under its name (mode 0600), or the earlier one still is.
+def state_output(name: str) -> Output:
+    """Where `write_state` writes: a file of mode 0600. raises: FileError"""
+    return Output(name, mode=0o600, packed=False)
 
-    raises: FileError
-    """
+
+def write_state(output: Output, state: FileState, sieve: Sieve) -> None:
+    """Nothing; the state is written, and has its name once the output is placed. raises: FileError"""
     header = orjson.dumps(asdict(state))
-    with Output(name, mode=0o600, packed=False) as output:
-        output.write(_MAGIC + _HEAD.pack(_VERSION, len(header), zlib.crc32(header)) + header)
-        sieve.save(output.stream())
-        output.finish()
+    output.write(_MAGIC + _HEAD.pack(_VERSION, len(header), zlib.crc32(header)) + header)
+    sieve.save(output.stream())
 
 
 def leaders_folder(name: str) -> Path:

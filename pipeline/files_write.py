@@ -28,7 +28,7 @@ class ByteSink(Protocol):
 
 
 class Output:
-    """One output file, plain or compressed by its ending; nothing has its name before `finish`.
+    """One output file, plain or compressed by its ending; nothing has its name before `place`.
 
     name: a path, or `-` for stdout (which of course shows what is written at once, as devices and pipes do)
     mode: permissions of a new file; an existing one keeps its own unless 0600 is asked for
@@ -83,16 +83,20 @@ class Output:
         """This output as a stream to write to."""
         return cast(BinaryIO, self)
 
-    def finish(self) -> None:
-        """Everything is on disk under its name when this returns."""
+    def seal(self) -> None:
+        """Everything is on disk beside its name when this returns; only `place` is left."""
         with self._named():
             self._packer.close()
-            if self._part is None or self._target is None:
-                if self._target is not None:
-                    self._raw.close()
-                return
-            os.fsync(self._raw.fileno())
-            self._raw.close()
+            if self._part is not None:
+                os.fsync(self._raw.fileno())
+            if self._target is not None:
+                self._raw.close()
+
+    def place(self) -> None:
+        """What was sealed has its name when this returns."""
+        if self._part is None or self._target is None:
+            return
+        with self._named():
             os.replace(self._part, self._target)
             self._part = None
             folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -101,8 +105,13 @@ class Output:
             finally:
                 os.close(folder)
 
+    def finish(self) -> None:
+        """Everything is on disk under its name when this returns."""
+        self.seal()
+        self.place()
+
     def discard(self) -> None:
-        """Leave nothing behind; harmless after `finish`."""
+        """Leave nothing behind; harmless after `place`."""
         part, self._part = self._part, None
         if part is not None:
             part.unlink(missing_ok=True)
@@ -159,6 +168,24 @@ def _packer(name: str, raw: BinaryIO) -> _Packer:
             cast(BinaryIO, _Plain(raw)), closefd=False
         )
     return _Plain(raw)
+
+
+def place_all(outputs: list[Output]) -> None:
+    """Nothing; all have their names, in this order.
+
+    outputs: sealed, so that only renaming can still fail
+    raises: FileError naming those that are in place already
+    """
+    placed: list[str] = []
+    for output in outputs:
+        try:
+            output.place()
+        except FileError as error:
+            if not placed:
+                raise
+            raise FileError(f"{error}; in place already: {', '.join(placed)}; run again") from error
+        if output.name != STDOUT:
+            placed.append(output.name)
 
 
 class RowWriter:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import FrameType
 
 import click
@@ -28,6 +28,7 @@ from pipeline.dedup import Progress as Shown
 from pipeline.files_input import format_of
 from stages.errors import FileError
 
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STARTED = time.perf_counter()
 
 
@@ -76,17 +77,14 @@ def command(
         examples=examples,
     )
     console = talk()
-    with _terminated_like_interrupted():
-        with (
-            console.status("loading (the first run compiles, which takes a minute)")
-            if _shows(console, quiet)
-            else _nothing()
-        ):
-            dedup = Dedup(job, settings, int(time.time() * 1000))
+    loading = console.status("loading (the first run compiles, which takes a minute)")
+    with _stopped_by_signals() as no_more, ExitStack() as stack:
+        with loading if _shows(console, quiet) else nullcontext():
+            dedup = stack.enter_context(Dedup(job, settings, int(time.time() * 1000)))
             dedup.warm_up()
         dedup.summary.seconds["start"] = time.perf_counter() - _STARTED
         with _progress(console, quiet) as shown:
-            summary = dedup.run(shown)
+            summary = dedup.run(shown, before_placing=no_more)
     if quiet:
         return
     for example in summary.examples.chosen():
@@ -100,11 +98,6 @@ def command(
 
 def _shows(console: Console, quiet: bool) -> bool:
     return console.is_terminal and not quiet
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 @contextmanager
@@ -139,19 +132,29 @@ def _progress(console: Console, quiet: bool) -> Iterator[Shown | None]:
 
 
 @contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM takes the way of Ctrl-C, which leaves no half outputs behind.
+def _stopped_by_signals() -> Iterator[Callable[[], None]]:
+    """Ctrl-C, SIGTERM and a closed terminal stop the run, until the function given is called.
 
+    From then on the outputs get their names, which takes a moment and must not be left half way.
     raises: FileError in place of KeyboardInterrupt, which click would announce with an empty line
     """
+    over = False
 
     def stop(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        if not over:
+            raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    def no_more() -> None:
+        nonlocal over
+        over = True
+
+    # One that is ignored (nohup, a background job of a script) stays so.
+    wanted = [one for one in _STOPPING if signal.getsignal(one) is not signal.SIG_IGN]
+    before = [(one, signal.signal(one, stop)) for one in wanted]
     try:
-        yield
+        yield no_more
     except KeyboardInterrupt as error:
         raise FileError("interrupted; no output was put in place") from error
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before:
+            signal.signal(one, handler)

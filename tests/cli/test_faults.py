@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.files_lock import StateLock
+from pipeline.files_write import Output, place_all
 from pipeline.generate import generate
+from stages.errors import FileError
 from tests.cli.conftest import SMALL, Run
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
@@ -134,3 +137,77 @@ def test_a_stopped_run_leaves_no_output(
     if code == 1:
         assert err == "twinsieve: interrupted; no output was put in place\n"
         assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_run_stopped_while_outputs_get_their_names_is_done(
+    tmp_path: Path, source: Path, run: Run, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    replace = os.replace
+
+    def stopped(old: Path, new: Path) -> None:
+        os.kill(os.getpid(), number)
+        replace(old, new)
+
+    monkeypatch.setattr("pipeline.files_write.os.replace", stopped)
+    names = {flag: tmp_path / flag for flag in ("--output", "--duplicates", "--stats", "--state")}
+    ran = run("dedup", "-q", source, *[word for pair in names.items() for word in pair], *SMALL)
+    assert (ran.code, ran.err) == (0, "")
+    assert all(path.stat().st_size for path in names.values())
+
+
+def test_what_fails_before_the_first_name_changes_nothing(
+    tmp_path: Path, source: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted(tmp_path.iterdir())
+
+    def full(self: object, stream: object) -> None:
+        raise FileError("state: no space left")
+
+    monkeypatch.setattr("stages.sieve.Sieve.save", full)
+    ran = run("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
+    assert (ran.code, ran.err) == (1, "twinsieve: state: no space left\n")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_name_that_cannot_be_given_says_which_were(tmp_path: Path) -> None:
+    first, second = Output(str(tmp_path / "a")), Output(str(tmp_path / "b"))
+    for output in (first, second):
+        output.write(b"x")
+        output.seal()
+    (tmp_path / "b").mkdir()
+    with pytest.raises(FileError, match=f"in place already: {tmp_path}/a; run again"):
+        place_all([first, second])
+    second.discard()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_two_runs_on_one_state_exclude_each_other(tmp_path: Path, source: Path, run: Run) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "state")
+    call = ("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "link", *SMALL)
+    with StateLock(str(tmp_path / "state")):
+        ran = run(*call)
+        assert ran.code == 1
+        assert ran.err.endswith("link: another run is using it; let it end, or name another state\n")
+        assert _one_line(ran.err)
+        assert not (tmp_path / "out").exists()
+    assert run(*call).code == 0
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_redirections_onto_the_input_are_refused(
+    tmp_path: Path, root: Path, source: Path, process: Words
+) -> None:
+    before = source.read_bytes()
+    for arguments, stdin, stdout in (
+        ((source,), os.devnull, source),
+        ((), source, source),
+        (("-o", source), source, os.devnull),
+    ):
+        with open(stdin, "rb") as given, open(stdout, "ab") as taken:
+            words = process(["dedup", *arguments, *SMALL])
+            ran = subprocess.run(
+                words, stdin=given, stdout=taken, stderr=subprocess.PIPE, cwd=root, check=False
+            )
+        assert (ran.returncode, b"is also an input" in ran.stderr) == (2, True)
+        assert source.read_bytes() == before
