@@ -22,6 +22,7 @@ _COMMANDS = {
     "train-idf": ("train_idf", "Learn feature weights from a file."),
     "generate": ("generate", "Make up a stream of posts."),
     "run": ("run", "Run the sieve on Kafka."),
+    "seed": ("seed", "Fill the windows from an existing output, before going live."),
     "reset": ("reset", "Move the input offsets of a stopped app."),
     "topics": ("topics", "Check or create the topics; print the rights they need."),
 }

@@ -69,9 +69,9 @@ def run_service(
     settings = shadow(settings) if dry_run else settings
     clock = clock or SystemClock()
     stop = stop or threading.Event()
-    make_broker = connect or _connect
+    make_broker = connect or connect_by_settings
     scheme = make_scheme(settings)
-    _check_topics(settings, make_broker(settings), auto_create=settings.topics.auto_create or dry_run)
+    check_topics(settings, make_broker(settings), auto_create=settings.topics.auto_create or dry_run)
     slot = Slot(member) if member is not None else take_slot(settings.app)
     metrics = Metrics(clock)
     builder = Builder(settings, scheme, clock, make_broker, slot.name, emit=not dry_run)
@@ -88,15 +88,15 @@ def run_service(
         )
     _log.info("run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot.name, scheme.scheme_id)
     try:
-        with _Signals(stop):
-            _drive(workers, indexes, stop)
+        with Signals(stop):
+            drive(workers, indexes, stop)
     finally:
         if pages is not None:
             pages.close()
         slot.release()
 
 
-def _drive(workers: list[Loop], indexes: list[Loop], stop: threading.Event) -> None:
+def drive(workers: list[Loop], indexes: list[Loop], stop: threading.Event) -> None:
     """Run all loops; the first that fails ends the others, and its error is raised."""
     loops = [*workers, *indexes]
     with ThreadPoolExecutor(len(loops), thread_name_prefix="role") as pool:
@@ -114,11 +114,12 @@ def _drive(workers: list[Loop], indexes: list[Loop], stop: threading.Event) -> N
         future.result()
 
 
-def _connect(settings: Settings) -> Broker:
+def connect_by_settings(settings: Settings) -> Broker:
+    """A broker as the section `kafka` says."""
     return connect_kafka(settings.kafka, client_id=settings.app)
 
 
-def _check_topics(settings: Settings, broker: Broker, *, auto_create: bool) -> None:
+def check_topics(settings: Settings, broker: Broker, *, auto_create: bool) -> None:
     """Stop on what would lose messages, warn of the rest.
 
     raises: BrokerError with a line for every finding that stops
@@ -141,7 +142,7 @@ def _check_topics(settings: Settings, broker: Broker, *, auto_create: bool) -> N
         raise BrokerError("\n".join(serious), retryable=False)
 
 
-class _Signals:
+class Signals:
     """SIGTERM and SIGINT set an event; handlers are put back at the end. Outside the main thread: nothing."""
 
     def __init__(self, stop: threading.Event) -> None:

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import Literal
 
 from pipeline.batches import MessageReader
 from pipeline.blocks_frame import scheme_hash
@@ -31,6 +32,7 @@ class Builder:
     """Makes roles, again and again after failures; what is costly to make (the scheme) is made once.
 
     connect: a broker of these settings; emit: False in shadow mode
+    job: what its worker is for: `seed` reads an existing output, in a group of its own
     """
 
     settings: Settings
@@ -39,6 +41,7 @@ class Builder:
     connect: Callable[[Settings], Broker]
     slot: str
     emit: bool
+    job: Literal["worker", "seed"] = "worker"
 
     def worker(self, hook: Hook) -> Worker:
         """A worker with clients of its own. raises: BrokerError"""
@@ -50,8 +53,8 @@ class Builder:
             log=Partition(names.fingerprints, 0),
             verdicts=names.verdicts,
             verdict_partitions=settings.topics.verdict_partitions,
-            group=group_of_workers(settings.app),
-            transactional_id=f"{names.prefix}worker.{self.slot}",
+            group=group_of_workers(settings.app) if self.job == "worker" else group_of_seed(settings.app),
+            transactional_id=f"{names.prefix}{self.job}.{self.slot}",
             emit=EmitConfig(
                 output.topic,
                 output.duplicates,
@@ -60,7 +63,7 @@ class Builder:
                 null_value=source.null_value,
                 emit=self.emit,
             ),
-            member=f"{self.slot}-worker",
+            member=f"{self.slot}-{self.job}",
             program=program_version(),
             poll_messages=kafka.poll_messages,
             block_bytes=kafka.block_bytes,
@@ -115,6 +118,11 @@ class Builder:
 def group_of_workers(app: str) -> str:
     """Consumer group on the input topics; its offsets are what `reset` moves."""
     return f"{app}.workers"
+
+
+def group_of_seed(app: str) -> str:
+    """Consumer group on the topic that `seed` reads."""
+    return f"{app}.seed"
 
 
 def group_of_index(app: str) -> str:

@@ -11,6 +11,7 @@ from pipeline.metrics import Metrics
 from pipeline.ports import AbortableError, Clock, FatalError
 from pipeline.service_build import Builder
 from pipeline.worker import Worker
+from pipeline.worker_emit import Emission
 from stages.contract import Flag
 from stages.errors import BrokerError
 
@@ -101,9 +102,12 @@ class WorkerLoop(Loop):
     def _step(self) -> None:
         if self._worker is None:
             self._worker = self._builder.worker(self._metrics.timer())
-        self._metrics.emitted(self._worker.step(_POLL_S))
+        self._count(self._worker.step(_POLL_S))
         self.ready = self._worker.ready
         self._tell(self._worker)
+
+    def _count(self, emission: Emission) -> None:
+        self._metrics.emitted(emission)
 
     def _tell(self, worker: Worker) -> None:
         for notice in worker.notices:
@@ -122,7 +126,7 @@ class WorkerLoop(Loop):
         deadline_s = self._clock.monotonic_s() + _FINISH_S
         try:
             while self._clock.monotonic_s() < deadline_s:
-                self._metrics.emitted(worker.finish(_POLL_S))
+                self._count(worker.finish(_POLL_S))
                 if worker.idle:
                     return
         except BrokerError as error:

@@ -1,0 +1,168 @@
+"""`twinsieve seed`: the windows are filled from an existing output, before an app goes live.
+
+The output is read as an input of the app, in a group of its own: asked, judged, recorded and answered like
+any other, by a worker that emits nothing. So a crash costs no more than a crash of a worker does, the index
+restores the seed with everything else, and a leader that came from it is named by its place in that topic.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pipeline.metrics import Metrics
+from pipeline.ports import Admin, Broker, Clock, Partition
+from pipeline.seed_order import OrderedBroker
+from pipeline.service import Signals, SystemClock, check_topics, connect_by_settings, drive
+from pipeline.service_build import Builder, group_of_seed, group_of_workers, make_scheme
+from pipeline.service_loops import IndexLoop, WorkerLoop
+from pipeline.service_slots import Slot, take_slot
+from pipeline.settings import Settings
+from pipeline.worker_emit import Emission
+from pipeline.worker_sessions import moved, name_topic
+from stages.contract import Kind
+from stages.errors import BrokerError
+
+_log = logging.getLogger("twinsieve")
+_LOOK_S = 1.0
+_POLL_MESSAGES = 2_000
+
+
+@dataclass(slots=True)
+class Seeded:
+    """What this run put into the windows; `finished`: everything that was there when it began."""
+
+    finished: bool = False
+    kinds: dict[Kind, int] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> int:
+        """Messages that are leaders now."""
+        return self.kinds.get(Kind.UNIQUE, 0)
+
+    def __str__(self) -> str:
+        others = sum(self.kinds.values()) - self.kept
+        end = "done" if self.finished else "stopped; run it again to go on"
+        return f"seed: {self.kept} messages kept, {others} passed over as duplicates or unreadable; {end}"
+
+
+def run_seed(
+    settings: Settings,
+    topic: str,
+    *,
+    since_ms: int | None = None,
+    member: str | None = None,
+    connect: Callable[[Settings], Broker] | None = None,
+    clock: Clock | None = None,
+    stop: threading.Event | None = None,
+) -> Seeded:
+    """Read `topic` up to its present end, and return; an earlier run that was stopped or killed goes on.
+
+    since_ms: begin at the first message stamped so (a first run only)
+    member, connect, clock, stop: as for `run_service`
+    raises: BrokerError when the topic is missing or the app is live already; StateError as the service does
+    """
+    clock = clock or SystemClock()
+    stop = stop or threading.Event()
+    make_broker = connect or connect_by_settings
+    scheme = make_scheme(settings)
+    check_topics(settings, make_broker(settings), auto_create=settings.topics.auto_create)
+    ends = _begin(settings, topic, make_broker(settings), since_ms)
+    source = settings.input.model_copy(
+        update={"topics": (topic,), "start": "earliest", "trimmed": "continue"}
+    )
+    kafka = settings.kafka.model_copy(
+        update={"poll_messages": min(settings.kafka.poll_messages, _POLL_MESSAGES)}
+    )
+    seeding = settings.model_copy(update={"input": source, "kafka": kafka})
+    slot = Slot(member) if member is not None else take_slot(settings.app)
+    metrics = Metrics(clock)
+    builder = Builder(
+        seeding,
+        scheme,
+        clock,
+        lambda its: OrderedBroker(make_broker(its), clock, ends),
+        slot.name,
+        emit=False,
+        job="seed",
+    )
+    admin_broker = make_broker(settings)
+    worker = SeedLoop(builder, clock, metrics, admin_broker.admin(), ends, stop)
+    try:
+        with Signals(stop):
+            drive([worker], [IndexLoop(builder, clock, metrics)], stop)
+    finally:
+        slot.release()
+        admin_broker.close()
+    return worker.seeded
+
+
+class SeedLoop(WorkerLoop):
+    """Drives the worker that seeds until its group has come to the ends."""
+
+    def __init__(
+        self,
+        builder: Builder,
+        clock: Clock,
+        metrics: Metrics,
+        admin: Admin,
+        ends: Mapping[Partition, int],
+        stop: threading.Event,
+    ) -> None:
+        super().__init__(builder, clock, metrics)
+        self._admin = admin
+        self._group = group_of_seed(builder.settings.app)
+        self._ends = ends
+        self._all_done = stop
+        self._asked_s = clock.monotonic_s()
+        self.seeded = Seeded()
+
+    def _count(self, emission: Emission) -> None:
+        super()._count(emission)
+        for kind, count in emission.kinds.items():
+            self.seeded.kinds[kind] = self.seeded.kinds.get(kind, 0) + count
+
+    def _step(self) -> None:
+        super()._step()
+        if self._clock.monotonic_s() - self._asked_s >= _LOOK_S:
+            self._asked_s = self._clock.monotonic_s()
+            committed = self._admin.group_offsets(self._group)
+            left = sum(
+                max(0, end - (committed[at].offset if at in committed else 0))
+                for at, end in self._ends.items()
+            )
+            _log.info(
+                "seed: messages=%d kept=%d left=%d", sum(self.seeded.kinds.values()), self.seeded.kept, left
+            )
+            if not left and all(at in committed for at in self._ends):
+                self.seeded.finished = True
+                self._all_done.set()
+
+
+def _begin(settings: Settings, topic: str, broker: Broker, since_ms: int | None) -> dict[Partition, int]:
+    """Where each partition of the topic ends; a first run's offsets are set to `since_ms`."""
+    try:
+        admin, reader = broker.admin(), broker.reader()
+        info = admin.topics([topic])[topic]
+        if info is None:
+            raise BrokerError(f"--topic {topic}: there is no such topic", retryable=False)
+        if admin.group_offsets(group_of_workers(settings.app)):
+            raise BrokerError(
+                f"app {settings.app} is live already (group {group_of_workers(settings.app)} has offsets); "
+                "a seed would stand behind newer messages; seed a new app before its first run",
+                retryable=False,
+            )
+        partitions = [Partition(topic, number) for number in range(info.partitions)]
+        ends = reader.end_offsets(partitions)
+        group = group_of_seed(settings.app)
+        if since_ms is not None and not admin.group_offsets(group):
+            starts = admin.offsets_at(dict.fromkeys(partitions, since_ms))
+            its_id = name_topic(info)
+            admin.set_group_offsets(
+                group, {at: moved(None, its_id, min(offset, ends[at])) for at, offset in starts.items()}
+            )
+        return ends
+    finally:
+        broker.close()
