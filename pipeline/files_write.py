@@ -1,7 +1,8 @@
-"""Outputs that appear whole or not at all: written beside their name, then renamed onto it."""
+"""Outputs that appear whole or not at all: written without a name, or beside it, then renamed onto it."""
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -18,6 +19,7 @@ import zstandard
 from stages.errors import FileError
 
 STDOUT = "-"
+_DESCRIPTORS = "/proc/self/fd"
 
 
 class ByteSink(Protocol):
@@ -43,6 +45,7 @@ class Output:
         self._mode = mode
         self._target = Path(os.path.realpath(name)) if name != STDOUT else None
         self._part: Path | None = None
+        self._named_already = False
         try:
             self._raw = self._open()
         except OSError as error:
@@ -67,8 +70,11 @@ class Output:
         if known is not None and not os.access(self._target, os.W_OK):
             raise PermissionError(13, "Permission denied")
         part = self._target.with_name(f".{self._target.name}.{secrets.token_hex(4)}.part")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(part, flags, self._mode)
+        descriptor = _nameless(self._target.parent, self._mode)
+        if descriptor is None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(part, flags, self._mode)
+            self._named_already = True
         self._part = part
         if known is not None and self._mode == 0o666:
             os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
@@ -84,12 +90,12 @@ class Output:
         return cast(BinaryIO, self)
 
     def seal(self) -> None:
-        """Everything is on disk beside its name when this returns; only `place` is left."""
+        """Everything is on disk when this returns, without its name; only `place` is left."""
         with self._named():
             self._packer.close()
             if self._part is not None:
                 os.fsync(self._raw.fileno())
-            if self._target is not None:
+            elif self._target is not None:
                 self._raw.close()
 
     def place(self) -> None:
@@ -97,8 +103,12 @@ class Output:
         if self._part is None or self._target is None:
             return
         with self._named():
+            if not self._named_already:
+                _give_name(self._raw.fileno(), self._part)
+                self._named_already = True
             os.replace(self._part, self._target)
             self._part = None
+            self._raw.close()
             folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.fsync(folder)
@@ -113,7 +123,7 @@ class Output:
     def discard(self) -> None:
         """Leave nothing behind; harmless after `place`."""
         part, self._part = self._part, None
-        if part is not None:
+        if part is not None and self._named_already:
             part.unlink(missing_ok=True)
         if self._target is not None:
             self._raw.close()
@@ -135,6 +145,27 @@ class Output:
         except OSError as error:
             outcome = "" if self._part is None else "; nothing was put in its place"
             raise FileError(f"{self._shown}: cannot be written: {error.strerror}{outcome}") from error
+
+
+def _nameless(folder: Path, mode: int) -> int | None:
+    """A new file without a name, which even kill -9 does not leave behind; None where there are none such."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_DESCRIPTORS):
+        return None
+    try:
+        return os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, mode)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            return None
+        raise
+
+
+def _give_name(descriptor: int, path: Path) -> None:
+    folder = os.open(_DESCRIPTORS, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # Only with a folder's descriptor does Python follow the link that /proc shows.
+        os.link(str(descriptor), path, src_dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 class _Packer(Protocol):

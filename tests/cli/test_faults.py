@@ -170,7 +170,12 @@ def test_what_fails_before_the_first_name_changes_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_name_that_cannot_be_given_says_which_were(tmp_path: Path) -> None:
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_name_that_cannot_be_given_says_which_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool
+) -> None:
+    if not nameless:
+        monkeypatch.setattr("pipeline.files_write._nameless", lambda folder, mode: None)
     first, second = Output(str(tmp_path / "a")), Output(str(tmp_path / "b"))
     for output in (first, second):
         output.write(b"x")
