@@ -1,7 +1,7 @@
 """File < environment < flag, then every problem at once, each at its place.
 
 `TWINSIEVE_NEAR__SIMILARITY=0.9` sets `near.similarity`. In variables and flags a list is written `a,b` and a
-mapping `8:3,64:5`.
+mapping `8:3,64:5`, or both as in the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pipeline.settings import Settings
 from pipeline.settings_checks import cross_check
 from pipeline.settings_files import read_referenced
 from pipeline.settings_schema import SECRETS, did_you_mean, literals, schema
-from pipeline.settings_yaml import Finding, KeyPath, Place, Raw, Tree, dotted, read_yaml
+from pipeline.settings_yaml import Finding, KeyPath, Place, Raw, Tree, dotted, read_flow, read_yaml
 from stages.errors import ConfigError
 
 _PREFIX = "TWINSIEVE_"
@@ -106,7 +106,13 @@ def _put(tree: Tree, override: Override) -> None:
         tree.findings.append(Finding(place, f"unknown key {override.key!r}; {advice}"))
         return
     value: Raw = override.text
-    if kind == "list":
+    if kind in ("list", "mapping") and override.text.lstrip().startswith(("[", "{")):
+        flow = read_flow(override.text, override.source)
+        if flow.findings:
+            tree.findings += flow.findings
+            return
+        value = flow.values.get("value")
+    elif kind == "list":
         value = [part.strip() for part in override.text.split(",") if part.strip()]
     elif kind == "mapping":
         pairs = [part.partition(":") for part in override.text.split(",") if part.strip()]

@@ -83,6 +83,14 @@ def read_yaml(path: Path) -> Tree:
     return tree
 
 
+def read_flow(text: str, source: str) -> Tree:
+    """A list `[a, b]` or mapping `{8: 3}` as the file has them, under the key `value`."""
+    tree = Tree()
+    _read_text(f"value: {text}", source, tree)
+    tree.findings = [Finding(Place(source), finding.message) for finding in tree.findings]
+    return tree
+
+
 def _read_text(text: str, name: str, tree: Tree) -> None:
     try:
         problem = _too_deep(text, name)

@@ -141,6 +141,30 @@ def test_flag_wins_over_environment_wins_over_file(tmp_path: Path) -> None:
     assert settings.scope == ("b", "c")
 
 
+@pytest.mark.parametrize(
+    ("key", "texts", "expected"),
+    [
+        ("scope", ["a,b", "a, b", "[a, b]", ' ["a", b]'], ("a", "b")),
+        ("scope", ["", "[]"], ()),
+        ("near.distances", ["8:3,64:5", "{8: 3, 64: 5}"], {8: 3, 64: 5}),
+    ],
+)
+def test_lists_and_mappings_of_flags_are_read_as_in_the_file(
+    key: str, texts: list[str], expected: object
+) -> None:
+    for text in texts:
+        found: object = load_settings(None, {}, [Override(key, text, "--set")])
+        for part in key.split("."):
+            found = getattr(found, part)
+        assert found == expected
+
+
+def test_a_flag_that_is_half_a_list_is_refused() -> None:
+    for text in ("[a, b", "[a] b", "{8 3", "[a]\nb: c: d"):
+        _, found = check_settings(None, {}, [Override("scope", text, "--set scope")])
+        assert [str(one).startswith("--set scope: ") for one in found] == [True]
+
+
 def test_what_comes_from_outside_is_named(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("near: {similarity: 0.7}\n")
