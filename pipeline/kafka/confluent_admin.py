@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -39,6 +40,10 @@ _FRESH = (
     KafkaError.NOT_COORDINATOR,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.NOT_CONTROLLER,
 )
 # Its type hints leave out half of what it exports.
 _kafka: Any = confluent_admin
@@ -244,6 +249,9 @@ class ConfluentAdmin:
                 inner = cause(error)
                 code = None if inner is None else inner.code()
                 if code in _FRESH and time.monotonic() < deadline:
+                    # librdkafka asks again by the leaders it knew; only new metadata shows it the others.
+                    with suppress(KafkaException):
+                        self._client.list_topics(timeout=_PAUSE_S * 10)
                     time.sleep(_PAUSE_S)
                     continue
                 if code in _MISSING:

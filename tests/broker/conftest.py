@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -41,3 +44,27 @@ def plain_world(request: pytest.FixtureRequest) -> Iterator[World]:
 def client(request: pytest.FixtureRequest) -> str:
     """Each of the two Kafka clients."""
     return str(request.param)
+
+
+_LEFT_SOCKETS = (
+    # kafka-python leaves the sockets of failed connections to the garbage collector.
+    "ignore::ResourceWarning",
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            for each in _LEFT_SOCKETS:
+                item.add_marker(pytest.mark.filterwarnings(each))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collect_left_sockets() -> Iterator[None]:
+    """They are collected here, and not in the middle of somebody else's test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

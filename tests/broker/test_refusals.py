@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import logging
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,18 +19,7 @@ from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.server import free_ports
 from tests.broker.worlds import fresh, messages, read_all, until, write
 
-pytestmark = pytest.mark.filterwarnings(
-    # kafka-python leaves the sockets of failed connections to the garbage collector.
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)
-
 SECRET = "correct-horse-battery"
-
-
-@pytest.fixture(autouse=True)
-def _left_sockets() -> Iterator[None]:
-    yield
-    gc.collect()
 
 
 def hasty(client: str, bootstrap: str, **security: object) -> Broker:

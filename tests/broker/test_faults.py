@@ -1,0 +1,212 @@
+"""Brokers that die, freeze and come back while clients are in the middle of something."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+
+from pipeline.kafka.deadline import DeadlineError, within
+from pipeline.kafka.noise import OncePerKind
+from pipeline.ports import AbortableError, Broker, FatalError, NewTopic, Partition
+from stages.errors import BrokerError
+from tests.broker.cluster import Cluster
+from tests.broker.worlds import KafkaWorld, fresh, make_topic, messages, read_all, until, write
+
+
+def quick(client: str, cluster: Cluster) -> Broker:
+    """A broker whose clients give up after seconds."""
+    world = KafkaWorld(client, cluster.bootstrap, request_timeout="20s", transaction_timeout="6s")
+    return world.broker()
+
+
+def transacted(broker: Broker, name: str, topic: str, value: bytes) -> None:
+    """One message in a transaction of its own, tried again with new clients as a role would."""
+
+    def attempt() -> bool:
+        try:
+            transactor = broker.transactor(name)
+        except BrokerError:
+            return False
+        try:
+            transactor.begin()
+            transactor.send(topic, 0, messages([value]))
+            transactor.commit()
+        except BrokerError:
+            return False
+        finally:
+            transactor.close()
+        return True
+
+    until(attempt, 60.0)
+
+
+def test_a_broker_restart_inside_a_transaction_ends_in_an_answer(mortal_broker: Cluster, client: str) -> None:
+    broker = quick(client, mortal_broker)
+    topic, name = make_topic(broker), fresh("tx")
+    transactor = broker.transactor(name)
+    transactor.begin()
+    transactor.send(topic, 0, messages([b"first"]))
+    mortal_broker.restart()
+    start = time.monotonic()
+    try:
+        transactor.send(topic, 0, messages([b"second"]))
+        transactor.commit()
+        came = [b"first", b"second"]
+    except BrokerError:
+        came = []
+    assert time.monotonic() - start < 60.0
+    transactor.close()
+    transacted(broker, name, topic, b"third")
+    assert read_all(broker, Partition(topic, 0)).values == [*came, b"third"]
+    broker.close()
+
+
+def test_a_broker_that_is_away_delivers_nothing_and_then_the_rest(
+    mortal_broker: Cluster, client: str
+) -> None:
+    broker = quick(client, mortal_broker)
+    log = Partition(make_topic(broker), 0)
+    write(broker, log, [b"a"])
+    reader = broker.reader()
+    reader.assign([log])
+    reader.seek(log, 0)
+    assert until(lambda: reader.poll(0.1, 10))[0].values == [b"a"]
+    mortal_broker.nodes[0].kill()
+    assert [reader.poll(0.1, 10) for _ in range(10)] == [[]] * 10
+    mortal_broker.restart()
+    other = quick(client, mortal_broker)
+    write(other, log, [b"b"])
+    assert until(lambda: reader.poll(0.1, 10))[0].values == [b"b"]
+    other.close()
+    broker.close()
+
+
+def test_appends_wait_for_a_broker_that_comes_back(mortal_broker: Cluster, client: str) -> None:
+    broker = KafkaWorld(client, mortal_broker.bootstrap).broker()
+    log = Partition(make_topic(broker), 0)
+    appender = broker.appender()
+    appender.append(log, messages([b"a"]))
+    until(lambda: appender.confirm(1.0) == 0)
+    mortal_broker.nodes[0].kill()
+    appender.append(log, messages([b"b", b"c"]))
+    assert appender.confirm(0.2) == 2
+    mortal_broker.restart()
+    until(lambda: appender.confirm(1.0) == 0)
+    assert read_all(broker, log).values == [b"a", b"b", b"c"]
+    broker.close()
+
+
+def test_an_outage_is_told_in_lines_and_not_in_thousands(
+    mortal_broker: Cluster, client: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = quick(client, mortal_broker)
+    log = Partition(make_topic(broker), 0)
+    reader = broker.reader()
+    reader.assign([log])
+    reader.seek(log, 0)
+    reader.poll(0.1, 10)
+    caplog.clear()
+    mortal_broker.nodes[0].kill()
+    end = time.monotonic() + 3.0
+    while time.monotonic() < end:
+        reader.poll(0.1, 10)
+    assert len(caplog.records) < 25
+    mortal_broker.restart()
+    broker.close()
+
+
+def test_nothing_is_lost_or_doubled_when_leaders_die(three_brokers: Cluster, client: str) -> None:
+    broker = quick(client, three_brokers)
+    topic = fresh()
+    broker.admin().create_topic(NewTopic(topic, 3, 3, {"min.insync.replicas": "2"}))
+    appender = broker.appender()
+    for node in range(3):
+        for number in range(3):
+            appender.append(Partition(topic, number), messages([b"%d" % node]))
+        three_brokers.nodes[node].kill()
+        for number in range(3):
+            appender.append(Partition(topic, number), messages([b"%d, leader gone" % node]))
+        until(lambda: appender.confirm(1.0) == 0, 60.0)
+        transacted(broker, fresh("tx"), topic, b"transaction %d" % node)
+        three_brokers.nodes[node].start()
+        three_brokers.nodes[node].wait_ready()
+    expected = [value for node in range(3) for value in (b"%d" % node, b"%d, leader gone" % node)]
+    for number in range(1, 3):
+        assert read_all(broker, Partition(topic, number)).values == expected
+    first = read_all(broker, Partition(topic, 0)).values
+    assert sorted(map(bytes, first)) == sorted([*expected, *(b"transaction %d" % node for node in range(3))])
+    broker.close()
+
+
+def test_a_topic_deleted_and_made_again_has_another_id(mortal_broker: Cluster, client: str) -> None:
+    from kafka import KafkaAdminClient
+
+    broker = quick(client, mortal_broker)
+    admin = broker.admin()
+    topic = make_topic(broker)
+    before = admin.topics([topic])[topic]
+    raw = KafkaAdminClient(bootstrap_servers=mortal_broker.bootstrap)
+    raw.delete_topics([topic])
+    raw.close()
+    until(lambda: admin.topics([topic])[topic] is None)
+
+    def made() -> bool:
+        try:
+            admin.create_topic(NewTopic(topic, 1))
+        except BrokerError:
+            return False
+        return True
+
+    until(made)
+    after = admin.topics([topic])[topic]
+    assert before is not None
+    assert after is not None
+    assert before.topic_id != after.topic_id
+    broker.close()
+
+
+def test_a_call_that_never_returns_is_given_up() -> None:
+    with pytest.raises(DeadlineError):
+        within(0.05, lambda: time.sleep(5))
+
+
+def test_errors_of_a_call_with_a_deadline_are_its_own() -> None:
+    def fails() -> None:
+        raise AbortableError("no")
+
+    with pytest.raises(AbortableError, match="no"):
+        within(5.0, fails)
+
+
+def test_one_log_line_of_a_kind_passes_and_the_next_counts_the_others() -> None:
+    now = [0.0]
+    thin = OncePerKind(5.0, lambda: now[0])
+
+    def record(number: int) -> logging.LogRecord:
+        return logging.LogRecord("kafka.x", logging.ERROR, "", 0, "lost %d", (number,), None)
+
+    assert thin.filter(record(0))
+    assert not any(thin.filter(record(number)) for number in range(1, 40))
+    now[0] = 5.0
+    later = record(40)
+    assert thin.filter(later)
+    assert later.getMessage() == "lost 40 (and 39 more like it)"
+    other = logging.LogRecord("kafka.x", logging.ERROR, "", 0, "found %d", (1,), None)
+    assert thin.filter(other)
+
+
+def test_a_finished_transactor_says_so(mortal_broker: Cluster, client: str) -> None:
+    first, second = quick(client, mortal_broker), quick(client, mortal_broker)
+    topic, name = make_topic(first), fresh("tx")
+    zombie = first.transactor(name)
+    zombie.begin()
+    zombie.send(topic, 0, messages([b"never"]))
+    second.transactor(name)
+    with pytest.raises(FatalError):
+        zombie.commit()
+    with pytest.raises(FatalError):
+        zombie.abort()
+    first.close()
+    second.close()
