@@ -1,0 +1,217 @@
+"""Similarity, guard and window changed, and the program started anew, with a crash in between.
+
+Judged under the old settings, killed before everything was emitted, restored under the new ones: what was
+judged stays judged, the new settings hold from the next block on, and no message is dropped for a leader that
+did not come out. The real scheme and the real sieve, both roles, on the memory broker.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from pipeline.blocks_frame import What, scheme_hash
+from pipeline.blocks_verdicts import Source, decode_ruling
+from pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
+from pipeline.memory_log import Entry
+from pipeline.ports import AbortableError, FatalError, Messages, NewTopic, Partition, no_hook
+from pipeline.service_build import Builder, group_of_workers, make_scheme
+from pipeline.settings import Settings
+from pipeline.topics import create
+from stages.contract import Kind
+from stages.scheme import Scheme
+
+IN = Partition("posts", 0)
+COUNT, MORE = 120, 40
+
+
+CHANGES: dict[str, dict[str, object]] = {
+    "lower similarity": {"similarity": 6_000},
+    "higher similarity": {"similarity": 9_900},
+    "guard off": {"number_guard": False},
+    "smaller window": {"window": {"messages": 15, "age_ms": None}},
+    "larger window": {"window": {"messages": 500, "age_ms": None}},
+}
+
+
+def base(state: str) -> Settings:
+    return Settings.model_validate(
+        {
+            "app": "t",
+            "near": {"similarity": 0.9, "number_guard": True, "window": {"messages": 60, "age": "none"}},
+            "exact": {"window": {"messages": 2_000, "age": "none"}},
+            "kafka": {"poll_messages": 9},
+            "state": {"dir": state, "snapshot_every": "1s"},
+        }
+    )
+
+
+def changed(settings: Settings, change: str) -> Settings:
+    near = settings.near
+    update = {
+        key: near.window.model_copy(update=value) if isinstance(value, dict) else value
+        for key, value in CHANGES[change].items()
+    }
+    return settings.model_copy(update={"near": near.model_copy(update=update)})
+
+
+@pytest.fixture(scope="module")
+def scheme() -> Scheme:
+    return make_scheme(base("unused"))
+
+
+def posts(seed: int, count: int) -> Iterator[str]:
+    """Posts of which many are a few characters or a number away from an earlier one."""
+    dice = random.Random(seed)
+    known: list[str] = []
+    for number in range(count):
+        if known and dice.random() < 0.6:
+            text = list(dice.choice(known))
+            for _ in range(dice.randrange(4)):
+                text[dice.randrange(len(text))] = chr(0x4E00 + dice.randrange(2_000))
+            yield "".join(text).replace("新增1", f"新增{dice.randrange(1, 4)}")
+        else:
+            known.append(
+                "".join(chr(0x4E00 + dice.randrange(2_000)) for _ in range(24)) + f"新增1{number % 7}例"
+            )
+            yield known[-1]
+
+
+@dataclass
+class Deployment:
+    """One process with both roles; `run` may be cut short by a crash."""
+
+    cluster: MemoryCluster
+    clock: ManualClock
+    scheme: Scheme
+    crash_at: str = ""
+    left: int = 0
+    notices: list[str] = field(default_factory=list)
+
+    def hook(self, step: str) -> None:
+        if step == self.crash_at:
+            self.left -= 1
+            if self.left == 0:
+                raise CrashError(step)
+
+    def run(self, settings: Settings, rounds: int) -> bool:
+        """Whether it ran through; a crash leaves everything as it is."""
+        broker = MemoryBroker(self.cluster, self.hook if self.left else no_hook)
+        builder = Builder(settings, self.scheme, self.clock, lambda _: broker, "one", emit=True)
+        try:
+            index, worker = builder.index(self.hook), builder.worker(self.hook)
+            for _ in range(rounds):
+                for role in (index, worker):
+                    try:
+                        role.step(0.05)
+                    except AbortableError as error:
+                        self.notices.append(str(error))
+                if self.done():
+                    break
+        except CrashError:
+            self.clock.sleep(20.0)
+            return False
+        except FatalError as error:
+            raise AssertionError(f"no process was displaced: {error}") from error
+        self.notices += index.notices
+        worker.close()
+        index.abandon()
+        self.clock.sleep(20.0)
+        return True
+
+    def done(self) -> bool:
+        committed = self.cluster.group(group_of_workers("t")).offsets.get(IN)
+        return committed is not None and committed.offset >= self.cluster.log(IN).end
+
+    def produce(self, texts: Iterator[str]) -> None:
+        messages = Messages()
+        for text in texts:
+            messages.add(None, b'{"text": "%s"}' % text.encode())
+        self.cluster.write(IN, messages)
+
+    def entries(self, topic: str) -> list[Entry]:
+        return [entry for _, entry in self.cluster.log(Partition(topic, 0)).visible()]
+
+    def origins(self, topic: str) -> list[int]:
+        return [_place(dict(entry.headers)["twinsieve-origin"]) for entry in self.entries(topic)]
+
+    def judged(self) -> dict[int, Kind]:
+        """Kind by input offset, in the order of the log; each is judged once."""
+        found: dict[int, Kind] = {}
+        wire = scheme_hash(self.scheme.scheme_id)
+        for entry in self.entries("t.decisions"):
+            ruling = decode_ruling(What.DECISION, entry.value or b"", wire, "")
+            new = [row for row, source in enumerate(ruling.sources) if source == Source.NEW]
+            at = max(found, default=-1) + 1
+            found.update({at + place: Kind(int(ruling.verdicts.kinds[row])) for place, row in enumerate(new)})
+        return found
+
+
+def _place(header: bytes | None) -> int:
+    assert header is not None
+    return int(header.decode().partition("@")[2])
+
+
+def deployment(settings: Settings, scheme: Scheme) -> Deployment:
+    clock = ManualClock()
+    cluster = MemoryCluster(clock, session_timeout_s=6.0, transaction_timeout_s=8.0)
+    cluster.create(NewTopic(IN.topic, 1))
+    create(settings, MemoryBroker(cluster).admin())
+    return Deployment(cluster, clock, scheme)
+
+
+@pytest.mark.parametrize("crash_at", ["index.committed", "worker.sent", "worker.committed"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_no_message_is_dropped_for_a_leader_that_did_not_come_out(
+    change: str, crash_at: str, scheme: Scheme, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    before = base(str(tmp_path_factory.mktemp("state")))
+    after = changed(before, change)
+    world = deployment(before, scheme)
+    world.produce(posts(1, COUNT))
+    world.crash_at, world.left = crash_at, 5
+    assert not world.run(before, 200), "it was to crash"
+    old = world.judged()
+    assert 0 < len(old) < COUNT
+    assert len(world.origins("posts.unique")) < sum(kind is Kind.UNIQUE for kind in old.values()) or (
+        crash_at == "worker.committed"
+    )
+    world.produce(posts(2, MORE))
+    assert world.run(after, 1_000)
+    judged = world.judged()
+    assert {at: judged[at] for at in old} == old, "what was judged stays judged"
+    uniques, duplicates = world.origins("posts.unique"), world.origins("posts.duplicates")
+    assert sorted(uniques + duplicates) == list(range(COUNT + MORE)), "each once, none lost"
+    assert uniques == [at for at, kind in judged.items() if kind is Kind.UNIQUE]
+    headers = [dict(entry.headers) for entry in world.entries("posts.duplicates")]
+    leaders = [_place(each["twinsieve-leader"]) for each in headers if "twinsieve-leader" in each]
+    nameless = [each for each in headers if "twinsieve-leader" not in each]
+    assert all(each.get("twinsieve-note") == b"at_word" for each in nameless)
+    assert len(leaders) > 10
+    assert set(leaders) <= set(uniques), "dropped for a leader that did not come out"
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_new_settings_hold_from_the_next_block_on(
+    change: str, scheme: Scheme, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kinds = []
+    for settings in (None, change):
+        before = base(str(tmp_path_factory.mktemp("state")))
+        world = deployment(before, scheme)
+        world.produce(posts(1, COUNT))
+        world.crash_at, world.left = "index.committed", 8
+        world.run(before, 200)
+        first = world.judged()
+        world.produce(posts(3, 200))
+        assert world.run(changed(before, settings) if settings else before, 1_000)
+        kinds.append(world.judged())
+        assert {at: kinds[-1][at] for at in first} == first
+    as_before, as_changed = kinds
+    assert as_before.keys() == as_changed.keys()
+    fewer = {"lower similarity", "guard off", "larger window"}
+    uniques = [list(each.values()).count(Kind.UNIQUE) for each in (as_changed, as_before)]
+    assert uniques[0] < uniques[1] if change in fewer else uniques[0] > uniques[1]
