@@ -12,6 +12,7 @@ import os
 import re
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import fsspec
@@ -26,6 +27,7 @@ _MAGIC = b"TSVS"
 _VERSION = 1
 _DIGEST_SIZE = 32
 _NAME = re.compile(r"index-([0-9]{16})\.snapshot")
+_PARTIAL = re.compile(r"index-[0-9]{16}\.snapshot\.[0-9]+\.partial")
 
 
 @dataclass(slots=True)
@@ -72,12 +74,21 @@ class SnapshotStore:
             self._files.mv(partial, name)
             for _, old in self._found()[self._keep :]:
                 self._files.rm(old)
+            self._sweep()
         except OSError as error:
+            with suppress(OSError):
+                self._files.rm(partial)
             raise StateError(
                 f"{self._address}: snapshot cannot be written ({error}); free space or fix permissions; "
                 "the index goes on with its older snapshot"
             ) from error
         return name
+
+    def _sweep(self) -> None:
+        """Half snapshots of processes that were killed take no room for ever."""
+        for name in self._files.ls(self._folder, detail=False):
+            if _PARTIAL.fullmatch(str(name).rsplit("/", 1)[-1]):
+                self._files.rm(str(name))
 
     def oldest_kept_at(self) -> int | None:
         """Log offset of the oldest snapshot: nothing below it is needed for a restore."""

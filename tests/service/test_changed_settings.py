@@ -44,7 +44,7 @@ def base(state: str) -> Settings:
             "near": {"similarity": 0.9, "number_guard": True, "window": {"messages": 60, "age": "none"}},
             "exact": {"window": {"messages": 2_000, "age": "none"}},
             "kafka": {"poll_messages": 9},
-            "state": {"dir": state, "snapshot_every": "1s"},
+            "state": {"dir": state, "snapshot_every": "10ms"},
         }
     )
 
