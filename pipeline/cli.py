@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 misused. Data goes to stdout, talk to stderr, an
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -93,7 +94,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SieveError as error:
         say_error(f"twinsieve: {error}")
         return 2 if isinstance(error, UsageError) else 1
+    except OSError as error:
+        say_error(f"twinsieve: {error.filename or 'stdout'}: {error.strerror or error}")
+        _let_go_of_stdout()
+        return 1
     return result if isinstance(result, int) else 0
+
+
+def _let_go_of_stdout() -> None:
+    """Nothing; what stdout could not take is not tried again at exit, which would end in a traceback."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 if __name__ == "__main__":

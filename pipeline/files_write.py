@@ -50,7 +50,13 @@ class Output:
             self._raw = self._open()
         except OSError as error:
             raise FileError(f"{self._shown}: cannot be written: {error.strerror}") from error
-        self._packer = _packer(name, self._raw) if packed else _Plain(self._raw)
+        try:
+            # A gzip file begins with its header, for which the disk may be too full already.
+            with self._named():
+                self._packer = _packer(name, self._raw) if packed else _Plain(self._raw)
+        except FileError:
+            self.discard()
+            raise
 
     @property
     def _shown(self) -> str:

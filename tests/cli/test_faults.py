@@ -216,3 +216,21 @@ def test_redirections_onto_the_input_are_refused(
             )
         assert (ran.returncode, b"is also an input" in ran.stderr) == (2, True)
         assert source.read_bytes() == before
+
+
+def test_a_disk_too_full_for_the_first_bytes_is_one_line(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "full.gz").symlink_to("/dev/full")
+    ran = run("generate", "--messages", "1", "-o", tmp_path / "full.gz")
+    said = f"twinsieve: {tmp_path}/full.gz: cannot be written: No space left on device\n"
+    assert (ran.code, ran.err) == (1, said)
+
+
+@pytest.mark.parametrize("arguments", [["lint"], ["explain", "a", "b"]])
+def test_a_report_that_cannot_be_written_is_one_line(
+    root: Path, process: Words, arguments: list[str | Path]
+) -> None:
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(
+            process([*arguments, *SMALL]), stdout=full, stderr=subprocess.PIPE, cwd=root, check=False
+        )
+    assert (ran.returncode, ran.stderr) == (1, b"twinsieve: stdout: No space left on device\n")
