@@ -8,11 +8,9 @@ from typing import Protocol
 from pipeline.kafka.confluent_admin import ConfluentAdmin
 from pipeline.kafka.confluent_consumers import ConfluentGroupConsumer, ConfluentReader
 from pipeline.kafka.confluent_options import common_options
-from pipeline.kafka.confluent_producers import (
-    ConfluentAppender,
-    ConfluentPlainTransactor,
-    ConfluentTransactor,
-)
+from pipeline.kafka.confluent_plain import ConfluentPlainTransactor
+from pipeline.kafka.confluent_producers import ConfluentAppender
+from pipeline.kafka.confluent_transactor import ConfluentTransactor
 from pipeline.kafka.limits import Limits
 from pipeline.ports import Admin, Appender, GroupConsumer, Reader, Transactor
 from pipeline.settings import KafkaSettings

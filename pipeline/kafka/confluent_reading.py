@@ -1,0 +1,219 @@
+"""What both kinds of confluent-kafka consumer share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from pipeline.kafka.confluent_admin import ConfluentAdmin
+from pipeline.kafka.confluent_options import Heard, raise_fatal, translated
+from pipeline.ports import (
+    NO_TIMESTAMP,
+    AbortableError,
+    FatalError,
+    Partition,
+    Records,
+)
+from pipeline.settings import KafkaSettings
+from stages.errors import BrokerError
+
+_SEEK_S = 5.0
+_FETCH_BYTES = 4 << 20
+_MOST = 1_000_000
+_PASSING = (KafkaError._STATE, KafkaError._UNKNOWN_PARTITION, KafkaError._TIMED_OUT)
+_NO_NEWS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
+
+
+def consumer_options(settings: KafkaSettings, options: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
+    """Options that every consumer shares: read-committed, never commits, never resets an offset."""
+    return {
+        **options,
+        **heard.options(),
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed",
+        "allow.auto.create.topics": False,
+        # By default a full local queue is looked at again only after a second: 150,000 instead of
+        # 800,000 messages/s.
+        "fetch.queue.backoff.ms": 5,
+        "fetch.wait.max.ms": 100,
+        "fetch.error.backoff.ms": 50,
+        "max.partition.fetch.bytes": max(_FETCH_BYTES, settings.message_bytes),
+        "topic.metadata.refresh.interval.ms": 60_000,
+    }
+
+
+class Reading:
+    """What both kinds of consumer share: grouping messages into columns, positions, pauses."""
+
+    def __init__(self, options: dict[str, Any], heard: Heard, admin: Callable[[], ConfluentAdmin]) -> None:
+        self._heard = heard
+        self._admin = admin
+        self._live: dict[Partition, int] = {}
+        self._paused: set[Partition] = set()
+        self._stopped: set[Partition] = set()
+        self._later: BrokerError | None = None
+        self._consumer = Consumer(options)
+
+    def _fetched(self, timeout_s: float, max_records: int) -> list[Records]:
+        if self._later is not None:
+            error = self._later
+            if not isinstance(error, FatalError):
+                self._later = None
+            raise error
+        deadline = time.monotonic() + timeout_s
+        while True:
+            # consume(n, t) waits the whole of t for n messages; the first one must not wait for others.
+            messages = self._consume(1, max(0.0, deadline - time.monotonic()))
+            if messages and max_records > 1:
+                messages += self._consume(min(max_records - 1, _MOST), 0)
+            records = self._columns(messages)
+            # An end of partition is no record, so it does not end the wait either.
+            if records or self._later is not None or time.monotonic() >= deadline:
+                return records
+
+    def _consume(self, count: int, timeout_s: float) -> list[Any]:
+        try:
+            messages: list[Any] = self._consumer.consume(count, timeout_s)
+        except KafkaException as error:
+            # The exception says only "fatal"; what it was came to the error callback.
+            raise_fatal(self._heard, "reading")
+            raise translated(error, "reading") from error
+        raise_fatal(self._heard, "reading")
+        return messages
+
+    def _columns(self, messages: list[Any]) -> list[Records]:
+        found: dict[Partition, Records] = {}
+        last: tuple[str, int] | None = None
+        wanted = 0
+        records: Records | None = None
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                self._notice(message, error)
+                continue
+            here = message.topic(), message.partition()
+            if here != last:
+                last, partition = here, Partition(*here)
+                wanted, records = self._live.get(partition, 0), None
+                if partition in self._live:
+                    records = found.setdefault(partition, Records(partition))
+            offset = message.offset()
+            if records is None or offset < wanted:
+                continue
+            kind, stamp = message.timestamp()
+            records.offsets.append(offset)
+            records.timestamps_ms.append(stamp if kind and stamp >= 0 else NO_TIMESTAMP)
+            records.keys.append(message.key())
+            records.values.append(message.value())
+            records.headers.append(message.headers() or ())
+        held = [records for records in found.values() if len(records)]
+        for records in held:
+            self._passed(records.partition, records.offsets[-1] + 1)
+        return held
+
+    def _passed(self, partition: Partition, offset: int) -> None:
+        if offset > self._live.get(partition, offset):
+            self._live[partition] = offset
+
+    def _notice(self, message: Any, error: KafkaError) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:
+            # librdkafka's own position stays behind the last message; this offset is past control markers.
+            self._passed(Partition(message.topic(), message.partition()), message.offset())
+            return
+        if error.code() in _NO_NEWS:
+            return
+        where = f"reading {message.topic()}[{message.partition()}]" if message.topic() else "reading"
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:
+            self._stopped.add(Partition(message.topic(), message.partition()))
+        # Messages that came in the same call are delivered first; the error is the next poll's.
+        wrapped = KafkaException(error)
+        later = translated(wrapped, where)
+        later.__cause__ = wrapped
+        if not isinstance(self._later, FatalError):
+            self._later = later
+
+    def _seek(self, partition: Partition, offset: int) -> None:
+        if partition in self._stopped:
+            # After an offset out of range librdkafka gives a partition up and refuses to seek in it.
+            self._stopped.discard(partition)
+            self._live[partition] = offset
+            self._restart(partition)
+            return
+        deadline = time.monotonic() + _SEEK_S
+        target = TopicPartition(partition.topic, partition.number, offset)
+        # A partition that was assigned a moment ago is not yet "actively consumed" and refuses.
+        while True:
+            try:
+                self._consumer.seek(target)
+                break
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or time.monotonic() >= deadline:
+                    raise translated(error, f"seek {partition}") from error
+                time.sleep(0.01)
+        self._live[partition] = offset
+
+    def position(self, partition: Partition) -> int:
+        """As `ports.Reader.position`."""
+        if partition not in self._live:
+            raise AbortableError(f"position of {partition}: nothing was sought there")
+        return self._live[partition]
+
+    def pause(self, partitions: Collection[Partition]) -> None:
+        """As `ports.Reader.pause`."""
+        ours = [partition for partition in partitions if self._owns(partition)]
+        self._paused.update(ours)
+        self._consumer.pause([TopicPartition(*p) for p in ours if p in self._live])
+
+    def resume(self, partitions: Collection[Partition]) -> None:
+        """As `ports.Reader.resume`."""
+        ours = [partition for partition in partitions if partition in self._paused]
+        self._paused.difference_update(ours)
+        self._consumer.resume([TopicPartition(*p) for p in ours if p in self._live])
+
+    def _owns(self, partition: Partition) -> bool:
+        raise NotImplementedError
+
+    def _restart(self, partition: Partition) -> None:
+        raise NotImplementedError
+
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `ports.Reader.beginning_offsets`."""
+        with _abortable():
+            return self._admin().beginning_offsets(partitions)
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `ports.Reader.end_offsets`."""
+        with _abortable():
+            return self._admin().stable_offsets(partitions)
+
+    def close(self) -> None:
+        """As `ports.Reader.close`."""
+        try:
+            self._consumer.close()
+        except (KafkaException, RuntimeError):
+            # RuntimeError: closed before.
+            return
+
+
+@contextmanager
+def client_errors(doing: str) -> Iterator[None]:
+    """Raises the port's error for any of the client's."""
+    try:
+        yield
+    except KafkaException as error:
+        raise translated(error, doing) from error
+
+
+@contextmanager
+def _abortable() -> Iterator[None]:
+    try:
+        yield
+    except BrokerError as error:
+        raise AbortableError(str(error)) from error

@@ -1,0 +1,161 @@
+"""Transactions with confluent-kafka."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from pipeline.kafka.confluent_consumers import ConfluentMember
+from pipeline.kafka.confluent_options import Heard, cause, is_fenced_producer, reason, translated
+from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put
+from pipeline.kafka.limits import Limits
+from pipeline.kafka.slot import taken
+from pipeline.ports import AbortableError, Committed, FatalError, Membership, Messages, Partition
+from pipeline.settings import KafkaSettings
+from stages.errors import UsageError
+
+
+class ConfluentTransactor:
+    """`ports.Transactor` on confluent-kafka, exactly once."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        options: Mapping[str, Any],
+        transactional_id: str,
+        limits: Limits,
+    ) -> None:
+        self._deadline_s = settings.request_timeout_ms / 1000
+        self._limits = limits
+        self._heartbeats_s = settings.session_timeout_ms / 2000
+        self._fenced: Callable[[], bool] | None = None
+        self._name = f"transaction {transactional_id}"
+        self._open = False
+        self._dead = False
+        self._failure: KafkaError | None = None
+        own = {
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": settings.transaction_timeout_ms,
+            # librdkafka demands that a message's time to live is no longer than its transaction's.
+            "delivery.timeout.ms": settings.transaction_timeout_ms,
+            "socket.timeout.ms": min(options["socket.timeout.ms"], settings.transaction_timeout_ms),
+            "linger.ms": 5,
+        }
+        self._producer = Producer({**producer_options(settings, options, Heard()), **own})
+        try:
+            self._producer.init_transactions(self._deadline_s)
+        except KafkaException as error:
+            inner = cause(error)
+            if inner is not None and inner.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+                raise FatalError(
+                    f"{self._name}: kafka.transaction_timeout is above what the broker allows; "
+                    "lower it, or raise its transaction.max.timeout.ms"
+                ) from error
+            said = translated(error, f"{self._name}: start")
+            raise said from error
+
+    def begin(self) -> None:
+        """As `ports.Transactor.begin`."""
+        self._call("begin", self._producer.begin_transaction)
+        self._failure = None
+        self._open = True
+
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
+        """As `ports.Transactor.unsendable`."""
+        return self._limits.unsendable(topic, messages)
+
+    def send(self, topic: str, partition: int | None, messages: Messages) -> None:
+        """As `ports.Transactor.send`."""
+        if not self._open:
+            raise UsageError("send outside a transaction; call begin first")
+        where = topic if partition is None else str(Partition(topic, partition))
+
+        def send_all() -> None:
+            for row in range(len(messages)):
+                put(self._producer, topic, partition, messages, row, self._told)
+            self._producer.poll(0)
+
+        self._call(f"send to {where}", send_all)
+
+    def _told(self, error: KafkaError | None, _: object) -> None:
+        self._failure = self._failure or error
+
+    def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
+        """As `ports.Transactor.send_offsets`."""
+        if not self._open:
+            raise UsageError("send_offsets outside a transaction; call begin first")
+        if membership.generation < 0:
+            raise AbortableError(f"{self._name}: not a member of the group any more")
+        member = cast(ConfluentMember, membership.handle)
+        self._fenced = member.fenced
+        held = held_offsets(offsets)
+        self._call(
+            "offsets",
+            lambda: self._producer.send_offsets_to_transaction(held, member.metadata, self._deadline_s),
+        )
+
+    def commit(self) -> None:
+        """As `ports.Transactor.commit`."""
+        if not self._open:
+            raise UsageError("commit outside a transaction; call begin first")
+        deadline = time.monotonic() + self._deadline_s
+        while True:
+            left = max(0.1, deadline - time.monotonic())
+            try:
+                self._call("commit", partial(self._producer.commit_transaction, left))
+                break
+            except AbortableError as error:
+                # A commit that timed out goes on by itself and may be resumed; its outcome is open till then.
+                inner = error.__cause__
+                kind = cause(inner) if isinstance(inner, KafkaException) else None
+                if kind is None or not kind.retriable() or kind.txn_requires_abort():
+                    raise
+                if time.monotonic() >= deadline:
+                    self._dead = True
+                    said = f"{self._name}: commit: no answer within {self._deadline_s:g} s"
+                    raise FatalError(f"{said}; new clients are needed") from inner
+        self._open = False
+
+    def abort(self) -> None:
+        """As `ports.Transactor.abort`."""
+        if not self._open:
+            return
+        self._alive()
+        try:
+            self._producer.abort_transaction(self._deadline_s)
+        except KafkaException as error:
+            self._dead = True
+            displaced = is_fenced_producer(error) and taken(self._fenced, self._heartbeats_s)
+            said = f"{self._name}: abort: {reason(error)}; new clients are needed"
+            raise FatalError(said, fenced=displaced) from error
+        self._open = False
+
+    def close(self) -> None:
+        """As `ports.Transactor.close`."""
+        try:
+            if self._open:
+                self._open = False
+                self._producer.abort_transaction(CLOSE_S)
+        except KafkaException:
+            # Its broker is away or it is fenced; the next holder of the slot aborts for it.
+            self._producer.purge()
+
+    def _alive(self) -> None:
+        if self._dead:
+            raise FatalError(f"{self._name}: finished by an earlier error; new clients are needed")
+
+    def _call(self, doing: str, call: Callable[[], object]) -> None:
+        self._alive()
+        try:
+            call()
+        except (KafkaException, BufferError) as error:
+            said = translated(error, f"{self._name}: {doing}")
+            if isinstance(said, FatalError):
+                self._dead = True
+                if is_fenced_producer(error):
+                    said.fenced = taken(self._fenced, self._heartbeats_s)
+            raise said from error
