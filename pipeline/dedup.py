@@ -25,7 +25,7 @@ from pipeline.files_clash import refuse_clashes
 from pipeline.files_input import Chunk, Format, InputReader
 from pipeline.files_lock import StateLock
 from pipeline.files_read import Source
-from pipeline.files_state import FileState, leaders_folder, load_state, state_output, write_state
+from pipeline.files_state import leaders_folder, load_state, new_state, state_output, write_state
 from pipeline.files_write import Output, RowWriter, place_all
 from pipeline.leaders import LeaderBook
 from pipeline.settings import Settings
@@ -84,8 +84,8 @@ class Dedup:
             earlier = None
             if job.state is not None:
                 undo.enter_context(StateLock(job.state))
-                earlier = load_state(job.state, config)
-            self._state, self._sieve = earlier or (FileState(), Sieve(config))
+                earlier = load_state(job.state, new_state(settings), config)
+            self._state, self._sieve = earlier or (new_state(settings), Sieve(config))
             self._held = undo.pop_all()
         self._hamming = config.near.method == "hamming"
         self._window = max(config.exact.window.messages, config.near.window.messages)

@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 
 from pipeline.files_write import Output
+from pipeline.settings import Settings
 from stages.contract import SieveConfig
 from stages.errors import FileError, StateError
 from stages.sieve import Sieve
@@ -24,17 +25,26 @@ _MAX_HEADER = 1 << 20
 class FileState:
     """What a later run goes on from.
 
+    fields: which fields of a message were keys and scopes, by setting: with others, old and new keys
+        would never be equal, or messages would meet that never should
     rows: rows read since the state began; the next one has position rows + 1
     leaders: marks of the leader book, empty when there is none
     """
 
+    fields: dict[str, list[str]]
     rows: int = 0
     leaders: list[list[int]] = field(default_factory=list)
 
 
-def load_state(name: str, config: SieveConfig) -> tuple[FileState, Sieve] | None:
+def new_state(settings: Settings) -> FileState:
+    """Where the first run begins."""
+    return FileState({"exact.fields": list(settings.exact.fields), "scope": list(settings.scope)})
+
+
+def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileState, Sieve] | None:
     """What an earlier run saved, None when there is no such file yet.
 
+    fresh: the state this run would begin with
     raises: StateError for a damaged or foreign file, or one of another configuration; FileError
     """
     try:
@@ -55,6 +65,13 @@ def load_state(name: str, config: SieveConfig) -> tuple[FileState, Sieve] | None
             if len(header) < length or zlib.crc32(header) != checksum:
                 raise StateError(f"{name}: is damaged; restore it or start with an empty state file")
             state = FileState(**orjson.loads(header))
+            for key, wanted in fresh.fields.items():
+                if state.fields[key] != wanted:
+                    raise StateError(
+                        f"{name}: was written with {key} {_listed(state.fields[key])}, "
+                        f"the configuration says {_listed(wanted)}; "
+                        "restore the setting, or start with an empty state file"
+                    )
             sieve = Sieve.load(stream, config)
         except OSError as error:
             raise FileError(f"{name}: cannot be read: {error.strerror}") from error
@@ -63,6 +80,10 @@ def load_state(name: str, config: SieveConfig) -> tuple[FileState, Sieve] | None
                 raise
             raise StateError(f"{name}: {error}") from error
     return state, sieve
+
+
+def _listed(names: list[str]) -> str:
+    return f"[{', '.join(names)}]"
 
 
 def state_output(name: str) -> Output:

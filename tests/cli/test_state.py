@@ -68,6 +68,8 @@ def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: P
         ("--profile", "plain"),
         ("--set", "near.window.messages=99"),
         ("--set", "digest.method=blake2b"),
+        ("--set", "scope=tenant"),
+        ("--set", "exact.fields=id", "--set", "near.method=text"),
     ):
         ran = run(*call, *SMALL, *other)
         assert (ran.code, len(ran.err.splitlines())) == (1, 1)
