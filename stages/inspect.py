@@ -8,6 +8,7 @@ import numpy as np
 
 from stages.contract import (
     NO_TIME,
+    STORED_LENGTH,
     Batch,
     Bodies,
     ExactConfig,
@@ -89,7 +90,7 @@ def inspect_pair(
         matched=matched,
         compared=compared,
         similarity=similarity,
-        estimated=eligible and max(lengths) > 512,
+        estimated=eligible and max(lengths) > STORED_LENGTH,
         length_ratio_ok=2 * min(lengths) * 10_000 >= config.near.similarity * sum(lengths),
         bag_bound_ok=eligible and _bag_passes(chunk, lengths, config.near.similarity),
         signature_ok=eligible and _signature_passes(chunk, config.near.similarity),
@@ -174,7 +175,7 @@ def _shared(chunk: Chunk, config: SieveConfig) -> tuple[list[int], list[int]]:
 
 
 def _bag_passes(chunk: Chunk, lengths: list[int], similarity: int) -> bool:
-    if max(lengths) > 512:
+    if max(lengths) > STORED_LENGTH:
         return True
     bound = bag_bound(chunk.bags, 0, lengths[0], chunk.bags, 1, lengths[1])
     return 2 * int(bound) * 10_000 >= similarity * sum(lengths)

@@ -332,6 +332,9 @@ def _judge_near(
             if ring.lengths[slot] <= 0:
                 continue
             if policy.near == NEAR_HAMMING:
+                # Among earlier chunks the tables show nothing without a fingerprint; here we look ourselves.
+                if not chunk.has_simhash[other]:
+                    continue
                 status, matched, compared = compare_bits(chunk, row, ring, slot, chains, rules)
             else:
                 status, matched, compared = compare(chunk, row, ring, slot, rules, scratch)

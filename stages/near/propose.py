@@ -68,9 +68,9 @@ def new_matches(rows: int, room: int) -> Matches:
 
 
 def most_matches(buckets: Buckets, window: int, scan: bool) -> int:
-    """How many matches one row can have at the most."""
+    """How many matches one row can have at the most; what `first_meeting` forgets counts twice."""
     probes = buckets.bands + (buckets.tables << buckets.weak)
-    return window if scan else min(window, probes * WAYS)
+    return window if scan else probes * WAYS
 
 
 @kernel
@@ -126,7 +126,9 @@ def propose_row(
             limit = search.limits[code, (entry >> np.uint64(INDEX_BITS)) & np.uint64(255)]
             if np.int64(popcount(np.uint32(entry >> np.uint64(32)) ^ signature)) > limit:
                 continue
-            kept_index = before - ((before - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
+            # The newest index below `before` that the entry can stand for: a stale one is told by its age.
+            newest = before - 1
+            kept_index = newest - ((newest - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
             if not first_meeting(scratch.seen, row, kept_index):
                 continue
             count = _consider(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import SieveConfig
+from stages.contract import STORED_LENGTH, SieveConfig
 from stages.errors import UsageError
 from stages.exact.bloom import BloomGenerations
 from stages.exact.tags import TagIndex
@@ -25,7 +25,7 @@ from stages.near.limits import LARGEST_RING, LARGEST_WINDOW
 from stages.near.local import clear, new_local
 from stages.near.pairs import Rules, new_scratch
 from stages.near.propose import MATCHES_PER_ROW, Search, most_matches, new_matches, propose
-from stages.near.ring import Ring, RingUse
+from stages.near.ring import GRANULE, SKETCH_UNITS, Ring, RingUse
 
 _NEAR_CODES = {"none": rules_of.NEAR_NONE, "text": rules_of.NEAR_TEXT, "hamming": rules_of.NEAR_HAMMING}
 _EXACT_CODES = {"none": rules_of.EXACT_NONE, "bloom": rules_of.EXACT_BLOOM, "trie": rules_of.EXACT_TRIE}
@@ -93,7 +93,7 @@ class NearStage:
         recorded: all verdicts are given already, nothing needs proposals
         """
         characters = int(chunk.starts[-1] - chunk.starts[0])
-        self.ring.reserve(min(characters, 512 * len(chunk.lengths)), len(chunk.lengths))
+        self.ring.reserve(min(characters, STORED_LENGTH * len(chunk.lengths)), len(chunk.lengths))
         clear(self._local)
         if recorded:
             self._matches.counts[:] = 0
@@ -216,7 +216,7 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
     row = 24 + 4 * (use.text or use.simhashes) + 8 * (use.ids + use.scopes + use.simhashes)
     parts = {"ring": window * (row + (4 + 2 + 1 + 32) * use.text), "tags": TagIndex.bytes_for(window)}
     if use.text:
-        parts["texts"] = window * (2 * 512 + 64 + 8)
+        parts["texts"] = window * (2 * STORED_LENGTH + 2 * SKETCH_UNITS + 2 * GRANULE)
     if use.text and near.candidates == "index":
         parts["buckets"] = 8 * entry_count(config.layout, window, near.bucket_load)
     if near.method == "hamming":

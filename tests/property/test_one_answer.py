@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, Window
+from stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
 from stages.sieve import Sieve
 from tests.property.streams import ROWS, batch_of, judged, part_of, table
 
@@ -29,15 +29,19 @@ def _configs(draw: st.DrawFn) -> SieveConfig:
             window=Window(draw(st.integers(1, 40)), draw(st.sampled_from([None, 30_000]))),
             bucket_load=draw(st.sampled_from([8.4, 40.0])),
             number_guard=draw(st.booleans()),
+            same_id=draw(st.sampled_from(["drop", "pass"])),
+            candidates=draw(st.sampled_from(["index", "index", "scan"])),
         ),
+        TimeConfig(late=draw(st.sampled_from(["insert", "judge"])), late_after_ms=20_000),
         layout=BandLayout(),
+        scoped=draw(st.booleans()),
     )
 
 
 @settings(max_examples=120)
 @given(ROWS, _configs(), st.sampled_from([2, 4]))
 def test_batch_size_and_shards_change_nothing(rows: Rows, config: SieveConfig, shards: int) -> None:
-    batch = batch_of(rows * 3)
+    batch = batch_of(rows * 3, scoped=config.scoped)
     expected = judged(config, batch, 1)
     assert judged(config, batch, 7) == expected
     assert judged(config, batch, 1000) == expected
@@ -48,7 +52,7 @@ def test_batch_size_and_shards_change_nothing(rows: Rows, config: SieveConfig, s
 @settings(max_examples=60)
 @given(ROWS, _configs(), st.integers(0, 60))
 def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveConfig, cut: int) -> None:
-    batch = batch_of(rows * 2)
+    batch = batch_of(rows * 2, scoped=config.scoped)
     cut = min(cut, len(batch))
     sieve = Sieve(config)
     said = table(sieve.judge(part_of(batch, 0, cut)))
@@ -61,13 +65,34 @@ def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveC
 @settings(max_examples=60)
 @given(ROWS, _configs(), st.integers(0, 60))
 def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, cut: int) -> None:
-    batch = batch_of(rows * 2)
+    batch = batch_of(rows * 2, scoped=config.scoped)
     cut = min(cut, len(batch))
     first, rest = part_of(batch, 0, cut), part_of(batch, cut, len(batch))
     judge, follow = Sieve(config), Sieve(config)
     follow.apply(first, judge.judge(first))
     assert follow.to_bytes() == judge.to_bytes()
     assert table(follow.judge(rest)) == table(judge.judge(rest))
+
+
+@settings(max_examples=60)
+@given(ROWS, _configs(), _configs(), st.integers(0, 60))
+def test_another_similarity_guard_or_age_holds_from_the_next_message_on(
+    rows: Rows, config: SieveConfig, other: SieveConfig, cut: int
+) -> None:
+    batch = batch_of(rows * 2, scoped=config.scoped)
+    cut = min(cut, len(batch))
+    first, rest = part_of(batch, 0, cut), part_of(batch, cut, len(batch))
+    near = replace(
+        config.near,
+        similarity=other.near.similarity,
+        number_guard=other.near.number_guard,
+        window=replace(config.near.window, age_ms=other.near.window.age_ms),
+    )
+    changed = replace(config, near=near, time=other.time)
+    judge, follow = Sieve(config), Sieve(changed)
+    follow.apply(first, judge.judge(first))
+    loaded = Sieve.from_bytes(judge.to_bytes(), changed)
+    assert table(loaded.judge(rest)) == table(follow.judge(rest))
 
 
 def test_an_empty_batch_is_judged() -> None:

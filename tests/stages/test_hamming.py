@@ -19,6 +19,7 @@ from stages.contract import (
 from stages.errors import UsageError
 from stages.near.hamming import distance_table, table_masks
 from stages.sieve import Sieve
+from tests.property.streams import part_of
 
 _LAYOUTS = [
     (0, 1), (0, 4), (1, 2), (1, 8), (2, 3), (2, 6), (3, 4), (3, 5), (3, 6),
@@ -113,3 +114,14 @@ def test_unusable_distance_steps_are_refused(steps: tuple[tuple[int, int], ...])
 
 def test_k_follows_the_shorter_body() -> None:
     assert distance_table(((8, 7), (20, 3))).tolist() == [-1] * 8 + [7] * 12 + [3]
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_message_without_features_matches_nothing_near_zero(size: int) -> None:
+    batch = _batch(np.array([0, 1], np.uint64))
+    batch.fingerprints.has_simhash[0] = False
+    near = NearConfig(method="hamming", window=Window(10), distances=((8, 3),))
+    sieve = Sieve(SieveConfig(ExactConfig(method="none"), near))
+    parts = [batch] if size == 2 else [part_of(batch, 0, 1), part_of(batch, 1, 2)]
+    kinds = [kind for part in parts for kind in sieve.judge(part).kinds.tolist()]
+    assert kinds == [Kind.UNIQUE, Kind.UNIQUE]

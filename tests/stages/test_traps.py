@@ -18,6 +18,7 @@ from stages.contract import (
     Verdicts,
     Window,
 )
+from stages.near.ring import KEPT
 from stages.scheme import Scheme, SchemeConfig
 from stages.sieve import Sieve
 
@@ -175,3 +176,18 @@ def test_a_wide_text_that_wraps_around_the_arena_is_compared_whole() -> None:
         said = sieve.judge(_batch([text, text[:-1]]))
         assert said.kinds.tolist() == [Kind.UNIQUE, Kind.NEAR]
         assert said.similarity(1) == 2 * (size - 1) / (2 * size - 1)
+
+
+def test_an_entry_of_2_to_the_24_messages_ago_does_not_stand_for_one_of_this_chunk() -> None:
+    asked = "春夏秋冬东南西北金木水火土天地玄黄宇宙洪"
+    first, other = "甲乙丙" + asked[3:], asked[:17] + "丁戊己"
+    texts = [first, *(f"不相干的第{i}个长句子{i}" for i in range(1, 100))]
+    texts[2**24 % 100] = other
+    config = replace(_CONFIG, near=NearConfig(window=Window(100), number_guard=False, card_guard=False))
+    assert _judge([first, other, asked], config).leaders[2] == 0
+    sieve = Sieve(replace(config, exact=ExactConfig(method="none")))
+    sieve.apply(_batch(texts), _judge([f"第{i}个" for i in range(100)]))
+    # As if so many messages had passed that the next one's number is that of the first, in 24 bits.
+    sieve._near.ring.columns.counters[KEPT] = 2**24
+    verdicts = sieve.judge(_batch(["另外的一句话在这里说完了", asked]))
+    assert verdicts.kinds.tolist() == [Kind.UNIQUE, Kind.UNIQUE]
