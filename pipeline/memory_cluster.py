@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from dataclasses import dataclass, field
 
 from pipeline.memory_groups import Group
+from pipeline.memory_keys import partition_of
 from pipeline.memory_lock import CLUSTER_LOCK
 from pipeline.memory_log import Entry, Outcome, PartitionLog, Topic, Transaction
 from pipeline.ports import AbortableError, Clock, FatalError, Messages, NewTopic, Partition
@@ -144,13 +144,13 @@ class MemoryCluster:
         return transaction
 
     def by_key(self, topic: str, messages: Messages) -> dict[int, Messages]:
-        """Messages by the partition that a checksum of their key chooses."""
+        """Messages by the partition that Kafka would choose for their key."""
         if topic not in self.topics:
             raise AbortableError(f"{topic}: no such topic")
         shares: dict[int, Messages] = {}
         columns = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         for key, value, headers, stamp in columns:
-            number = zlib.crc32(key or b"") % len(self.topics[topic].logs)
+            number = partition_of(key or b"", len(self.topics[topic].logs))
             shares.setdefault(number, Messages()).add(key, value, headers, stamp)
         return shares
 

@@ -305,7 +305,8 @@ class Transactor(Protocol):
     def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
         """Rows that this client or the topic's limits cannot take, with a short fixed reason each.
 
-        Reasons: `too-large`, `null-header` (client cannot send one), `no-key-no-value`, `bad-header`.
+        Reasons: `too-large`, `null-header` (client cannot send one), `no-key-no-value`, `bad-header`,
+        `bad-timestamp`.
         Empty nearly always; the worker turns these rows into dead letters instead of sending them.
         """
 

@@ -8,9 +8,10 @@ from typing import Literal
 
 from pipeline.blocks_positions import unpack_position
 from pipeline.blocks_verdicts import Ruling
-from pipeline.ports import Header, Messages, Partition, Records, Transactor
+from pipeline.ports import NO_TIMESTAMP, Header, Messages, Partition, Records, Transactor
 from pipeline.worker_sessions import Asked
 from stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind
+from stages.errors import StateError
 
 ORIGIN = "twinsieve-origin"
 REASON = "twinsieve-reason"
@@ -122,8 +123,11 @@ class Emitter:
     def _bury(
         self, emission: Emission, records: Records, row: int, reason: str, transactor: Transactor
     ) -> None:
-        """Original bytes plus the reason; without its headers, or origin only, where the client or a limit
-        forbids more."""
+        """Original bytes plus the reason; without its headers, its time, its key, or origin only, where the
+        client or a limit forbids more.
+
+        raises: StateError if not even that can be written: going on would lose the message
+        """
         emission.dead[reason] = emission.dead.get(reason, 0) + 1
         topic = self._config.dead_letter
         if topic is None:
@@ -131,19 +135,23 @@ class Emitter:
         why: list[Header] = [(REASON, reason.encode()), (ORIGIN, _origin(records, row))]
         key, value = records.keys[row], records.values[row]
         stamp = records.timestamps_ms[row]
-        tries: list[tuple[bytes | None, bytes | None, Sequence[Header]]] = [
-            (key, value, (*records.headers[row], *why)),
-            (key, value, why),
-            (None, value, why),
-            (None, b"", why),
+        tries: list[tuple[bytes | None, bytes | None, Sequence[Header], int]] = [
+            (key, value, (*records.headers[row], *why), stamp),
+            (key, value, why, stamp),
+            (key, value, why, NO_TIMESTAMP),
+            (None, value, why, NO_TIMESTAMP),
+            (None, b"", why, NO_TIMESTAMP),
         ]
-        for its_key, its_value, headers in tries:
+        for attempt in tries:
             message = Messages()
-            message.add(its_key, its_value, headers, stamp)
+            message.add(*attempt)
             if not transactor.unsendable(topic, message):
-                number = self._partition(topic, records.partition)
-                emission.to(topic, number).add(its_key, its_value, headers, stamp)
+                emission.to(topic, self._partition(topic, records.partition)).add(*attempt)
                 return
+        raise StateError(
+            f"{_origin(records, row).decode()}: {reason}, and {topic} does not even take its origin; "
+            "raise max.message.bytes of that topic"
+        )
 
 
 def _origin(records: Records, row: int) -> bytes:

@@ -43,12 +43,7 @@ def test_calls_outside_a_transaction_are_misuse(world: World) -> None:
         transactor.send(topic, 0, messages([b"a"]))
 
 
-def test_equal_keys_go_to_one_partition_as_kafka_decides(
-    world: World, request: pytest.FixtureRequest
-) -> None:
-    if world.name == "memory":
-        reason = "the embedded broker places keys by CRC-32; equal keys still meet"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_equal_keys_go_to_one_partition_as_kafka_decides(world: World) -> None:
     broker = world.broker()
     topic = make_topic(broker, 4)
     transactor = broker.transactor(fresh("tx"))

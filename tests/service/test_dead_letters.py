@@ -1,0 +1,73 @@
+"""A message that cannot be written where it belongs still reaches the dead letters, as whole as they can take it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+import pytest
+
+from pipeline.blocks_verdicts import Result, Ruling, blank_verdicts
+from pipeline.ports import NO_TIMESTAMP, Messages, Partition, Records, Transactor
+from pipeline.worker_emit import ORIGIN, REASON, Emission, EmitConfig, Emitter
+from pipeline.worker_sessions import Asked
+from stages.contract import Kind
+from stages.errors import StateError
+
+_SOURCE = Partition("posts", 3)
+_HEADERS = (("trace", b"1"),)
+
+
+class _Refusing:
+    """Stands for a client: says which messages it cannot send."""
+
+    def __init__(self, refuses: Callable[[Messages], str | None]) -> None:
+        self._refuses = refuses
+
+    def unsendable(self, _topic: str, messages: Messages) -> dict[int, str]:
+        reason = self._refuses(messages)
+        return {0: reason} if reason else {}
+
+
+def _emitted(refuses: Callable[[Messages], str | None]) -> Emission:
+    records = Records(_SOURCE, [50456], [17], [b"key"], [b"value"], [_HEADERS])
+    verdicts = blank_verdicts(1, Kind.UNIQUE)
+    ruling = Ruling(7, 1, Result.JUDGED, 50456, 50457, np.zeros(1, np.uint8), verdicts)
+    asked = Asked(50456, 50457, records, {}, frozenset(), 5)
+    emission = Emission()
+    emitter = Emitter(EmitConfig("posts.unique", dead_letter="posts.dead"), {})
+    emitter.add(emission, asked, ruling, cast(Transactor, _Refusing(refuses)))
+    return emission
+
+
+def _dead(emission: Emission) -> Messages:
+    written = {topic: messages for (topic, _), messages in emission.outgoing.items() if len(messages)}
+    assert list(written) == ["posts.dead"]
+    return written["posts.dead"]
+
+
+def test_a_refused_header_costs_the_headers_alone() -> None:
+    dead = _dead(
+        _emitted(lambda m: "null-header" if any(name == "trace" for name, _ in m.headers[0]) else None)
+    )
+    assert (dead.keys, dead.values, dead.timestamps_ms) == ([b"key"], [b"value"], [17])
+    assert dead.headers == [[(REASON, b"null-header"), (ORIGIN, b"posts[3]@50456")]]
+
+
+def test_a_refused_time_costs_the_time() -> None:
+    emission = _emitted(lambda m: "bad-timestamp" if m.timestamps_ms[0] != NO_TIMESTAMP else None)
+    dead = _dead(emission)
+    assert (dead.keys, dead.values, dead.timestamps_ms) == ([b"key"], [b"value"], [NO_TIMESTAMP])
+    assert emission.dead == {"bad-timestamp": 1}
+
+
+def test_a_message_that_is_too_large_leaves_its_origin() -> None:
+    dead = _dead(_emitted(lambda m: "too-large" if m.values[0] else None))
+    assert (dead.keys, dead.values) == ([None], [b""])
+    assert (ORIGIN, b"posts[3]@50456") in dead.headers[0]
+
+
+def test_a_message_that_cannot_be_buried_stops_the_worker() -> None:
+    with pytest.raises(StateError, match=r"posts\[3\]@50456: too-large, and posts.dead does not even take"):
+        _emitted(lambda m: "too-large")
