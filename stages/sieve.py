@@ -24,8 +24,8 @@ from stages.errors import StateError, UsageError
 from stages.exact.bloom import BloomGenerations
 from stages.exact.trie import TrieTiers
 from stages.near.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
-from stages.near.decide import UNJUDGED, Bloom, Outcome, Sealed
 from stages.near.hamming import FINGERPRINT_BITS, blocks_of
+from stages.near.policy import UNJUDGED, Bloom, Outcome, Sealed
 from stages.near.ring import FIRST_TIME, STREAM_TIME
 from stages.near.stage import NearStage, bloom_columns, near_bytes, no_bloom, nothing_sealed
 from stages.state import Sections, read_state, write_state

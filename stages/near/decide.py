@@ -7,88 +7,43 @@ chunk by `Local`. The answer is the one that judging each message alone would gi
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from stages.contract import NO_LEADER, NO_TIME, Flag, Kind
 from stages.exact.bloom_kernel import (
     GENERATION_FIRST_TIME,
     GENERATION_NEWEST_TIME,
-    bloom_expire,
     bloom_insert,
-    bloom_oldest_hit,
     bloom_prefetch,
 )
-from stages.exact.tags import tag_find, tag_prefetch
+from stages.exact.tags import tag_prefetch
 from stages.intrinsics import popcount
 from stages.kernel import kernel
 from stages.near.buckets import INDEX_MASK, WAYS, Buckets, bucket_of
 from stages.near.chunk import Chunk
+from stages.near.decide_exact import bloom_time, judge_exact
 from stages.near.hamming import Chains, compare_bits, propose_row_bits
 from stages.near.local import NONE, Local, add_kept, cell_of
-from stages.near.pairs import BLOCKED, ESTIMATED, Rules, Scratch, compare, first_meeting, same_text
+from stages.near.pairs import BLOCKED, ESTIMATED, Rules, Scratch, compare, first_meeting
+from stages.near.policy import (
+    EXACT_BLOOM,
+    EXACT_NONE,
+    NEAR_HAMMING,
+    NEAR_NONE,
+    NEAR_TEXT,
+    UNJUDGED,
+    Bloom,
+    Outcome,
+    Policy,
+    Sealed,
+)
 from stages.near.propose import Matches, Search, in_window, propose_row
 from stages.near.ring import FIRST_TIME, KEPT, STREAM_TIME, RingColumns, keep
 
-NEAR_NONE, NEAR_TEXT, NEAR_HAMMING = 0, 1, 2
-EXACT_NONE, EXACT_BLOOM, EXACT_TRIE = 0, 1, 2
-UNJUDGED = 255
-
-_UNIQUE, _EXACT, _NEAR = int(Kind.UNIQUE), int(Kind.EXACT), int(Kind.NEAR)
-_AT_WORD, _LATE = int(Flag.AT_WORD), int(Flag.LATE)
+_UNIQUE, _NEAR = int(Kind.UNIQUE), int(Kind.NEAR)
+_LATE = int(Flag.LATE)
 
 _PREFETCH_ROWS = 8
-
-
-class Policy(NamedTuple):
-    """Windows, time and methods, as plain numbers; ages in ms, -1 for no limit.
-
-    compare_text: 1 if a confirmed exact hit compares the stored text too
-    """
-
-    near: int
-    exact: int
-    exact_messages: int
-    exact_age: int
-    near_messages: int
-    near_age: int
-    max_ahead: int
-    late_judge: int
-    late_after: int
-    compare_text: int
-
-
-class Bloom(NamedTuple):
-    """The arrays of `BloomGenerations`, or placeholders of the same types."""
-
-    bits: NDArray[np.uint8]
-    generations: NDArray[np.int64]
-    cursor: NDArray[np.int64]
-    shape: NDArray[np.int64]
-
-
-class Sealed(NamedTuple):
-    """What the trie says of each row: newest entry of its digest before this chunk.
-
-    found: bool[n]; leaders, kept, times: int64[n]
-    """
-
-    found: NDArray[np.bool_]
-    leaders: NDArray[np.int64]
-    kept: NDArray[np.int64]
-    times: NDArray[np.int64]
-
-
-class Outcome(NamedTuple):
-    """Where verdicts go; columns as in `Verdicts`. kinds[i] != UNJUDGED on entry: a recorded decision."""
-
-    kinds: NDArray[np.uint8]
-    flags: NDArray[np.uint8]
-    leaders: NDArray[np.int64]
-    matched: NDArray[np.int32]
-    compared: NDArray[np.int32]
 
 
 @kernel
@@ -138,7 +93,7 @@ def decide(
             outcome.matched[row] = 0
             outcome.compared[row] = 0
             if policy.exact != EXACT_NONE:
-                _judge_exact(chunk, row, ring, bloom, sealed, policy, outcome)
+                judge_exact(chunk, row, ring, bloom, sealed, policy, outcome)
             judged_near = policy.near != NEAR_NONE and chunk.probes[row] > 0
             if outcome.kinds[row] == _UNIQUE and judged_near:
                 _judge_near(
@@ -174,7 +129,7 @@ def decide(
                 chunk.digests[row, 0],
                 chunk.digests[row, 1],
                 kept_index,
-                _bloom_time(ring),
+                bloom_time(ring),
             )
 
 
@@ -198,58 +153,6 @@ def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, policy: Po
     late = counters[STREAM_TIME] - time > policy.late_after
     counters[STREAM_TIME] = max(counters[STREAM_TIME], time)
     return late
-
-
-@kernel
-def _bloom_time(ring: RingColumns) -> np.int64:
-    time = ring.counters[STREAM_TIME]
-    return np.int64(0) if time == NO_TIME else time
-
-
-@kernel
-def _judge_exact(
-    chunk: Chunk,
-    row: int,
-    ring: RingColumns,
-    bloom: Bloom,
-    sealed: Sealed,
-    policy: Policy,
-    outcome: Outcome,
-) -> None:
-    counters = ring.counters
-    capacity = len(ring.positions)
-    slot = tag_find(ring.tag_slots, len(ring.tag_slots) - 1, ring.tags, chunk.digests[row, 0])
-    if slot >= 0:
-        newest = counters[KEPT] - 1
-        kept_index = newest - ((newest - slot) % capacity)
-        inside = in_window(ring, kept_index, policy.exact_messages, policy.exact_age)
-        if inside and (not policy.compare_text or same_text(chunk, row, ring, slot)):
-            outcome.kinds[row] = _EXACT
-            outcome.leaders[row] = ring.positions[slot]
-        return
-    if policy.exact == EXACT_TRIE:
-        if sealed.found[row] and counters[KEPT] - sealed.kept[row] <= policy.exact_messages:
-            time = sealed.times[row]
-            if time == NO_TIME:
-                time = counters[FIRST_TIME]
-            stream = counters[STREAM_TIME]
-            if policy.exact_age < 0 or stream == NO_TIME or stream - time <= policy.exact_age:
-                outcome.kinds[row] = _EXACT
-                outcome.leaders[row] = sealed.leaders[row]
-        return
-    bloom_expire(bloom.generations, bloom.cursor, bloom.shape, counters[KEPT], _bloom_time(ring))
-    hit = bloom_oldest_hit(
-        bloom.bits,
-        bloom.generations,
-        bloom.cursor,
-        bloom.shape,
-        chunk.digests[row, 0],
-        chunk.digests[row, 1],
-    )
-    # A generation that the ring still holds whole would have been confirmed above: the hit is false.
-    if 0 <= hit < counters[KEPT] - capacity:
-        outcome.kinds[row] = _EXACT
-        outcome.flags[row] = _AT_WORD
 
 
 @kernel

@@ -15,20 +15,21 @@ from stages.contract import STORED_LENGTH, SieveConfig
 from stages.errors import UsageError
 from stages.exact.bloom import BloomGenerations
 from stages.exact.tags import TagIndex
-from stages.near import decide as rules_of
+from stages.near import policy
 from stages.near.buckets import Buckets, entry_count, insert_kept, new_buckets
 from stages.near.chunk import CHUNK_ROWS, Chunk
-from stages.near.decide import Bloom, Outcome, Policy, Sealed, decide
+from stages.near.decide import decide
 from stages.near.hamming import blocks_of, link_kept, new_chains, no_chains, propose_bits, table_masks
 from stages.near.lengths import signature_limits
 from stages.near.limits import LARGEST_RING, LARGEST_WINDOW
 from stages.near.local import clear, new_local
 from stages.near.pairs import Rules, new_scratch
+from stages.near.policy import Bloom, Outcome, Policy, Sealed
 from stages.near.propose import MATCHES_PER_ROW, Search, most_matches, new_matches, propose
 from stages.near.ring import GRANULE, SKETCH_UNITS, Ring, RingUse
 
-_NEAR_CODES = {"none": rules_of.NEAR_NONE, "text": rules_of.NEAR_TEXT, "hamming": rules_of.NEAR_HAMMING}
-_EXACT_CODES = {"none": rules_of.EXACT_NONE, "bloom": rules_of.EXACT_BLOOM, "trie": rules_of.EXACT_TRIE}
+_NEAR_CODES = {"none": policy.NEAR_NONE, "text": policy.NEAR_TEXT, "hamming": policy.NEAR_HAMMING}
+_EXACT_CODES = {"none": policy.EXACT_NONE, "bloom": policy.EXACT_BLOOM, "trie": policy.EXACT_TRIE}
 
 
 def ring_use(config: SieveConfig) -> RingUse:
@@ -97,7 +98,7 @@ class NearStage:
         clear(self._local)
         if recorded:
             self._matches.counts[:] = 0
-        elif self._policy.near != rules_of.NEAR_NONE:
+        elif self._policy.near != policy.NEAR_NONE:
             self._propose(chunk)
         decide(
             chunk,
@@ -166,7 +167,7 @@ class NearStage:
     def _insert(self, chunk: Chunk) -> None:
         rows, kept = self._local.kept_rows, self._local.kept_indices
         count = int(self._local.counts[0])
-        if count == 0 or self._policy.near == rules_of.NEAR_NONE or self._scan:
+        if count == 0 or self._policy.near == policy.NEAR_NONE or self._scan:
             return
         shards = len(self._scratch)
         tables = self.buckets.bands + self.buckets.tables if self._text else len(self.chains.masks)
@@ -190,13 +191,13 @@ class NearStage:
     @property
     def bytes_used(self) -> int:
         """Bytes of ring and index."""
-        index = sum(a.nbytes for a in self.chains) if self._policy.near == rules_of.NEAR_HAMMING else 0
+        index = sum(a.nbytes for a in self.chains) if self._policy.near == policy.NEAR_HAMMING else 0
         return self.ring.bytes_used + self.buckets.entries.nbytes + index
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """Everything a verdict depends on, by name."""
         sections: dict[str, NDArray[Any]] = {**self.ring.to_sections(), "buckets": self.buckets.entries}
-        if self._policy.near == rules_of.NEAR_HAMMING:
+        if self._policy.near == policy.NEAR_HAMMING:
             sections |= {"chains.heads": self.chains.heads, "chains.next": self.chains.next}
         return sections
 
@@ -204,7 +205,7 @@ class NearStage:
         """Nothing; holds what `to_sections` gave under the same parameters."""
         self.ring.restore(sections)
         self.buckets.entries[:] = sections["buckets"]
-        if self._policy.near == rules_of.NEAR_HAMMING:
+        if self._policy.near == policy.NEAR_HAMMING:
             self.chains.heads[:] = sections["chains.heads"]
             self.chains.next[:] = sections["chains.next"]
 

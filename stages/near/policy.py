@@ -1,0 +1,61 @@
+"""What `decide` goes by and where it writes: methods and windows as numbers, the exact stage, verdicts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+NEAR_NONE, NEAR_TEXT, NEAR_HAMMING = 0, 1, 2
+EXACT_NONE, EXACT_BLOOM, EXACT_TRIE = 0, 1, 2
+UNJUDGED = 255
+
+
+class Policy(NamedTuple):
+    """Windows, time and methods, as plain numbers; ages in ms, -1 for no limit.
+
+    compare_text: 1 if a confirmed exact hit compares the stored text too
+    """
+
+    near: int
+    exact: int
+    exact_messages: int
+    exact_age: int
+    near_messages: int
+    near_age: int
+    max_ahead: int
+    late_judge: int
+    late_after: int
+    compare_text: int
+
+
+class Bloom(NamedTuple):
+    """The arrays of `BloomGenerations`, or placeholders of the same types."""
+
+    bits: NDArray[np.uint8]
+    generations: NDArray[np.int64]
+    cursor: NDArray[np.int64]
+    shape: NDArray[np.int64]
+
+
+class Sealed(NamedTuple):
+    """What the trie says of each row: newest entry of its digest before this chunk.
+
+    found: bool[n]; leaders, kept, times: int64[n]
+    """
+
+    found: NDArray[np.bool_]
+    leaders: NDArray[np.int64]
+    kept: NDArray[np.int64]
+    times: NDArray[np.int64]
+
+
+class Outcome(NamedTuple):
+    """Where verdicts go; columns as in `Verdicts`. kinds[i] != UNJUDGED on entry: a recorded decision."""
+
+    kinds: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    leaders: NDArray[np.int64]
+    matched: NDArray[np.int32]
+    compared: NDArray[np.int32]
