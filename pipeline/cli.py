@@ -13,6 +13,7 @@ from importlib import import_module
 import click
 
 from pipeline.commands.terminal import say_error
+from pipeline.kernel_cache import drop_stale_kernels
 from stages.errors import BrokerError, ConfigError, SieveError, UsageError
 
 _COMMANDS = {
@@ -67,6 +68,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code; whatever went wrong was said on stderr in a line (settings: a line a problem)."""
+    drop_stale_kernels()
     try:
         result = cli.main(
             args=list(arguments) if arguments is not None else None,
