@@ -78,8 +78,8 @@ def _take_out(rows: list[bytes | None], heads: dict[int, tuple[bytes, int]], max
 def join_records(batches: Iterator[Rows], max_bytes: int) -> Iterator[Rows]:
     """CSV records of these lines: a line with an open quote goes on in the next one.
 
-    A record is complete when it holds an even number of quotes (RFC 4180). One that outgrows the limit is
-    given up there, and the next line begins a new one, so that a lost quote costs one record.
+    A quote opens where a field begins, and nowhere else: `5" pipe` is a field like others. A record that
+    outgrows the limit is given up there, and the next line begins a new one, so that a lost quote costs one.
     """
     number = 1
     open_lines: list[bytes] = []
@@ -93,7 +93,8 @@ def join_records(batches: Iterator[Rows], max_bytes: int) -> Iterator[Rows]:
         for line, too_large in _with_heads(batch):
             open_lines.append(line)
             open_bytes += too_large or len(line) + 1
-            quoted ^= line.count(b'"') % 2 == 1
+            if quoted or b'"' in line:
+                quoted = _ends_quoted(line, quoted)
             if quoted and not too_large and open_bytes <= max_bytes:
                 continue
             record = open_lines[0] if len(open_lines) == 1 else b"\n".join(open_lines)
@@ -111,6 +112,28 @@ def join_records(batches: Iterator[Rows], max_bytes: int) -> Iterator[Rows]:
         ended = not batch.terminated
     if open_lines:
         yield Rows([b"\n".join(open_lines)], number, start, [len(open_lines)], terminated=not ended)
+
+
+def _ends_quoted(line: bytes, quoted: bool) -> bool:
+    """Whether the line ends inside a quoted field; quoted: whether it began in one."""
+    at = 0
+    while True:
+        if quoted:
+            at = line.find(b'"', at)
+            if at < 0:
+                return True
+            at += 1
+            if line.startswith(b'"', at):
+                at += 1
+                continue
+            quoted = False
+        elif line.startswith(b'"', at):
+            quoted = True
+            at += 1
+            continue
+        at = line.find(b",", at) + 1
+        if not at:
+            return False
 
 
 def _with_heads(batch: Rows) -> Iterator[tuple[bytes, int]]:

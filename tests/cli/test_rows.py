@@ -104,6 +104,25 @@ def test_a_lost_quote_costs_one_record() -> None:
     assert rows[-2:] == [b"good,row", b'"also, good",row']
 
 
+_PIECES = st.lists(st.sampled_from([b'"', b",", b"a", b"\n"]), max_size=40).map(b"".join)
+
+
+@given(_PIECES)
+def test_csv_records_end_where_the_reader_of_csv_ends_them(content: bytes) -> None:
+    batches = join_records(split_lines(iter([content + b"\n"]), 1000), 1000)
+    found = [row.decode() for batch in batches for row in batch.rows if row is not None]
+    records = [list(csv.reader(io.StringIO(f"{one}\n", newline=""))) for one in found]
+    whole = list(csv.reader(io.StringIO("".join(f"{one}\n" for one in found), newline="")))
+    assert all(len(record) == 1 for record in records)
+    assert [record[0] for record in records[:-1]] == whole[: len(records) - 1]
+
+
+def test_a_quote_inside_a_field_swallows_no_rows() -> None:
+    lines = [b'1,a 5" pipe,x', b"2,b,y", b'3,"c, ""d""",z', b"4,e,w"]
+    (batch,) = join_records(split_lines(iter([b"\n".join(lines) + b"\n"]), 100), 100)
+    assert batch.rows == lines
+
+
 def test_csv_records_know_their_lines() -> None:
     content = b'h,t\n1,"a\nb"\n2,c\n'
     (batch,) = join_records(split_lines(iter([content]), 100), 100)
