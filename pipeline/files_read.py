@@ -63,6 +63,7 @@ class Source:
         raises: FileError when it cannot be read to its end, or its compressed data is damaged or cut off
         """
         try:
+            self._refuse_stump()
             blocks = _unpacked(self._raw)
             head = b""
             while len(head) < len(_BOM) and (block := next(blocks, b"")):
@@ -77,6 +78,14 @@ class Source:
             raise FileError(f"{self._shown}: compressed data is damaged ({error}); fetch it again") from error
         except OSError as error:
             raise FileError(f"{self._shown}: cannot be read: {error.strerror or error}") from error
+
+    def _refuse_stump(self) -> None:
+        """By its name compressed, and cut off before its bytes tell: an empty download, mostly."""
+        for ending, magic in ((".gz", _GZIP), (".zst", _ZSTD)):
+            if self.name.endswith(ending):
+                head = self._raw.peek(len(magic))[: len(magic)]
+                if len(head) < len(magic) and magic.startswith(head):
+                    raise _CutOffError
 
 
 class _CutOffError(Exception):

@@ -172,6 +172,19 @@ def test_cut_off_or_damaged_compression_is_an_error(tmp_path: Path, pack: object
         _content(path)
 
 
+@pytest.mark.parametrize(("name", "magic"), [("f.gz", b"\x1f\x8b"), ("f.zst", b"\x28\xb5\x2f\xfd")])
+def test_a_compressed_file_cut_off_in_its_first_bytes_is_an_error(
+    tmp_path: Path, name: str, magic: bytes
+) -> None:
+    path = tmp_path / name
+    for kept in range(len(magic) + 1):
+        path.write_bytes(magic[:kept])
+        with pytest.raises(FileError, match="ends in the middle of its compressed data"):
+            _content(path)
+    path.write_bytes(b"a\n")
+    assert _content(path) == b"a\n"
+
+
 def test_a_packed_bomb_does_not_come_out_at_once(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(zstandard.compress(b"\0" * (256 << 20)))
