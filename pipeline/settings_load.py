@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pipeline.settings import Settings
 from pipeline.settings_checks import cross_check
 from pipeline.settings_files import read_referenced
-from pipeline.settings_schema import SECRETS, did_you_mean, literals, schema
+from pipeline.settings_schema import SECRETS, did_you_mean, is_misspelt, literals, schema
 from pipeline.settings_yaml import Finding, KeyPath, Place, Raw, Tree, dotted, read_flow, read_yaml
 from stages.errors import ConfigError
 
@@ -91,7 +91,8 @@ def _from_environment(environ: Mapping[str, str]) -> list[Override]:
         if not name.startswith(_PREFIX):
             continue
         key = name[len(_PREFIX) :].lower().replace("__", ".")
-        if "." not in key and schema().get(key, "section") == "section":
+        # Other variables of this name belong to others (a service's address in Kubernetes), unless misspelt.
+        if "." not in key and schema().get(key, "section") == "section" and not is_misspelt(key):
             continue
         overrides.append(Override(key, environ[name], name))
     return overrides

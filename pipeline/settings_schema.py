@@ -72,6 +72,12 @@ def did_you_mean(section: str, name: str) -> str:
     return f"known here: {', '.join(here)}"
 
 
+def is_misspelt(name: str) -> bool:
+    """Whether the name is close to one that may stand at the top, without being it."""
+    top = keys_below("")
+    return name not in top and bool(get_close_matches(name, top, n=1, cutoff=0.75))
+
+
 def literals(key: str) -> tuple[str, ...]:
     """The words a key takes, or () where it is no choice."""
     model: type[BaseModel] = Settings

@@ -165,6 +165,13 @@ def test_a_flag_that_is_half_a_list_is_refused() -> None:
         assert [str(one).startswith("--set scope: ") for one in found] == [True]
 
 
+def test_a_misspelt_variable_is_said_and_those_of_others_are_left_alone() -> None:
+    _, found = check_settings(None, {"TWINSIEVE_PROFIL": "plain", "TWINSIEVE_SCOP": "a"})
+    assert [str(one).split("; ")[1] for one in found] == ["did you mean 'profile'?", "did you mean 'scope'?"]
+    others = ("PORT", "SERVICE_HOST", "SERVICE_PORT", "PORT_8080_TCP_ADDR", "DATA", "REQUIRE_DATA", "NEAR")
+    assert check_settings(None, {f"TWINSIEVE_{name}": "x" for name in others})[1] == []
+
+
 def test_what_comes_from_outside_is_named(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("near: {similarity: 0.7}\n")
