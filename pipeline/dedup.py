@@ -86,6 +86,8 @@ class Dedup:
                 undo.enter_context(StateLock(job.state))
                 earlier = load_state(job.state, new_state(settings), config)
             self._state, self._sieve = earlier or (new_state(settings), Sieve(config))
+            if job.state is not None:
+                self._state.take_inputs(job.inputs, job.state)
             self._held = undo.pop_all()
         self._hamming = config.near.method == "hamming"
         self._window = max(config.exact.window.messages, config.near.window.messages)

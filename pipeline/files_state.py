@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import struct
 import zlib
 from dataclasses import asdict, dataclass, field
@@ -12,7 +14,7 @@ import orjson
 from pipeline.files_write import Output
 from pipeline.settings import Settings
 from stages.contract import SieveConfig
-from stages.errors import FileError, StateError
+from stages.errors import FileError, StateError, UsageError
 from stages.sieve import Sieve
 
 _MAGIC = b"twinsieve files\n"
@@ -29,11 +31,36 @@ class FileState:
         would never be equal, or messages would meet that never should
     rows: rows read since the state began; the next one has position rows + 1
     leaders: marks of the leader book, empty when there is none
+    inputs: files of the last run as (path, size, time of change)
     """
 
     fields: dict[str, list[str]]
     rows: int = 0
     leaders: list[list[int]] = field(default_factory=list)
+    inputs: list[list[str | int]] = field(default_factory=list)
+
+    def take_inputs(self, names: list[str], state: str) -> None:
+        """Nothing; `inputs` are these files.
+
+        raises: UsageError if the last run read one of them, unchanged: a run that is repeated because it was
+            killed after its end would drop every row and put empty outputs in the place of good ones
+        """
+        taken: list[list[str | int]] = []
+        for name in names:
+            try:
+                known = os.stat(name)
+            except OSError:
+                continue
+            if not stat.S_ISREG(known.st_mode):
+                continue
+            mark: list[str | int] = [os.path.realpath(name), known.st_size, known.st_mtime_ns]
+            if mark in self.inputs:
+                raise UsageError(
+                    f"{name}: the last run on {state} read it to its end, all its rows would be dropped; "
+                    "name another file, or another state"
+                )
+            taken.append(mark)
+        self.inputs = taken
 
 
 def new_state(settings: Settings) -> FileState:

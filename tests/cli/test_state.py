@@ -74,7 +74,25 @@ def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: P
         ran = run(*call, *SMALL, *other)
         assert (ran.code, len(ran.err.splitlines())) == (1, 1)
         assert str(state) in ran.err
+    source.touch()
     assert run(*call, *SMALL, "--similarity", "0.9").code == 0
+
+
+def test_a_run_repeated_after_its_end_is_refused_and_its_outputs_stay(tmp_path: Path, run: Run) -> None:
+    source = _write(tmp_path / "in.jsonl", list(generate(50, seed=3)))
+    (tmp_path / "link.jsonl").symlink_to(source)
+    call = ("-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
+    assert run("dedup", source, *call).code == 0
+    kept = (tmp_path / "out").read_bytes()
+    for name in (source, tmp_path / "link.jsonl"):
+        ran = run("dedup", name, *call)
+        assert ran.code == 2
+        assert "read it to its end, all its rows would be dropped" in ran.err
+    assert (tmp_path / "out").read_bytes() == kept
+    with source.open("a") as more:
+        more.write('{"id": "x", "text": "something that was not there before"}\n')
+    assert run("dedup", source, *call).code == 0
+    assert (tmp_path / "out").read_text().count("\n") == 1
 
 
 def test_a_failed_run_leaves_the_state_as_it_was(tmp_path: Path, run: Run) -> None:
@@ -105,6 +123,7 @@ def test_lost_leaders_of_a_state_are_said(tmp_path: Path, run: Run) -> None:
         tmp_path / "state",
     )
     assert run(*call, *SMALL).code == 0
+    source.touch()
     (tmp_path / "state.leaders" / "leaders-0.rows").unlink()
     ran = run(*call, *SMALL)
     assert ran.code == 1
