@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.batches_fields import id_text
 from pipeline.files_input import InputReader, format_of
@@ -28,15 +28,33 @@ class Explanation:
     report: PairReport
 
 
-def explain(earlier: str, later: str, settings: Settings) -> Explanation:
-    """Every step's word on two texts, the earlier one taken as kept and inside the windows."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is known of one message: its text, and from a file its exact key and the hash of its scope."""
+
+    text: str
+    key: bytes | None = None
+    scope: int = 0
+
+
+def explain(earlier: Told, later: Told, settings: Settings) -> Explanation:
+    """Every step's word on two messages, the earlier one taken as kept and inside the windows.
+
+    Where exact fields decide and the messages are texts alone, they count as different in those fields.
+    """
     scheme = Scheme(scheme_config(settings))
-    bodies, fingerprints = scheme.read([earlier, later])
+    keys = None
+    if settings.exact.fields:
+        keys = [earlier.key or b"earlier", later.key or b"later"]
+    bodies, fingerprints = scheme.read([earlier.text, later.text], keys)
     config = sieve_config(settings, scheme.scheme_id)
     report = inspect_pair(bodies, fingerprints, config, 0, 1)
     lengths = [int(length) for length in bodies.body_lengths]
     lines = [("bodies", _bodies(lengths, [bool(one) for one in bodies.exact_only]))]
-    lines.append(("exact", _exact(report, settings)))
+    if earlier.scope != later.scope:
+        lines.append(("scope", "differs: the two never meet, whatever the other steps say"))
+        report = replace(report, verdict="unique")
+    lines.append(("exact", _exact(report, settings, told=later.key is not None)))
     if settings.near.method == "hamming":
         lines.append(("near", _hamming(report)))
     elif settings.near.method == "text":
@@ -44,20 +62,21 @@ def explain(earlier: str, later: str, settings: Settings) -> Explanation:
     else:
         lines.append(("near", "switched off (near.method: none)"))
     lines.append(("verdict", f"{report.verdict}: {_verdict(report)}"))
-    return Explanation((earlier, later), (bodies.text(0), bodies.text(1)), lines, report)
+    return Explanation((earlier.text, later.text), (bodies.text(0), bodies.text(1)), lines, report)
 
 
-def texts_by_id(name: str, ids: list[str], form: str | None, settings: Settings) -> list[str]:
-    """Texts of the first rows with these ids, in the order of the file. raises: UsageError, FileError"""
+def told_by_id(name: str, ids: list[str], form: str | None, settings: Settings) -> list[Told]:
+    """Messages of the first rows with these ids, in the order of the file. raises: UsageError, FileError"""
     wanted = set(ids)
-    found: dict[str, str] = {}
+    found: dict[str, Told] = {}
     reader = InputReader(settings, format_of([name], form, settings))
     with Source(name) as source:
         for chunk in reader.chunks(source):
-            for one, text in zip(chunk.columns.ids, chunk.columns.texts, strict=True):
-                key = id_text(one)
-                if key in wanted and key not in found:
-                    found[key] = text
+            columns = chunk.columns
+            for row, one in enumerate(map(id_text, columns.ids)):
+                if one in wanted and one not in found:
+                    key = columns.keys[row] if columns.keys is not None else None
+                    found[one] = Told(columns.texts[row], key, int(columns.scopes[row]))
             if len(found) == len(wanted):
                 break
     missing = [one for one in ids if one not in found]
@@ -73,11 +92,14 @@ def _bodies(lengths: list[int], exact_only: list[bool]) -> str:
     return said
 
 
-def _exact(report: PairReport, settings: Settings) -> str:
+def _exact(report: PairReport, settings: Settings, *, told: bool) -> str:
     if settings.exact.method == "none":
         return "switched off (exact.method: none)"
     if settings.exact.fields:
-        return f"decided by the fields {', '.join(settings.exact.fields)}, which two texts do not tell"
+        fields = f"the fields {', '.join(settings.exact.fields)}"
+        if not told:
+            return f"decided by {fields}, which two texts do not tell; taken as different here"
+        return f"{fields} are {'equal' if report.same_key else 'not all equal'}"
     return "the key texts are equal" if report.same_key else "the key texts differ"
 
 

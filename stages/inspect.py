@@ -34,7 +34,7 @@ _MANY_BUCKETS = 2**24
 class PairReport:
     """One pair under one configuration; the earlier message is taken as kept.
 
-    same_key: equal key texts; eligible: both have bodies for the near stage
+    same_key: equal exact keys; eligible: both have bodies for the near stage
     matched, compared, similarity: of the bodies (0 where not eligible); estimated: a body is not stored whole
     length_ratio_ok, bag_bound_ok, signature_ok: whether the filters before verification let the pair pass
     bands_shared, tables_shared: numbers of the MinHash bands and SimHash tables in which the later message
@@ -85,7 +85,7 @@ def inspect_pair(
     steps = distance_table(config.near.distances)
     judged = Sieve(_small(config)).judge(pair)
     return PairReport(
-        same_key=pair.bodies.text(0) == pair.bodies.text(1),
+        same_key=bool((pair.fingerprints.digests[0] == pair.fingerprints.digests[1]).all()),
         eligible=eligible,
         matched=matched,
         compared=compared,

@@ -9,7 +9,7 @@ from rich.text import Text
 from pipeline.commands.options import settings_from, settings_options
 from pipeline.commands.pairs import diff
 from pipeline.commands.terminal import printable, report
-from pipeline.explain import explain, texts_by_id
+from pipeline.explain import Told, explain, told_by_id
 
 
 @click.command("explain")
@@ -32,11 +32,11 @@ def command(
     if source is not None:
         if len(ids) != 2 or texts:
             raise click.UsageError("--input needs --id twice and no texts, as in --input FILE --id 1 --id 2")
-        earlier, later = texts_by_id(source, list(ids), form, settings)
+        earlier, later = told_by_id(source, list(ids), form, settings)
     elif len(texts) != 2 or ids:
         raise click.UsageError("give two texts, or --input FILE and --id twice")
     else:
-        earlier, later = texts
+        earlier, later = map(Told, texts)
     said = explain(earlier, later, settings)
     console = report()
     for name, (left, right) in (("text", said.texts), ("body", said.bodies)):

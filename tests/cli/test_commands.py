@@ -75,6 +75,21 @@ def test_explain_finds_texts_by_id_in_file_order(tmp_path: Path, run: Run) -> No
     assert run("explain", "one text").code == 2
 
 
+def test_explain_knows_the_fields_and_scopes_of_messages_in_a_file(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "in.jsonl"
+    rows = [("a", 1, "x"), ("b", 1, "x"), ("c", 2, "x"), ("d", 1, "y")]
+    source.write_text("".join(json.dumps({"id": i, "k": k, "t": t, "text": _A}) + "\n" for i, k, t in rows))
+    fields = ("--set", "exact.fields=k", "--set", "scope=t")
+    for other, said in (("b", "verdict  exact"), ("c", "verdict  unique"), ("d", "verdict  unique")):
+        ran = run("explain", "--input", source, "--id", "a", "--id", other, *fields)
+        assert (ran.code, said in ran.out) == (0, True)
+        assert ("the fields k are equal" in ran.out) == (other in "bd")
+        assert ("never meet" in ran.out) == (other == "d")
+    ran = run("explain", _A, _A, *fields)
+    assert "which two texts do not tell" in ran.out
+    assert "verdict  unique" in ran.out
+
+
 def test_explain_shows_what_a_terminal_would_obey(run: Run) -> None:
     ran = run("explain", "\x1b[2J\u202e" + _A, _A)
     assert ran.code == 0
