@@ -90,6 +90,7 @@ class IndexConfig:
 class Index:
     """One index, standing by until the log is its own.
 
+    broker: its own; closed with it
     fresh: makes an empty sieve; load: a sieve of a snapshot's bytes (StateError when it does not fit)
     """
 
@@ -194,6 +195,7 @@ class Index:
         self._reader.close()
         self._consumer.close()
         self._admin.close()
+        self._broker.close()
 
     def _stand_by(self) -> None:
         """The assignment may have changed: what is committed is followed again before anything is judged."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import secrets
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
@@ -81,7 +82,12 @@ class Builder:
             most_bytes=source.max_bytes,
             stamped=source.time_field is None,
         )
-        return Worker(self.connect(settings), self.clock, config, reader, new_session, hook)
+        with ExitStack() as stack:
+            broker = self.connect(settings)
+            stack.callback(broker.close)
+            worker = Worker(broker, self.clock, config, reader, new_session, hook)
+            stack.pop_all()
+        return worker
 
     def index(self, hook: Hook) -> Index:
         """An index with clients of its own, restored from the newest snapshot. raises: BrokerError,
@@ -104,15 +110,20 @@ class Builder:
         store = SnapshotStore(settings.state.dir, settings.app, settings.state.keep)
         # Decisions, answers and the log offset must stand or fall together, however messages are delivered.
         kafka = settings.kafka.model_copy(update={"delivery": "exactly-once"})
-        return Index(
-            self.connect(settings.model_copy(update={"kafka": kafka})),
-            self.clock,
-            config,
-            lambda: Sieve(sieve),
-            lambda data: Sieve.load(io.BytesIO(data), sieve),
-            store,
-            hook,
-        )
+        with ExitStack() as stack:
+            broker = self.connect(settings.model_copy(update={"kafka": kafka}))
+            stack.callback(broker.close)
+            index = Index(
+                broker,
+                self.clock,
+                config,
+                lambda: Sieve(sieve),
+                lambda data: Sieve.load(io.BytesIO(data), sieve),
+                store,
+                hook,
+            )
+            stack.pop_all()
+        return index
 
 
 def group_of_workers(app: str) -> str:

@@ -100,7 +100,10 @@ class WorkerConfig:
 
 
 class Worker:
-    """One worker. `step` does one round; any error but AbortableError, which it handles, ends it."""
+    """One worker. `step` does one round; any error but AbortableError, which it handles, ends it.
+
+    broker: its own; closed with it
+    """
 
     def __init__(
         self,
@@ -111,6 +114,7 @@ class Worker:
         new_session: NewSession,
         hook: Hook = no_hook,
     ) -> None:
+        self._broker = broker
         self._clock = clock
         self._config = config
         self._reader = reader
@@ -186,6 +190,7 @@ class Worker:
         self._answers.close()
         self._consumer.close()
         self._admin.close()
+        self._broker.close()
 
     def _step(self, timeout_s: float) -> Emission:
         waiting = any(session.pending for session in self._sessions.values())

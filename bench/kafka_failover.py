@@ -1,0 +1,244 @@
+"""How long nothing comes out when the index dies: `python -m bench.kafka_failover --kept 1000000`.
+
+A real broker, a worker process, index processes of their own, generated posts. The window is filled first;
+then posts trickle in, the judging index is killed with -9, and the clock runs until the first post comes out
+that was written after the kill. Three times each: a warm standby takes over; the index is started again in
+its slot from a snapshot; the same without any snapshot, from the log and the decisions alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import shutil
+import statistics
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import yaml
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from bench.kafka_deployment import PARTITIONS, Deployment, in_thread, poll_until
+from bench.machine import machine_line
+from pipeline.generate import generate
+from pipeline.kafka import connect
+from pipeline.ports import Partition
+from pipeline.service_build import group_of_workers
+from pipeline.settings import KafkaSettings
+from tests.broker.cluster import Cluster
+from tests.broker.server import free_ports
+
+_TRICKLE = 200.0
+_LIMIT_S = 900.0
+_WARM_BLOCKS = 20
+_TAKE_PART_S = 5.0
+"""A standby that has just joined its group is given time to be one of it."""
+
+
+class Probe:
+    """Reads the uniques as they come and remembers when, and when each was written."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self.arrivals: list[tuple[float, float]] = []
+        self.stop = threading.Event()
+        self._bootstrap = bootstrap
+        self._topic = topic
+
+    def run(self) -> None:
+        """Until stopped."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "group.id": "bench-probe",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "latest",
+            }
+        )
+        consumer.assign([TopicPartition(self._topic, number) for number in range(PARTITIONS)])
+        while not self.stop.is_set():
+            for message in consumer.consume(1_000, 0.05):
+                if message.error() is None:
+                    self.arrivals.append((time.time(), message.timestamp()[1] / 1000))
+        consumer.close()
+
+    def first_after(self, moment: float) -> float | None:
+        """Seconds from that moment to the first arrival of a message written after it."""
+        return next((at - moment for at, written in list(self.arrivals) if written > moment), None)
+
+    def slowest_s(self) -> float:
+        """The longest way of a message from its writing to its arrival."""
+        return max((at - written for at, written in list(self.arrivals)), default=0.0)
+
+
+def _produce(bootstrap: str, topic: str, count: int, seed: int, stop: threading.Event, rate: float) -> None:
+    """Posts that repeat nothing, as fast as it goes (rate 0) or so many a second, until stopped."""
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "linger.ms": 5, "queue.buffering.max.messages": 500_000}
+    )
+    start = time.monotonic()
+    for number, post in enumerate(generate(count, seed, repeats=0.0)):
+        if stop.is_set():
+            break
+        if rate:
+            time.sleep(max(0.0, start + number / rate - time.monotonic()))
+        while True:
+            try:
+                producer.produce(topic, orjson.dumps(post), partition=number % PARTITIONS)
+                break
+            except BufferError:
+                producer.poll(0.05)
+        producer.poll(0)
+    producer.flush(120)
+
+
+def _lag_blocks(port: int) -> float:
+    """How far the index behind that port is behind the log; infinite while it does not say."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as page:
+            found = re.search(rb"^twinsieve_index_lag_blocks ([0-9.e+]+)$", page.read(), re.MULTILINE)
+    except OSError:
+        return math.inf
+    return float(found[1]) if found else math.inf
+
+
+class Failover:
+    """One deployment with a filled window."""
+
+    def __init__(self, bootstrap: str, client: str, kept: int) -> None:
+        self._bootstrap = bootstrap
+        self._app = "failover"
+        self._number = 0
+        self.port = 0
+        self.deployment = Deployment(bootstrap, client, self._app)
+        settings = self.deployment.settings
+        settings["near"] = {"window": {"messages": kept, "age": "none"}}
+        settings["exact"] = {"window": {"messages": 10 * kept, "age": "none"}}
+        settings["state"] = {"dir": str(self.deployment.folder / "state"), "snapshot_every": "60s"}
+        self.deployment.file.write_text(yaml.safe_dump(settings))
+        self.deployment.create_topics()
+        self._admin = connect(KafkaSettings(bootstrap=bootstrap)).admin()
+
+    @property
+    def state(self) -> Path:
+        """The folder of snapshots."""
+        return self.deployment.folder / "state"
+
+    def fill(self, kept: int) -> float:
+        """Load the window; seconds that it took."""
+        topic = f"{self._app}.in"
+        _produce(self._bootstrap, topic, int(1.05 * kept), 1, threading.Event(), 0.0)
+        start = time.monotonic()
+        self.deployment.start("w", "worker")
+        self.start_index()
+        if not poll_until(self._drained, _LIMIT_S):
+            raise SystemExit(f"the window is not full after {_LIMIT_S:g} s; logs: {self.deployment.folder}")
+        return time.monotonic() - start
+
+    def _drained(self) -> bool:
+        time.sleep(1.0)
+        parts = [Partition(f"{self._app}.in", number) for number in range(PARTITIONS)]
+        committed = self._admin.group_offsets(group_of_workers(self._app))
+        ends = self._admin.end_offsets(parts)
+        return all(at in committed and committed[at].offset >= ends[at] for at in parts)
+
+    def start_index(self, slot: str = "i") -> str:
+        """A new index process; its name."""
+        self._number += 1
+        tag = f"~{self._number}"
+        self.port = free_ports(1)[0]
+        os.environ["TWINSIEVE_HTTP__LISTEN"] = f"127.0.0.1:{self.port}"
+        self.deployment.start(slot, "index", tag)
+        return slot + tag
+
+    def newest(self) -> str:
+        """Name of the index process started last."""
+        return list(self.deployment.processes)[-1]
+
+    def log_end(self) -> int:
+        """Blocks in the log."""
+        at = Partition(f"{self._app}.fingerprints", 0)
+        return self._admin.end_offsets([at])[at]
+
+    def stall(self, probe: Probe, live: str, restart: Callable[[], object]) -> float:
+        """Kill the live index, do what a supervisor would, wait for what was written afterwards."""
+        self.deployment.kill(live)
+        killed = time.time()
+        restart()
+        if not poll_until(lambda: probe.first_after(killed) is not None, _LIMIT_S):
+            raise SystemExit(f"nothing comes out any more; logs: {self.deployment.folder}")
+        found = probe.first_after(killed)
+        assert found is not None
+        return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
+    parser.add_argument("--kept", type=int, default=1_000_000)
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--keep-logs", action="store_true")
+    options = parser.parse_args()
+    print(machine_line())
+    with Cluster().start() as cluster:
+        failover = Failover(cluster.bootstrap, options.client, options.kept)
+        stop = threading.Event()
+        probe = Probe(cluster.bootstrap, f"{failover.deployment.app}.out")
+        try:
+            took = failover.fill(options.kept)
+            print(
+                f"input: {int(1.05 * options.kept)} generated posts, window {options.kept}, "
+                f"{options.client}; filled in {took:.0f} s",
+                flush=True,
+            )
+            in_thread(probe.run)
+            topic = f"{failover.deployment.app}.in"
+            in_thread(lambda: _produce(cluster.bootstrap, topic, 10_000_000, 2, stop, _TRICKLE))
+            _measure(failover, probe, options.times)
+        finally:
+            stop.set()
+            probe.stop.set()
+            failover.deployment.close(keep_logs=options.keep_logs)
+
+
+def _measure(failover: Failover, probe: Probe, times: int) -> None:
+    live = failover.newest()
+    snapshots = failover.state / "failover"
+    blocks = failover.log_end()
+    if not poll_until(
+        lambda: any(int(path.stem[6:]) >= blocks for path in snapshots.glob("*.snapshot")), 180
+    ):
+        raise SystemExit(f"no snapshot of the full window; logs: {failover.deployment.folder}")
+    size = max(path.stat().st_size for path in snapshots.glob("*.snapshot"))
+    print(f"snapshot: {size / 2**20:,.0f} MiB; slowest message beside snapshots {probe.slowest_s():.2f} s")
+    for name in ("warm standby", "cold from snapshot", "cold from log and decisions"):
+        found = []
+        for _ in range(times):
+            if name == "warm standby":
+                standby = failover.start_index("j" if live.startswith("i") else "i")
+                start = time.monotonic()
+                if not poll_until(lambda: _lag_blocks(failover.port) < _WARM_BLOCKS, _LIMIT_S):
+                    raise SystemExit(f"{standby} does not get warm; logs: {failover.deployment.folder}")
+                print(f"  a standby is warm {time.monotonic() - start:.1f} s after its start", flush=True)
+                time.sleep(_TAKE_PART_S)
+                found.append(failover.stall(probe, live, lambda: None))
+                live = standby
+            else:
+                if name == "cold from log and decisions":
+                    shutil.rmtree(snapshots)
+                slot = live.split("~")[0]
+                found.append(failover.stall(probe, live, lambda: failover.start_index(slot)))  # noqa: B023
+                live = failover.newest()
+            time.sleep(5.0)
+        shown = ", ".join(f"{each:.1f}" for each in sorted(found))
+        print(f"{name}: median {statistics.median(found):.1f} s ({shown})", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""The whole service in a thread, on a real broker, with topics and state of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from pipeline.kafka import connect
+from pipeline.ports import Broker, NewTopic, Partition, Records
+from pipeline.service import run_service
+from pipeline.settings import Settings
+from pipeline.topics import create
+from stages.errors import SieveError
+from tests.broker.worlds import fresh, read_all
+
+Row = tuple[bytes | None, bytes | None, list[tuple[str, str | bytes | None]]]
+"""Key, value and headers."""
+
+DEADLINE_S = 90.0
+LARGE = 16 << 20
+
+
+def settings_for(client: str, bootstrap: str, folder: Path, **source: object) -> Settings:
+    app = fresh("app")
+    return Settings.model_validate(
+        {
+            "app": app,
+            "input": {"topics": [f"{app}-in"], "time_field": "none", **source},
+            "output": {"topic": f"{app}-out", "duplicates": f"{app}-dup", "dead_letter": f"{app}-dead"},
+            "near": {"window": {"messages": 1_000}},
+            "exact": {"window": {"messages": 1_000}},
+            "kafka": {"client": client, "bootstrap": bootstrap, "idle_report": "100ms"},
+            "state": {"dir": str(folder)},
+            "http": {"listen": "none"},
+        }
+    )
+
+
+class Service:
+    """All topics of these settings, and one process in a thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.error: SieveError | None = None
+        self.broker: Broker = connect(settings.kafka)
+        self._stop = threading.Event()
+        admin = self.broker.admin()
+        admin.create_topic(NewTopic(settings.input.topics[0], 1, 1, {"max.message.bytes": str(LARGE)}))
+        create(settings, admin)
+        self._thread = threading.Thread()
+
+    def _run(self) -> None:
+        try:
+            run_service(self.settings, member="one", stop=self._stop)
+        except SieveError as error:
+            self.error = error
+
+    def produce(self, *rows: Row, topic: str = "") -> None:
+        """Write to partition 0 of the input, or of `topic`."""
+        producer = Producer({"bootstrap.servers": self.settings.kafka.bootstrap, "message.max.bytes": LARGE})
+        for key, value, headers in rows:
+            producer.produce(topic or self.settings.input.topics[0], value, key, 0, headers=headers)
+        assert producer.flush(60) == 0
+
+    def start(self) -> None:
+        """A process begins; another one may have been stopped before."""
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """As SIGTERM."""
+        self._stop.set()
+        self._thread.join(DEADLINE_S)
+        assert not self._thread.is_alive(), "the service does not stop"
+
+    def end(self) -> None:
+        """Stop and disconnect."""
+        if self._thread.ident is not None:
+            self.stop()
+        self.broker.close()
+
+    def read(self, kind: str) -> Records:
+        output = self.settings.output
+        topic = {"out": output.topic, "dup": output.duplicates, "dead": output.dead_letter}[kind]
+        assert topic is not None
+        return read_all(self.broker, Partition(topic, 0))
+
+
+def origins(records: Records) -> dict[int, int]:
+    """Row by input offset."""
+    found = {}
+    for row, headers in enumerate(records.headers):
+        where = dict(headers)["twinsieve-origin"]
+        assert where is not None
+        found[int(where.decode().partition("@")[2])] = row
+    return found
+
+
+def wait_for(holds: Callable[[], bool], service: Service) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert service.error is None, f"stopped: {service.error}"
+        assert time.monotonic() < deadline, "not all came out in time"
+        time.sleep(0.2)

@@ -1,0 +1,90 @@
+"""Messages that no program expects, through the whole service on a real broker with either client.
+
+Each ends in exactly one place: out as it came, or a dead letter that says why. None stops the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.ports import Records
+from tests.broker.services import Service, origins, settings_for, wait_for
+
+
+def reason(records: Records, row: int) -> bytes | None:
+    return dict(records.headers[row]).get("twinsieve-reason")
+
+
+@pytest.fixture
+def service(client: str, bootstrap: str, tmp_path: Path) -> Iterator[Service]:
+    made = Service(settings_for(client, bootstrap, tmp_path))
+    yield made
+    made.end()
+
+
+def test_each_hostile_message_ends_in_one_place(service: Service, client: str) -> None:
+    def post(text: str) -> bytes:
+        return b'{"id": null, "text": "%s"}' % text.encode()
+
+    many: list[tuple[str, str | bytes | None]] = [(f"n{number}", b"") for number in range(10_000)]
+    service.produce(
+        (b"k", post("今天武汉下雨了，大家出门记得带伞"), []),
+        (b"k", None, []),
+        (b"k", post("一条消息的头没有值，也应该原样出来"), [("empty", None), ("empty", b"")]),
+        (b"k", post("一万个头的消息不会拖垮任何人，也不会丢"), many),
+        (b"\xff\xfe", post("键不是文字也没有关系，键只是字节而已"), []),
+        (b"k", os.urandom(5_000_000), []),
+        (b"k", post("五兆字节的消息太大了" + "长" * 1_700_000), []),
+        (b"k", b"\xff\xfe\x00", []),
+        (b"k", b"[" * 100_000, []),
+        (b"k", b'{"id": 1}', []),
+        (b"k", b'{"text": ["no text"]}', []),
+        (b"k", b"", []),
+        (None, post("没有键的消息照样要出来，不能丢在半路"), []),
+        (b"k", post("今天武汉下雨了，大家出门记得带伞"), []),
+    )
+    service.start()
+    wait_for(lambda: sum(len(service.read(kind)) for kind in ("out", "dup", "dead")) >= 14, service)
+    out, duplicates, dead = (service.read(kind) for kind in ("out", "dup", "dead"))
+    ended = [*origins(out), *origins(duplicates), *origins(dead)]
+    assert sorted(ended) == list(range(14)), "each once"
+    assert list(origins(duplicates)) == [13]
+    reasons = {offset: reason(dead, row) for offset, row in origins(dead).items()}
+    expected = {
+        5: b"too_large",
+        6: b"too_large",
+        7: b"not_utf8",
+        8: b"invalid_json",
+        9: b"missing_field",
+        10: b"not_text",
+        11: b"empty",
+    }
+    # kafka-python cannot send a header without a value.
+    assert reasons == (expected | {2: b"null-header"} if client == "kafka-python" else expected)
+    assert out.values[origins(out)[1]] is None
+    assert len(out.headers[origins(out)[3]]) == 10_001
+    assert out.keys[origins(out)[4]] == b"\xff\xfe"
+
+
+def test_a_key_that_is_no_text_is_a_dead_letter_where_the_text_is_the_key(
+    client: str, bootstrap: str, tmp_path: Path
+) -> None:
+    service = Service(settings_for(client, bootstrap, tmp_path, part="key", encoding="text"))
+    service.produce(
+        (b"\xff\xfe\x00", b"undecodable", []),
+        ("今天武汉下雨了，大家出门记得带伞".encode(), b"readable", []),
+        (None, b"no key at all", []),
+    )
+    service.start()
+    try:
+        wait_for(lambda: len(service.read("out")) + len(service.read("dead")) >= 3, service)
+        dead = service.read("dead")
+        assert {at: reason(dead, row) for at, row in origins(dead).items()} == {0: b"not_utf8", 2: b"null"}
+        assert dead.keys == [b"\xff\xfe\x00", None]
+        assert service.read("out").values == [b"readable"]
+    finally:
+        service.end()
