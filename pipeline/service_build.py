@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
+import orjson
+
 from pipeline.batches import MessageReader
 from pipeline.blocks_frame import scheme_hash
 from pipeline.index import Index, IndexConfig
@@ -49,7 +51,7 @@ class Builder:
         settings, names = self.settings, Names(self.settings.app)
         kafka, source, output = settings.kafka, settings.input, settings.output
         config = WorkerConfig(
-            scheme=scheme_hash(self.scheme.scheme_id),
+            scheme=wire_scheme(settings, self.scheme),
             topics=tuple(source.topics),
             log=Partition(names.fingerprints, 0),
             verdicts=names.verdicts,
@@ -95,7 +97,7 @@ class Builder:
         settings, names = self.settings, Names(self.settings.app)
         sieve = sieve_config(settings, self.scheme.scheme_id)
         config = IndexConfig(
-            scheme=scheme_hash(self.scheme.scheme_id),
+            scheme=wire_scheme(settings, self.scheme),
             log=Partition(names.fingerprints, 0),
             decisions=Partition(names.decisions, 0),
             verdicts=names.verdicts,
@@ -144,6 +146,13 @@ def group_of_index(app: str) -> str:
 def shadow(settings: Settings) -> Settings:
     """The same settings under an app of their own: own groups, own internal topics, own state."""
     return settings.model_copy(update={"app": f"{settings.app}-shadow"})
+
+
+def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
+    """16 bytes that blocks, decisions and snapshots carry: the fingerprint scheme, and which fields are keys
+    and scopes. Under others, old and new keys would never be equal, or messages meet that never should."""
+    fields = orjson.dumps([settings.exact.fields, settings.scope]).decode()
+    return scheme_hash(f"{scheme.scheme_id} {fields}")
 
 
 def make_scheme(settings: Settings) -> Scheme:

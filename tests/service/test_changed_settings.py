@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pipeline.blocks_frame import What, scheme_hash
+from pipeline.blocks_frame import What
 from pipeline.blocks_verdicts import Source, decode_ruling
 from pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
 from pipeline.memory_log import Entry
 from pipeline.ports import AbortableError, FatalError, Messages, NewTopic, Partition, no_hook
-from pipeline.service_build import Builder, group_of_workers, make_scheme
+from pipeline.service_build import Builder, group_of_workers, make_scheme, wire_scheme
 from pipeline.settings import Settings
 from pipeline.topics import create
 from stages.contract import Kind
@@ -141,7 +141,7 @@ class Deployment:
     def judged(self) -> dict[int, Kind]:
         """Kind by input offset, in the order of the log; each is judged once."""
         found: dict[int, Kind] = {}
-        wire = scheme_hash(self.scheme.scheme_id)
+        wire = wire_scheme(base("unused"), self.scheme)
         for entry in self.entries("t.decisions"):
             ruling = decode_ruling(What.DECISION, entry.value or b"", wire, "")
             new = [row for row, source in enumerate(ruling.sources) if source == Source.NEW]
@@ -215,3 +215,11 @@ def test_new_settings_hold_from_the_next_block_on(
     fewer = {"lower similarity", "guard off", "larger window"}
     uniques = [list(each.values()).count(Kind.UNIQUE) for each in (as_changed, as_before)]
     assert uniques[0] < uniques[1] if change in fewer else uniques[0] > uniques[1]
+
+
+def test_other_key_or_scope_fields_are_another_scheme() -> None:
+    settings = base("unused")
+    keyed = settings.model_copy(update={"exact": settings.exact.model_copy(update={"fields": ("url",)})})
+    scoped = settings.model_copy(update={"scope": ("tenant",)})
+    scheme = make_scheme(settings)
+    assert len({wire_scheme(each, scheme) for each in (settings, keyed, scoped)}) == 3

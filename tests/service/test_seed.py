@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.blocks_frame import What, scheme_hash
+from pipeline.blocks_frame import What
 from pipeline.blocks_verdicts import Ruling, Source, decode_ruling
 from pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
 from pipeline.ports import Broker, Committed, Messages, NewTopic, Partition
 from pipeline.seed import Seeded, run_seed
 from pipeline.seed_order import OrderedBroker
 from pipeline.service import SystemClock
-from pipeline.service_build import group_of_seed, group_of_workers, make_scheme
+from pipeline.service_build import group_of_seed, group_of_workers, make_scheme, wire_scheme
 from pipeline.settings import Settings
 from pipeline.topics import create
 from stages.contract import Kind
@@ -72,7 +72,7 @@ def seed(settings: Settings, cluster: MemoryCluster, **more: object) -> Seeded:
 
 
 def decisions(settings: Settings, cluster: MemoryCluster) -> list[Ruling]:
-    scheme = scheme_hash(make_scheme(settings).scheme_id)
+    scheme = wire_scheme(settings, make_scheme(settings))
     log = cluster.log(Partition("t.decisions", 0))
     return [decode_ruling(What.DECISION, entry.value or b"", scheme, "") for _, entry in log.visible()]
 
