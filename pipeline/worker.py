@@ -100,10 +100,7 @@ class WorkerConfig:
 
 
 class Worker:
-    """One worker. `step` does one round; any error but AbortableError, which it handles, ends it.
-
-    broker: its own; closed with it
-    """
+    """One worker, with a broker of its own. `step` does one round; errors end it, but for AbortableError."""
 
     def __init__(
         self,
