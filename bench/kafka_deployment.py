@@ -5,6 +5,7 @@ Every process is the command itself; the harness only starts, kills, freezes and
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 
 import orjson
@@ -112,13 +114,17 @@ class Deployment:
 
 @dataclass
 class Load:
-    """Posts written to the input at a steady rate by a thread; `None`: as fast as it goes."""
+    """Posts written to the input at a steady rate by a thread; `None`: as fast as it goes.
+
+    posts: a file of real ones, gzipped JSON lines, from its beginning again where it ends; else generated
+    """
 
     bootstrap: str
     topic: str
     messages: int
     rate: float | None = None
     seed: int = 1
+    posts: Path | None = None
     sent_s: dict[Place, float] = field(default_factory=dict)
     failed: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
@@ -138,7 +144,7 @@ class Load:
             }
         )
         start = time.monotonic()
-        for number, post in enumerate(generate(self.messages, self.seed)):
+        for number, value in enumerate(self._values()):
             if self.rate is not None:
                 ahead = start + number / self.rate - time.monotonic()
                 if ahead > 0.002:
@@ -146,8 +152,20 @@ class Load:
                     time.sleep(ahead)
             if self.stop.is_set():
                 break
-            self._send(producer, number, orjson.dumps(post))
+            self._send(producer, number, value)
         producer.flush(300)
+
+    @property
+    def what(self) -> str:
+        """What is written, in words."""
+        return "generated posts" if self.posts is None else f"posts of {self.posts.name}"
+
+    def _values(self) -> Iterator[bytes]:
+        if self.posts is None:
+            yield from map(orjson.dumps, generate(self.messages, self.seed))
+        else:
+            lines = gzip.decompress(self.posts.read_bytes()).splitlines()
+            yield from islice(cycle(lines), self.messages)
 
     def _send(self, producer: Producer, number: int, value: bytes) -> None:
         at = time.monotonic()

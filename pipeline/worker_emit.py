@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Literal
 
-from pipeline.blocks_positions import unpack_position
 from pipeline.blocks_verdicts import Ruling
 from pipeline.ports import NO_TIMESTAMP, Header, Messages, Partition, Records, Transactor
+from pipeline.worker_reasons import explain_rows
 from pipeline.worker_sessions import Asked
-from stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind
+from stages.contract import Kind
 from stages.errors import StateError
 
 ORIGIN = "twinsieve-origin"
 REASON = "twinsieve-reason"
-STAGE = "twinsieve-stage"
-LEADER = "twinsieve-leader"
-SIMILARITY = "twinsieve-similarity"
-DISTANCE = "twinsieve-distance"
-NOTE = "twinsieve-note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +63,11 @@ class Emitter:
             emission.kinds[Kind(kind)] = emission.kinds.get(Kind(kind), 0) + kinds.count(kind)
         if not self._config.emit:
             return
-        uniques = Messages()
-        rows: list[int] = []
+        uniques, duplicates = Messages(), Messages()
+        unique_rows: list[int] = []
+        duplicate_rows: list[int] = []
+        origins = [(ORIGIN, origin) for origin in _origins(records)]
+        why = explain_rows(ruling) if self._config.duplicates is not None else []
         for row, kind in enumerate(kinds):
             if row in asked.tombstones and kind != Kind.REPLAYED and self._config.null_value != "pass":
                 if self._config.null_value == "dead_letter":
@@ -76,14 +75,21 @@ class Emitter:
             elif kind == Kind.UNIQUE:
                 headers = records.headers[row]
                 if self._config.origin_header:
-                    headers = (*headers, (ORIGIN, _origin(records, row)))
+                    headers = (*headers, origins[row])
                 uniques.add(records.keys[row], records.values[row], headers, records.timestamps_ms[row])
-                rows.append(row)
+                unique_rows.append(row)
             elif kind in (Kind.EXACT, Kind.NEAR):
-                self._duplicate(emission, records, row, ruling, transactor)
+                if why:
+                    headers = (*records.headers[row], *why[row], origins[row])
+                    duplicates.add(
+                        records.keys[row], records.values[row], headers, records.timestamps_ms[row]
+                    )
+                    duplicate_rows.append(row)
             elif kind == Kind.UNREADABLE:
                 self._bury(emission, records, row, asked.reasons.get(row, "unreadable"), transactor)
-        self._place(emission, self._config.output, records, rows, uniques, transactor)
+        self._place(emission, self._config.output, records, unique_rows, uniques, transactor)
+        if self._config.duplicates is not None:
+            self._place(emission, self._config.duplicates, records, duplicate_rows, duplicates, transactor)
 
     def _place(
         self,
@@ -94,31 +100,21 @@ class Emitter:
         messages: Messages,
         transactor: Transactor,
     ) -> None:
+        if not rows:
+            return
         refused = transactor.unsendable(topic, messages)
         for place, reason in refused.items():
             self._bury(emission, records, rows[place], reason, transactor)
-        into = emission.to(topic, self._partition(topic, records.partition)) if len(messages) else messages
-        for place in range(len(messages)):
-            if place not in refused:
-                into.keys.append(messages.keys[place])
-                into.values.append(messages.values[place])
-                into.headers.append(messages.headers[place])
-                into.timestamps_ms.append(messages.timestamps_ms[place])
+        kept = [place not in refused for place in range(len(messages))]
+        into = emission.to(topic, self._partition(topic, records.partition))
+        into.keys.extend(compress(messages.keys, kept))
+        into.values.extend(compress(messages.values, kept))
+        into.headers.extend(compress(messages.headers, kept))
+        into.timestamps_ms.extend(compress(messages.timestamps_ms, kept))
 
     def _partition(self, topic: str, source: Partition) -> int | None:
         same = self._counts.get(topic) == self._counts.get(source.topic)
         return source.number if same else None
-
-    def _duplicate(
-        self, emission: Emission, records: Records, row: int, ruling: Ruling, transactor: Transactor
-    ) -> None:
-        topic = self._config.duplicates
-        if topic is None:
-            return
-        message = Messages()
-        headers = (*records.headers[row], *_why(ruling, row), (ORIGIN, _origin(records, row)))
-        message.add(records.keys[row], records.values[row], headers, records.timestamps_ms[row])
-        self._place(emission, topic, records, [row], message, transactor)
 
     def _bury(
         self, emission: Emission, records: Records, row: int, reason: str, transactor: Transactor
@@ -158,25 +154,7 @@ def _origin(records: Records, row: int) -> bytes:
     return f"{records.partition}@{records.offsets[row]}".encode()
 
 
-def _why(ruling: Ruling, row: int) -> list[Header]:
-    verdicts = ruling.verdicts
-    near = verdicts.kinds[row] == Kind.NEAR
-    headers: list[Header] = [(STAGE, b"near" if near else b"exact")]
-    leader = int(verdicts.leaders[row])
-    if leader != NO_LEADER:
-        at = unpack_position(leader)
-        name = ruling.topics.get(at.topic_number, f"topic-{at.topic_number}")
-        headers.append((LEADER, f"{name}[{at.partition}]@{at.offset}".encode()))
-    compared = int(verdicts.compared[row])
-    if compared:
-        share = int(verdicts.matched[row]) * SIMILARITY_SCALE // compared
-        headers.append((SIMILARITY, b"%d.%04d" % divmod(share, SIMILARITY_SCALE)))
-    if int(verdicts.distances[row]) >= 0 and near:
-        headers.append((DISTANCE, b"%d" % int(verdicts.distances[row])))
-    flags = Flag(int(verdicts.flags[row]))
-    notes = [
-        flag.name.lower().encode() for flag in (Flag.AT_WORD, Flag.ESTIMATED) if flag & flags and flag.name
-    ]
-    if notes:
-        headers.append((NOTE, b",".join(notes)))
-    return headers
+def _origins(records: Records) -> list[bytes]:
+    """`_origin` of every row."""
+    source = f"{records.partition}@".encode()
+    return [source + b"%d" % offset for offset in records.offsets]

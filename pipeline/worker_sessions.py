@@ -175,7 +175,7 @@ def refusal(partition: Partition, result: Result) -> StateError:
     reset = "`twinsieve reset` says where to begin"
     advice = {
         Result.OFFSETS_MISSING: f"the group's offset is gone, but messages of it were judged before; {reset}",
-        Result.RECREATED: f"another topic of this name was judged before; this one was created again; {reset}",
+        Result.RECREATED: f"another topic of its name was judged; this one was created again; {reset}",
         Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
         "offsets; restore it, or start a new app",
     }

@@ -111,7 +111,7 @@ class Limits:
         rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         for row, (key, value, headers, stamp) in enumerate(rows):
             timely = stamp < 0 or oldest <= stamp <= newest
-            if timely and value is not None and not headers and len(value) + len(key or b"") <= small:
+            if timely and value is not None and _bytes_at_most(key, value, headers) <= small:
                 continue
             reason = self._reason(key, value, headers, limits)
             if reason is None and not timely:
@@ -154,3 +154,13 @@ class Limits:
             limit = min(self.of(topic).max_bytes, self._client_bytes)
             return f"message {row} of {len(messages)} is {why} ({size} bytes; {topic} takes {limit})"
         return None
+
+
+def _bytes_at_most(key: bytes | None, value: bytes, headers: Sequence[Header]) -> int:
+    """Bytes of a message that every client can send; a very large number where that takes a closer look."""
+    size = len(value) + len(key or b"")
+    for name, text in headers:
+        if text is None or not name.isascii():
+            return _NEVER_MS
+        size += len(name) + len(text) + _HEADER_BYTES
+    return size
