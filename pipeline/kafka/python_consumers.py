@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition, errors
 
+from pipeline.kafka.deadline import DeadlineError, within
 from pipeline.kafka.noise import fenced_members
 from pipeline.kafka.python_admin import PythonAdmin
 from pipeline.kafka.python_options import connected, translated
@@ -210,6 +212,17 @@ class PythonGroupConsumer(_Reading):
         self._seen_epoch = 0
         self._assigned: frozenset[TopicPartition] = frozenset()
         self._consumer.subscribe(list(topics), listener=_Listener(self))
+        self._know(topics)
+
+    def _know(self, topics: Sequence[str]) -> None:
+        # A leader that does not know a topic's partitions yet assigns none of them, and may notice only when
+        # its metadata is refreshed, minutes later: everybody knows them before joining.
+        for topic in topics:
+            try:
+                within(_LOOKUP_MS / 1000, partial(self._consumer.partitions_for_topic, topic))
+            except (errors.KafkaError, DeadlineError) as error:
+                self.close()
+                raise AbortableError(f"partitions of {topic}: the broker does not tell ({error})") from error
 
     def is_fenced(self) -> bool:
         """True once another process has joined under this member's name."""

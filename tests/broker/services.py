@@ -15,7 +15,7 @@ from pipeline.service import run_service
 from pipeline.settings import Settings
 from pipeline.topics import create
 from stages.errors import SieveError
-from tests.broker.worlds import fresh, read_all
+from tests.broker.worlds import fresh, read
 
 Row = tuple[bytes | None, bytes | None, list[tuple[str, str | bytes | None]]]
 """Key, value and headers."""
@@ -47,6 +47,7 @@ class Service:
         self.settings = settings
         self.error: SieveError | None = None
         self.broker: Broker = connect(settings.kafka)
+        self._reader = self.broker.reader()
         self._stop = threading.Event()
         admin = self.broker.admin()
         admin.create_topic(NewTopic(settings.input.topics[0], 1, 1, {"max.message.bytes": str(LARGE)}))
@@ -85,10 +86,14 @@ class Service:
         self.broker.close()
 
     def read(self, kind: str) -> Records:
+        """All of the output (`out`), the duplicates (`dup`) or the dead letters (`dead`) so far."""
         output = self.settings.output
         topic = {"out": output.topic, "dup": output.duplicates, "dead": output.dead_letter}[kind]
         assert topic is not None
-        return read_all(self.broker, Partition(topic, 0))
+        at = Partition(topic, 0)
+        self._reader.assign([at])
+        self._reader.seek(at, 0)
+        return read(self._reader, self._reader.end_offsets([at])[at], at)
 
 
 def origins(records: Records) -> dict[int, int]:

@@ -1,0 +1,105 @@
+"""`twinsieve reset` and `seed` on a real broker with either client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.ports import NewTopic, Partition
+from pipeline.reset import Move, apply, plan
+from pipeline.reset_targets import read_targets
+from pipeline.seed import run_seed
+from pipeline.service_build import group_of_workers
+from pipeline.worker_sessions import read_mark
+from stages.contract import Kind
+from stages.errors import BrokerError
+from tests.broker.services import Row, Service, origins, settings_for, wait_for
+from tests.broker.worlds import fresh, until
+
+POSTS = [
+    "今天武汉下雨了，大家出门记得带伞",
+    "地铁二号线晚点十分钟，请换乘公交",
+    "新店开张，凉皮和奶茶都打八折哦",
+    "图书馆周末延长开放到晚上十点",
+]
+
+
+def rows(texts: list[str]) -> list[Row]:
+    return [(b"k", b'{"text": "%s"}' % text.encode(), []) for text in texts]
+
+
+@pytest.fixture
+def service(client: str, bootstrap: str, tmp_path: Path) -> Iterator[Service]:
+    made = Service(settings_for(client, bootstrap, tmp_path))
+    yield made
+    made.end()
+
+
+def moved(service: Service, target: str) -> list[Move]:
+    """Plan and apply once the group has forgotten the stopped process."""
+    moves = plan(service.settings, service.broker, read_targets([target]))
+
+    def applied() -> bool:
+        try:
+            apply(service.settings, service.broker, moves)
+        except BrokerError:
+            return False
+        return True
+
+    until(applied)
+    return moves
+
+
+def test_offsets_move_only_while_nobody_runs_and_nothing_comes_out_twice(service: Service) -> None:
+    service.produce(*rows(POSTS[:3]))
+    service.start()
+    wait_for(lambda: len(service.read("out")) == 3, service)
+    moves = plan(service.settings, service.broker, read_targets(["earliest"]))
+    with pytest.raises(BrokerError, match="stop every `twinsieve run`"):
+        apply(service.settings, service.broker, moves)
+    service.stop()
+    (move,) = moved(service, "earliest")
+    assert "3 -> 0, goes back 3" in str(move)
+    at = Partition(service.settings.input.topics[0], 0)
+    held = service.broker.admin().group_offsets(group_of_workers(service.settings.app))[at]
+    mark = read_mark(held.metadata)
+    assert held.offset == 0
+    assert mark is not None
+    assert mark.end == 3
+    service.produce(*rows(POSTS[3:]))
+    service.start()
+    wait_for(lambda: len(service.read("out")) == 4, service)
+    assert sorted(origins(service.read("out"))) == [0, 1, 2, 3]
+    assert len(service.read("dup")) == 0
+
+
+def test_offsets_are_found_by_time_and_by_number(service: Service) -> None:
+    service.produce(*rows(POSTS))
+    at = Partition(service.settings.input.topics[0], 0)
+    for target, offset in (("2", 2), ("latest", 4), ("2001-01-01", 0), ("2100-01-01", 4)):
+        moved(service, target)
+        held = service.broker.admin().group_offsets(group_of_workers(service.settings.app))
+        assert held[at].offset == offset, target
+
+
+def test_a_seed_fills_the_windows_and_emits_nothing(service: Service) -> None:
+    settings = service.settings
+    old = fresh("old-output")
+    service.broker.admin().create_topic(NewTopic(old, 1))
+    source = settings.input.topics[0]
+    service.produce(*rows(POSTS[:3]), topic=old)
+    seeded = run_seed(settings, old, member="one")
+    assert (seeded.finished, seeded.kinds) == (True, {Kind.UNIQUE: 3})
+    again = run_seed(settings, old, member="one")
+    assert (again.finished, again.kept) == (True, 0)
+    assert [len(service.read(kind)) for kind in ("out", "dup", "dead")] == [0, 0, 0]
+    service.produce(*rows(POSTS), topic=source)
+    service.start()
+    wait_for(lambda: len(service.read("out")) + len(service.read("dup")) == 4, service)
+    assert list(origins(service.read("out"))) == [3]
+    leaders = [dict(headers)["twinsieve-leader"] for headers in service.read("dup").headers]
+    assert leaders == [b"%s[0]@%d" % (old.encode(), number) for number in range(3)]
+    with pytest.raises(BrokerError, match="live already"):
+        run_seed(settings, old, member="one")
