@@ -6,7 +6,7 @@ MESSAGES ?= 20000
 # Two processes share the tests file by file: 175 s against 276 s in one, on two cores.
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
-.PHONY: demo test check lint types tests lock clean
+.PHONY: demo test check lint types tests soak lock clean
 
 demo: $(VENV)/.installed
 	@scripts/demo $(BIN) $(MESSAGES)
@@ -25,6 +25,10 @@ types: $(VENV)/.installed-dev
 
 tests: $(VENV)/.installed-dev
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+# Ten minutes of kills, freezes and broker restarts; prints what was lost, extra and stuck.
+soak: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.kafka_soak --seconds 600
 
 # Rewrites both lock files from pyproject.toml.
 lock: $(VENV)/.installed-dev
