@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from pipeline.index import Index
-from pipeline.ports import Clock, Hook
+from pipeline.ports import Clock, Hook, Partition
 from pipeline.worker import Worker
 from pipeline.worker_emit import Emission
 from stages.contract import Flag
@@ -86,16 +86,16 @@ class Metrics:
         for reason, count in emission.dead.items():
             self.dead_letters.labels(reason).inc(count)
 
-    def see_worker(self, worker: Worker) -> None:
-        """Gauges of a worker, asked for now and then."""
+    def see_worker(self, worker: Worker, progress: Mapping[Partition, tuple[int, int]]) -> None:
+        """Gauges of a worker, asked for now and then; `progress` is what it says of itself."""
         self.trimmed.set(worker.trimmed)
         self.unanswered.set(worker.unanswered)
         self.pending.clear()
         self.lag.clear()
         for partition, rows in worker.pending_rows.items():
             self.pending.labels(partition.topic, str(partition.number)).set(rows)
-        for partition, behind in worker.lag().items():
-            self.lag.labels(partition.topic, str(partition.number)).set(behind)
+        for partition, (emitted, end) in progress.items():
+            self.lag.labels(partition.topic, str(partition.number)).set(max(0, end - emitted))
 
     def see_index(self, index: Index) -> None:
         """Gauges of an index, asked for now and then."""

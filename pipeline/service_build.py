@@ -21,7 +21,8 @@ from pipeline.settings import Settings
 from pipeline.settings_stages import scheme_config, sieve_config
 from pipeline.snapshots import SnapshotStore
 from pipeline.topics_names import Names
-from pipeline.worker import Worker, WorkerConfig
+from pipeline.worker import Worker
+from pipeline.worker_config import WorkerConfig
 from pipeline.worker_emit import EmitConfig
 from stages.scheme import Scheme
 from stages.sieve import Sieve

@@ -10,6 +10,7 @@ from pipeline.index import Index
 from pipeline.metrics import Metrics
 from pipeline.ports import AbortableError, Clock, FatalError
 from pipeline.service_build import Builder
+from pipeline.service_standstill import Standstill
 from pipeline.worker import Worker
 from pipeline.worker_emit import Emission
 from stages.contract import Flag
@@ -98,10 +99,12 @@ class WorkerLoop(Loop):
         super().__init__("worker", clock, metrics)
         self._builder = builder
         self._worker: Worker | None = None
+        self._standstill = Standstill()
 
     def _step(self) -> None:
         if self._worker is None:
             self._worker = self._builder.worker(self._metrics.timer())
+            self._standstill = Standstill()
         self._count(self._worker.step(_POLL_S))
         self.ready = self._worker.ready
         self._tell(self._worker)
@@ -117,7 +120,12 @@ class WorkerLoop(Loop):
 
     def _look(self) -> None:
         if self._worker is not None:
-            self._metrics.see_worker(self._worker)
+            progress = self._worker.progress()
+            self._metrics.see_worker(self._worker, progress)
+            unread = self._worker.unread({at: end for at, (_, end) in progress.items()})
+            still = self._standstill.look(unread, waiting=self._worker.unanswered > 0)
+            if still:
+                raise FatalError(f"{still[0]}: there is input, but none arrives; new clients are needed")
 
     def _finish(self) -> None:
         worker = self._worker

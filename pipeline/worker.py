@@ -21,9 +21,9 @@ offset, is never allowed. A failed append, a mismatch, an abort, a rebalance, no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
-from typing import Literal
 
 from pipeline.blocks import Block, BlockFlag, encode_block, split_block
 from pipeline.ports import (
@@ -42,7 +42,8 @@ from pipeline.ports import (
 )
 from pipeline.records import RecordReader
 from pipeline.worker_answers import Answers, asked_rows, offsets_of
-from pipeline.worker_emit import Emission, EmitConfig, Emitter
+from pipeline.worker_config import WorkerConfig
+from pipeline.worker_emit import Emission, Emitter
 from pipeline.worker_sessions import Asked, NewSession, Session, name_topic, plan_opening
 from stages.errors import StateError
 
@@ -64,39 +65,6 @@ class WorkerStep(StrEnum):
 
 _LOOK_CHECKS = 6
 """A busy worker looks at its topics' ids every so many `check_s`."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerConfig:
-    """What a worker needs to know.
-
-    scheme: hash of the fingerprint scheme; group, member: of the input consumer
-    most_pending, most_pending_bytes: rows of one partition, and bytes of their values, that wait for answers
-        before it is paused
-    answer_s: without an answer for so long a new session begins; doubled each time, up to a minute
-    report_s: an idle partition reports after so long; check_s: an idle worker makes sure so often that it was
-        not displaced, and that its topics are still the same ones
-    """
-
-    scheme: bytes
-    topics: tuple[str, ...]
-    log: Partition
-    verdicts: str
-    verdict_partitions: int
-    group: str
-    transactional_id: str
-    emit: EmitConfig
-    member: str | None = None
-    program: str = ""
-    poll_messages: int = 5_000
-    block_bytes: int = 900 << 10
-    most_pending: int = 50_000
-    most_pending_bytes: int = 128 << 20
-    answer_s: float = 10.0
-    report_s: float = 1.0
-    check_s: float = 5.0
-    start: Literal["earliest", "latest"] = "earliest"
-    trimmed: Literal["stop", "continue"] = "stop"
 
 
 class Worker:
@@ -149,13 +117,18 @@ class Worker:
         """It is a member of its group, and every partition it has was opened."""
         return self._epoch >= 0 and not self._to_open
 
-    def lag(self) -> dict[Partition, int]:
-        """Messages (and control markers) of each partition that are not emitted yet; empty if unknown."""
+    def progress(self) -> dict[Partition, tuple[int, int]]:
+        """Each partition's offset up to which it is emitted, and its end; empty if unknown."""
         try:
             ends = self._consumer.end_offsets(list(self._sessions))
         except AbortableError:
             return {}
-        return {at: max(0, end - self._sessions[at].emitted) for at, end in ends.items()}
+        return {at: (self._sessions[at].emitted, end) for at, end in ends.items()}
+
+    def unread(self, ends: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
+        """Each partition's position and end. A position passes control markers and aborted messages, so that
+        one below the end means records that did not arrive."""
+        return {at: (self._consumer.position(at), ends[at]) for at in self._sessions if at in ends}
 
     @property
     def idle(self) -> bool:

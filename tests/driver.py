@@ -28,7 +28,8 @@ from pipeline.ports import (
 from pipeline.records import RecordReader
 from pipeline.settings import InputSettings, Settings
 from pipeline.snapshots import SnapshotStore
-from pipeline.worker import Worker, WorkerConfig
+from pipeline.worker import Worker
+from pipeline.worker_config import WorkerConfig
 from pipeline.worker_emit import EmitConfig
 from pipeline.worker_sessions import moved
 from stages.errors import StateError

@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from pipeline.kafka.confluent_admin import ConfluentAdmin
-from pipeline.kafka.confluent_options import Heard, raise_fatal, translated
+from pipeline.kafka.confluent_options import Heard, heard_as, raise_fatal, translated
 from pipeline.ports import (
     NO_TIMESTAMP,
     AbortableError,
@@ -84,7 +84,7 @@ class Reading:
         except KafkaException as error:
             # The exception says only "fatal"; what it was came to the error callback.
             raise_fatal(self._heard, "reading")
-            raise translated(error, "reading") from error
+            raise heard_as(self._heard, error, "reading") from error
         raise_fatal(self._heard, "reading")
         return messages
 
@@ -134,7 +134,7 @@ class Reading:
             self._stopped.add(Partition(message.topic(), message.partition()))
         # Messages that came in the same call are delivered first; the error is the next poll's.
         wrapped = KafkaException(error)
-        later = translated(wrapped, where)
+        later = heard_as(self._heard, wrapped, where)
         later.__cause__ = wrapped
         if not isinstance(self._later, FatalError):
             self._later = later

@@ -30,6 +30,9 @@ class ConfluentTransactor:
         limits: Limits,
     ) -> None:
         self._deadline_s = settings.request_timeout_ms / 1000
+        # After an outage librdkafka may ask in vain until its time is up. A transaction that is older than
+        # its time-out is lost anyway, so nothing is gained by waiting longer for its offsets or its abort.
+        self._life_s = min(self._deadline_s, settings.transaction_timeout_ms / 1000)
         self._limits = limits
         self._heartbeats_s = settings.session_timeout_ms / 2000
         self._fenced: Callable[[], bool] | None = None
@@ -95,7 +98,7 @@ class ConfluentTransactor:
         held = held_offsets(offsets)
         self._call(
             "offsets",
-            lambda: self._producer.send_offsets_to_transaction(held, member.metadata, self._deadline_s),
+            lambda: self._producer.send_offsets_to_transaction(held, member.metadata, self._life_s),
         )
 
     def commit(self) -> None:
@@ -126,7 +129,7 @@ class ConfluentTransactor:
             return
         self._alive()
         try:
-            self._producer.abort_transaction(self._deadline_s)
+            self._producer.abort_transaction(self._life_s)
         except KafkaException as error:
             self._dead = True
             displaced = is_fenced_producer(error) and taken(self._fenced, self._heartbeats_s)

@@ -36,7 +36,14 @@ DEADLINE_S = 60.0
 class Service:
     """One process in a thread; what it raised is kept."""
 
-    def __init__(self, settings: Settings, cluster: MemoryCluster, **options: object) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        cluster: MemoryCluster,
+        broker: Callable[[MemoryCluster], MemoryBroker] = MemoryBroker,
+        **options: object,
+    ) -> None:
+        self._broker = broker
         self.stop = threading.Event()
         self.error: SieveError | None = None
         self._settings = settings
@@ -49,7 +56,7 @@ class Service:
         try:
             run_service(
                 self._settings,
-                connect=lambda _: MemoryBroker(self._cluster),
+                connect=lambda _: self._broker(self._cluster),
                 stop=self.stop,
                 **self._options,  # type: ignore[arg-type]
             )

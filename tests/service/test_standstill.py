@@ -1,0 +1,76 @@
+"""A worker whose client silently stops reading gets new clients; one that has nothing to do is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline import service_loops
+from pipeline.memory import MemoryBroker, MemoryCluster
+from pipeline.memory_consumer import MemoryConsumer
+from pipeline.ports import Partition, Polled
+from pipeline.service_standstill import Standstill
+from pipeline.settings import Settings
+from tests.service.test_service import POSTS, Service, produce, wait_for
+from tests.service.test_service import cluster as cluster
+from tests.service.test_service import settings as settings
+
+ONE, TWO = Partition("posts", 0), Partition("posts", 1)
+
+
+def looks(*seen: tuple[int, int, bool]) -> list[bool]:
+    """Whether each look found the partition still: emitted, end, waiting."""
+    standstill = Standstill()
+    return [bool(standstill.look({ONE: (emitted, end)}, waiting=wait)) for emitted, end, wait in seen]
+
+
+def test_only_what_does_not_move_though_there_is_input_stands_still() -> None:
+    assert looks(*[(5, 9, False)] * 5) == [False, False, False, True, True]
+    assert looks(*[(5, 9 + more, False) for more in range(4)])[-1], "a growing end is no movement"
+    assert not any(looks(*[(5, 5, False)] * 9)), "nothing to read"
+    assert not any(looks(*[(5 + more, 50, False) for more in range(9)])), "it moves"
+    assert not any(looks(*[(5, 9, True)] * 9)), "it waits for the index"
+    assert looks(*[(5, 9, False)] * 3, (5, 9, True), *[(5, 9, False)] * 4)[3:] == [False] * 4 + [True]
+
+
+def test_a_partition_that_comes_back_is_counted_anew() -> None:
+    standstill = Standstill()
+    for _ in range(3):
+        assert standstill.look({ONE: (1, 2), TWO: (1, 2)}, waiting=False) == []
+    assert standstill.look({TWO: (1, 2)}, waiting=False) == [TWO]
+    assert standstill.look({ONE: (1, 2), TWO: (2, 2)}, waiting=False) == []
+
+
+def test_a_worker_whose_client_has_gone_deaf_goes_on_with_a_new_one(
+    settings: Settings, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaf: list[MemoryConsumer] = []
+    asked: list[None] = []
+    poll = MemoryConsumer.poll
+
+    def hear(self: MemoryConsumer, timeout_s: float, max_records: int) -> Polled:
+        if self in deaf:
+            self._reader.pause(self._assignment)
+            asked.append(None)
+        return poll(self, timeout_s, max_records)
+
+    made: list[MemoryConsumer] = []
+
+    class Broker(MemoryBroker):
+        def group_consumer(self, group: str, topics: object, member: str | None = None) -> MemoryConsumer:
+            consumer = super().group_consumer(group, topics, member)  # type: ignore[arg-type]
+            if group.endswith(".workers"):
+                made.append(consumer)
+            return consumer
+
+    monkeypatch.setattr(MemoryConsumer, "poll", hear)
+    monkeypatch.setattr(service_loops, "_LOOK_EVERY_S", 0.1)
+    service = Service(settings, cluster, member="one", broker=Broker)
+    produce(cluster, POSTS[:1])
+    wait_for(lambda: "posts.unique" in cluster.topics and len(cluster.values("posts.unique")) == 1, "one")
+    deaf.append(made[-1])
+    wait_for(lambda: len(asked) > 1, "a poll that began deaf")
+    produce(cluster, POSTS[1:2])
+    wait_for(lambda: len(cluster.values("posts.unique")) == 2, "the second by a new client")
+    assert len(made) > 1
+    service.end()
+    assert service.error is None
