@@ -17,6 +17,6 @@ def data_sets() -> None:
     message = (
         f"NOT MEASURED: no data sets in {data_dir()}; set TWINSIEVE_DATA to the directory that holds them"
     )
-    if os.environ.get("CI") == "true":
+    if os.environ.get("CI"):
         pytest.fail(message)
     pytest.skip(message)
