@@ -35,6 +35,9 @@ def producer_options(settings: KafkaSettings, options: Mapping[str, Any], heard:
         # Kafka's own default; librdkafka's is CRC32, which sends a key elsewhere.
         "partitioner": "murmur2_random",
         "allow.auto.create.topics": False,
+        # While the markers of the transaction before are on their way the coordinator says "later"; the
+        # default waits 100 ms each time, and longer than the transaction itself takes.
+        "retry.backoff.ms": 5,
     }
 
 
