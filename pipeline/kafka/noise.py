@@ -1,49 +1,83 @@
 """Keeps kafka-python's log readable, and listens to the one thing it only logs.
 
-While a broker is away or a transaction of a dead worker is open, kafka-python repeats the same line every
-100 ms at ERROR. One line of a kind every few seconds is enough.
+While a broker is away or a transaction of a dead worker is open, kafka-python repeats a dozen different
+lines every 100 ms at ERROR. Each is worth reading once; after that one line every few seconds is enough.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 
 _EVERY_S = 5.0
+_QUIET_S = 60.0
 _MOST_KINDS = 1_000
 _FENCED = "Heartbeat thread caught fenced group_instance_id"
 
+_Kind = tuple[str, str]
+"""Logger, and message template without its digits: some templates have addresses and waits filled in."""
 
-class OncePerKind(logging.Filter):
-    """Lets one log record of a kind through every few seconds; the next one says how many were held back.
 
-    A kind is logger and message template, so that growing counters and addresses do not make new kinds.
+class OneLineAtATime(logging.Filter):
+    """Lets the first complaint of a kind through, and of repeated ones of all kinds one every few seconds.
+
+    That one says how many were held back since the last, of its own kind and of which loggers. Growing
+    counters and addresses do not make a new kind; one that was not heard for `quiet_s` is first again.
     """
 
-    def __init__(self, every_s: float = _EVERY_S, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        every_s: float = _EVERY_S,
+        quiet_s: float = _QUIET_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__()
         self._every_s = every_s
+        self._quiet_s = quiet_s
         self._clock = clock
         self._lock = threading.Lock()
-        self._seen: dict[tuple[str, object], tuple[float, int]] = {}
+        self._heard_s: dict[_Kind, float] = {}
+        self._held: Counter[_Kind] = Counter()
+        self._said_s = -every_s
 
     def filter(self, record: logging.LogRecord) -> bool:
-        now = self._clock()
-        kind = (record.name, record.msg if isinstance(record.msg, str) else type(record.msg))
+        template = record.msg if isinstance(record.msg, str) else type(record.msg).__name__
+        kind = record.name, re.sub(r"\d+", "0", template)
         with self._lock:
-            last, held = self._seen.get(kind, (-self._every_s, 0))
-            if now - last < self._every_s:
-                self._seen[kind] = (last, held + 1)
+            now = self._clock()
+            first = self._is_first(kind, now)
+            if not first and now - self._said_s < self._every_s:
+                self._held[kind] += 1
                 return False
-            if len(self._seen) >= _MOST_KINDS:
-                self._seen.clear()
-            self._seen[kind] = (now, 0)
+            held = self._summary(kind, now) if not first and self._held else ""
+            self._said_s = now
         if held:
-            record.msg = f"{record.getMessage()} (and {held} more like it)"
+            record.msg = f"{record.getMessage()} ({held})"
             record.args = None
         return True
+
+    def _is_first(self, kind: _Kind, now: float) -> bool:
+        if kind not in self._heard_s and len(self._heard_s) >= _MOST_KINDS:
+            self._heard_s = {each: at for each, at in self._heard_s.items() if now - at < self._quiet_s}
+            if len(self._heard_s) >= _MOST_KINDS:
+                return False
+        before = self._heard_s.get(kind)
+        self._heard_s[kind] = now
+        return before is None or now - before >= self._quiet_s
+
+    def _summary(self, kind: _Kind, now: float) -> str:
+        like_it = self._held.pop(kind, 0)
+        others: Counter[str] = Counter()
+        for (name, _), count in self._held.items():
+            others[name] += count
+        self._held.clear()
+        counted = [f"{like_it} like it"] if like_it else []
+        counted += [f"{count} of {name}" for name, count in others.most_common()]
+        return f"held back in {now - self._said_s:.0f} s: {', '.join(counted)}"
 
 
 class FencedMembers(logging.Filter):
@@ -90,7 +124,7 @@ class ConnectionFailures(logging.Filter):
 
 
 fenced_members = FencedMembers()
-_once = OncePerKind()
+_thinned = OneLineAtATime()
 
 
 def quieten() -> None:
@@ -108,5 +142,5 @@ def quieten() -> None:
             logger.setLevel(logging.WARNING)
         if name == "kafka.coordinator.heartbeat" and fenced_members not in logger.filters:
             logger.addFilter(fenced_members)
-        if _once not in logger.filters:
-            logger.addFilter(_once)
+        if _thinned not in logger.filters:
+            logger.addFilter(_thinned)

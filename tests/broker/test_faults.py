@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import time
 
 import pytest
 
 from pipeline.kafka.deadline import DeadlineError, within
-from pipeline.kafka.noise import OncePerKind
 from pipeline.ports import AbortableError, Broker, FatalError, NewTopic, Partition
 from stages.errors import BrokerError
 from tests.broker.cluster import Cluster
@@ -178,23 +176,6 @@ def test_errors_of_a_call_with_a_deadline_are_its_own() -> None:
 
     with pytest.raises(AbortableError, match="no"):
         within(5.0, fails)
-
-
-def test_one_log_line_of_a_kind_passes_and_the_next_counts_the_others() -> None:
-    now = [0.0]
-    thin = OncePerKind(5.0, lambda: now[0])
-
-    def record(number: int) -> logging.LogRecord:
-        return logging.LogRecord("kafka.x", logging.ERROR, "", 0, "lost %d", (number,), None)
-
-    assert thin.filter(record(0))
-    assert not any(thin.filter(record(number)) for number in range(1, 40))
-    now[0] = 5.0
-    later = record(40)
-    assert thin.filter(later)
-    assert later.getMessage() == "lost 40 (and 39 more like it)"
-    other = logging.LogRecord("kafka.x", logging.ERROR, "", 0, "found %d", (1,), None)
-    assert thin.filter(other)
 
 
 def test_a_finished_transactor_says_so(mortal_broker: Cluster, client: str) -> None:
