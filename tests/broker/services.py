@@ -60,11 +60,13 @@ class Service:
         except SieveError as error:
             self.error = error
 
-    def produce(self, *rows: Row, topic: str = "") -> None:
-        """Write to partition 0 of the input, or of `topic`."""
+    def produce(self, *rows: Row, topic: str = "", timestamp_ms: int = 0) -> None:
+        """Write to partition 0 of the input, or of `topic`; with timestamp 0 now, with -1 without any."""
         producer = Producer({"bootstrap.servers": self.settings.kafka.bootstrap, "message.max.bytes": LARGE})
         for key, value, headers in rows:
-            producer.produce(topic or self.settings.input.topics[0], value, key, 0, headers=headers)
+            producer.produce(
+                topic or self.settings.input.topics[0], value, key, 0, timestamp=timestamp_ms, headers=headers
+            )
         assert producer.flush(60) == 0
 
     def start(self) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.ports import Records
+from pipeline.ports import NO_TIMESTAMP, Partition, Records
 from tests.broker.services import Service, origins, settings_for, wait_for
+from tests.broker.worlds import read_all
 
 
 def reason(records: Records, row: int) -> bytes | None:
@@ -68,6 +69,19 @@ def test_each_hostile_message_ends_in_one_place(service: Service, client: str) -
     assert out.values[origins(out)[1]] is None
     assert len(out.headers[origins(out)[3]]) == 10_001
     assert out.keys[origins(out)[4]] == b"\xff\xfe"
+
+
+def test_messages_without_a_timestamp_are_judged_like_any_other(service: Service) -> None:
+    rain = '{"text": "今天武汉下雨了，大家出门记得带伞"}'.encode()
+    sun = '{"text": "北京的天气晴朗，适合到公园里走一走"}'.encode()
+    service.produce((b"k", rain, []), (b"k", sun, []), (b"k", rain, []), timestamp_ms=-1)
+    service.produce((b"k", sun, []))
+    source = Partition(service.settings.input.topics[0], 0)
+    assert read_all(service.broker, source).timestamps_ms[:3] == [NO_TIMESTAMP] * 3, "none was added"
+    service.start()
+    wait_for(lambda: sum(len(service.read(kind)) for kind in ("out", "dup", "dead")) >= 4, service)
+    assert list(origins(service.read("out"))) == [0, 1]
+    assert list(origins(service.read("dup"))) == [2, 3]
 
 
 def test_a_key_that_is_no_text_is_a_dead_letter_where_the_text_is_the_key(

@@ -1,0 +1,94 @@
+"""`twinsieve run` on a real broker whose topics are not what it needs: it says so, a line each, and ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pipeline.kafka import connect
+from pipeline.ports import Admin, NewTopic
+from pipeline.settings import Settings
+from pipeline.topics import create
+from pipeline.topics_plan import plan_of
+from tests.broker.worlds import fresh
+
+_RUN = [sys.executable, "-m", "pipeline.cli", "run", "--member", "one"]
+_TIMEOUT_S = 120.0
+
+
+class Operator:
+    """Makes topics by hand and starts the command."""
+
+    def __init__(self, client: str, bootstrap: str, folder: Path) -> None:
+        self.app = fresh("app")
+        settings = {
+            "app": self.app,
+            "input": {"topics": [f"{self.app}-in"]},
+            "output": {"topic": f"{self.app}-out", "duplicates": "none", "dead_letter": "none"},
+            "kafka": {"client": client, "bootstrap": bootstrap},
+            "state": {"dir": str(folder / "state")},
+            "http": {"listen": "none"},
+        }
+        self._file = folder / "settings.yaml"
+        self._file.write_text(yaml.safe_dump(settings))
+        self.settings = Settings.model_validate(settings)
+        self._broker = connect(self.settings.kafka)
+        self.admin: Admin = self._broker.admin()
+        self.admin.create_topic(NewTopic(f"{self.app}-in", 2))
+
+    def topic(self, kind: str, partitions: int, **settings: str) -> None:
+        """An internal topic of one's own making; dots of settings are written as underscores."""
+        held = {key.replace("_", "."): value for key, value in settings.items()}
+        self.admin.create_topic(NewTopic(f"{self.app}.{kind}", partitions, 1, held))
+
+    def refused(self) -> list[str]:
+        """What `run` says of the topics before it ends with exit code 1, without the app's name."""
+        done = subprocess.run(
+            [*_RUN, "-c", str(self._file)], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+        assert done.returncode == 1, done.stderr
+        assert done.stdout == ""
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("time=")]
+        return sorted(line.replace(self.app, "app") for line in lines)
+
+    def close(self) -> None:
+        self._broker.close()
+
+
+@pytest.fixture
+def operator(client: str, bootstrap: str, tmp_path: Path) -> Iterator[Operator]:
+    made = Operator(client, bootstrap, tmp_path)
+    yield made
+    made.close()
+
+
+def test_each_wrong_setting_of_an_internal_topic_is_a_line(operator: Operator) -> None:
+    operator.topic("decisions", 1, cleanup_policy="compact")
+    operator.topic("verdicts", 1)
+    operator.topic("fingerprints", 3, retention_ms="3600000")
+    create(operator.settings, operator.admin)
+    compact, split, short, few = operator.refused()
+    assert compact == (
+        "twinsieve: app.decisions: cleanup.policy is compact, which drops what is still needed; set it to delete"
+    )
+    assert split.startswith("twinsieve: app.fingerprints: has 3 partitions, must have 1 ")
+    assert short.startswith("twinsieve: app.fingerprints: messages are deleted after 1 h, ")
+    assert "set retention.ms to -1, or at least " in short
+    assert few.startswith("twinsieve: app.verdicts: has 1 partitions, must have 4 ")
+
+
+def test_missing_internal_topics_are_named_and_not_created(operator: Operator) -> None:
+    operator.topic("decisions", 1)
+    said = operator.refused()
+    assert said == [
+        f"twinsieve: {name}: does not exist; run: twinsieve topics create"
+        for name in ("app-out", "app.fingerprints", "app.verdicts")
+    ]
+    names = plan_of(operator.settings).names
+    there = {name for name, info in operator.admin.topics(names).items() if info is not None}
+    assert there == {f"{operator.app}-in", f"{operator.app}.decisions"}
