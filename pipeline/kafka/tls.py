@@ -10,6 +10,7 @@ from pipeline.settings import KafkaSettings
 from stages.errors import ConfigError
 
 _HANDSHAKE_S = 3.0
+_REFUSAL_S = 1.0
 
 
 def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
@@ -46,9 +47,14 @@ def handshake_problem(settings: KafkaSettings) -> list[str]:
         try:
             with (
                 socket.create_connection((host.strip("[]"), int(port)), _HANDSHAKE_S) as plain,
-                context.wrap_socket(plain, server_hostname=host.strip("[]")),
+                context.wrap_socket(plain, server_hostname=host.strip("[]")) as tls,
             ):
-                return [] if wants_tls else ["incorrect security.protocol: it speaks TLS"]
+                if not wants_tls:
+                    return ["incorrect security.protocol: it speaks TLS"]
+                # From TLS 1.3 on a server refuses our certificate, or the lack of one, after the handshake.
+                tls.settimeout(_REFUSAL_S)
+                tls.recv(1)
+                return []
         except ssl.SSLError as error:
             return [str(error)] if wants_tls else []
         except (OSError, ValueError):

@@ -19,6 +19,12 @@ _CAUSES = (
         False,
     ),
     (
+        # An alert is what the other side says of ours.
+        ("alert certificate", "alert bad certificate", "alert unknown ca"),
+        "{shown}; set kafka.security.certificate_file and key_file to one of an authority that it trusts",
+        False,
+    ),
+    (
         ("certificate has expired", "certificate expired"),
         "its TLS certificate has expired; renew it on the broker",
         False,
@@ -76,6 +82,9 @@ def unreachable(settings: KafkaSettings, heard: Sequence[str]) -> BrokerError:
         "user": security.username or "",
         "mechanism": security.mechanism.upper(),
         "protocol": security.protocol,
+        "shown": "does not accept our TLS certificate"
+        if security.certificate_file
+        else "asks for a TLS certificate",
         # A broker that refuses a login may close the connection before its answer was read.
         "step": f"login; user {security.username!r} or its password is probably wrong"
         if "sasl" in security.protocol

@@ -1,10 +1,13 @@
-"""A throw-away certificate authority with one valid and one expired server certificate."""
+"""A throw-away certificate authority: a valid and an expired server certificate, and one of a client."""
 
 from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+KEY_PASSWORD = "key-secret"
+"""Of the client's key."""
 
 _CA_CONFIG = """[ca]
 default_ca = own
@@ -20,15 +23,23 @@ commonName = supplied
 [server]
 subjectAltName = DNS:localhost, IP:127.0.0.1
 """
+_VALID = "20200101000000Z", "20490101000000Z"
 
 
 @dataclass(frozen=True)
 class Certificates:
-    """PEM files: the authority's certificate, and two key stores (key, certificate) signed by it."""
+    """PEM files: the authority's certificate, and key stores (key, certificate).
+
+    valid, expired: of a server, signed by the authority
+    client: of a client named `client`, signed by it; its key is encrypted with KEY_PASSWORD
+    stranger: of a client of the same name, signed by itself
+    """
 
     authority: Path
     valid: Path
     expired: Path
+    client: Path
+    stranger: Path
 
 
 def make_certificates(folder: Path) -> Certificates:
@@ -39,24 +50,36 @@ def make_certificates(folder: Path) -> Certificates:
     (folder / "index.txt").touch()
     (folder / "serial").write_text("01\n")
     authority, key = folder / "ca.pem", folder / "ca.key"
-    new_key = ["-newkey", "rsa:2048", "-nodes"]
-    _openssl("req", "-x509", *new_key, "-keyout", key, "-out", authority, "-days", 30, "-subj", "/CN=test-ca")
+    authority_key = ["-newkey", "rsa:2048", "-nodes", "-keyout", key]
+    _openssl("req", "-x509", *authority_key, "-out", authority, "-days", 30, "-subj", "/CN=test-ca")
 
-    def signed(name: str, start: str, end: str) -> Path:
+    def signed(name: str, subject: str, start: str, end: str, password: str = "") -> Path:
         leaf_key, request, leaf = folder / f"{name}.key", folder / f"{name}.csr", folder / f"{name}.crt"
-        _openssl("req", *new_key, "-keyout", leaf_key, "-out", request, "-subj", "/CN=localhost")
+        hidden = ["-passout", f"pass:{password}"] if password else ["-nodes"]
+        new_key = ["-newkey", "rsa:2048", *hidden, "-keyout", leaf_key]
+        _openssl("req", *new_key, "-out", request, "-subj", f"/CN={subject}")
         sign = ["-batch", "-notext", "-config", config, "-cert", authority, "-keyfile", key, "-in", request]
-        sign += ["-out", leaf, "-startdate", start, "-enddate", end, "-extensions", "server"]
-        _openssl("ca", *sign)
-        store = folder / f"{name}.pem"
-        store.write_text(leaf_key.read_text() + leaf.read_text())
-        return store
+        sign += ["-out", leaf, "-startdate", start, "-enddate", end]
+        _openssl("ca", *sign, *(["-extensions", "server"] if subject == "localhost" else []))
+        return _stored(folder / f"{name}.pem", leaf_key, leaf)
 
+    own_key, own = folder / "stranger.key", folder / "stranger.crt"
+    _openssl(
+        *("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", own_key, "-out", own),
+        *("-days", 30, "-subj", "/CN=client"),
+    )
     return Certificates(
         authority,
-        valid=signed("valid", "20200101000000Z", "20490101000000Z"),
-        expired=signed("expired", "20200101000000Z", "20210101000000Z"),
+        valid=signed("valid", "localhost", *_VALID),
+        expired=signed("expired", "localhost", "20200101000000Z", "20210101000000Z"),
+        client=signed("client", "client", *_VALID, KEY_PASSWORD),
+        stranger=_stored(folder / "stranger.pem", own_key, own),
     )
+
+
+def _stored(store: Path, key: Path, certificate: Path) -> Path:
+    store.write_text(key.read_text() + certificate.read_text())
+    return store
 
 
 def _openssl(*arguments: object) -> None:

@@ -89,26 +89,32 @@ class Cluster:
 
 
 class SecureCluster(Cluster):
-    """One node with two more listeners, both SASL_SSL; clients without security stay superusers.
+    """One node with three more listeners; clients without security stay superusers.
 
     secure: address with a valid certificate; SCRAM-SHA-256/512 and PLAIN, users of PASSWORDS
     expired: the same behind a certificate that ended in 2021
-    authority: PEM file that clients must trust
+    mutual: TLS without users, for clients with a certificate of the authority; `client` may do everything
+    certificates: what clients trust, and may show
     """
 
     def __init__(self) -> None:
         certificates_folder = Path(tempfile.mkdtemp(prefix="twinsieve-tls-"))
-        certificates = make_certificates(certificates_folder)
+        self.certificates = certificates = make_certificates(certificates_folder)
         self.authority = certificates.authority
-        valid, expired = free_ports(2)
-        self.secure, self.expired = f"localhost:{valid}", f"localhost:{expired}"
+        ports = dict(zip(("SECURE", "EXPIRED", "MUTUAL"), free_ports(3), strict=True))
+        self.secure, self.expired, self.mutual = (f"localhost:{port}" for port in ports.values())
         plain = " ".join(f'user_{user}="{password}"' for user, password in PASSWORDS.items())
         extra = {
-            "listeners": f"SECURE://127.0.0.1:{valid},EXPIRED://127.0.0.1:{expired}",
-            "advertised.listeners": f"SECURE://localhost:{valid},EXPIRED://localhost:{expired}",
-            "listener.security.protocol.map": "SECURE:SASL_SSL,EXPIRED:SASL_SSL",
+            "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items()),
+            "advertised.listeners": ",".join(f"{name}://localhost:{port}" for name, port in ports.items()),
+            "listener.security.protocol.map": "SECURE:SASL_SSL,EXPIRED:SASL_SSL,MUTUAL:SSL",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "super.users": "User:ANONYMOUS;User:admin",
+            "super.users": "User:ANONYMOUS;User:admin;User:CN=client",
+            "listener.name.mutual.ssl.keystore.type": "PEM",
+            "listener.name.mutual.ssl.keystore.location": str(certificates.valid),
+            "listener.name.mutual.ssl.truststore.type": "PEM",
+            "listener.name.mutual.ssl.truststore.location": str(certificates.authority),
+            "listener.name.mutual.ssl.client.auth": "required",
         }
         for listener, store in (("secure", certificates.valid), ("expired", certificates.expired)):
             prefix = f"listener.name.{listener}"

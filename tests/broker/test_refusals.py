@@ -15,6 +15,7 @@ from pipeline.kafka.connect import connect as connect_again
 from pipeline.ports import Broker, FatalError, Messages, NewTopic, Partition
 from pipeline.settings import KafkaSettings
 from stages.errors import BrokerError, ConfigError, SieveError, UsageError
+from tests.broker.certificates import KEY_PASSWORD
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.server import free_ports
 from tests.broker.worlds import fresh, messages, read_all, until, write
@@ -135,6 +136,56 @@ def test_an_unknown_authority_is_said_so(secure_broker: SecureCluster, client: s
 def test_a_missing_authority_file_is_said_so(secure_broker: SecureCluster, client: str) -> None:
     with pytest.raises(SieveError, match=r"/no/such\.pem"):
         hasty(client, secure_broker.secure, **scram(secure_broker, ca_file="/no/such.pem")).admin()
+
+
+def mutual(broker: SecureCluster, store: Path | None, **more: object) -> dict[str, object]:
+    """Security settings for the listener that asks for a certificate; `store` holds key and certificate."""
+    shown = {} if store is None else {"certificate_file": str(store), "key_file": str(store)}
+    return {"protocol": "ssl", "ca_file": str(broker.authority), **shown, **more}
+
+
+@pytest.mark.parametrize("where", ["settings", "file"])
+def test_a_client_certificate_is_accepted(
+    secure_broker: SecureCluster, client: str, where: str, tmp_path: Path
+) -> None:
+    secret = tmp_path / "key-password"
+    secret.write_text(KEY_PASSWORD + "\n")
+    given = {"key_password": KEY_PASSWORD} if where == "settings" else {"key_password_file": str(secret)}
+    shown = mutual(secure_broker, secure_broker.certificates.client, **given)
+    broker = hasty(client, secure_broker.mutual, **shown)
+    log = Partition(fresh(), 0)
+    broker.admin().create_topic(NewTopic(log.topic, 1))
+    transactor = broker.transactor(fresh("tx"))
+    transactor.begin()
+    transactor.send(log.topic, 0, messages([b"a"]))
+    transactor.commit()
+    assert read_all(broker, log).values == [b"a"]
+    broker.close()
+
+
+def test_a_client_without_a_certificate_is_refused_in_a_line(
+    secure_broker: SecureCluster, client: str
+) -> None:
+    said = refusal(hasty(client, secure_broker.mutual, **mutual(secure_broker, None)))
+    assert "asks for a TLS certificate; set kafka.security.certificate_file" in str(said)
+    assert not said.retryable
+
+
+def test_a_certificate_of_a_foreign_authority_is_refused_in_a_line(
+    secure_broker: SecureCluster, client: str
+) -> None:
+    foreign = mutual(secure_broker, secure_broker.certificates.stranger)
+    said = refusal(hasty(client, secure_broker.mutual, **foreign))
+    assert "does not accept our TLS certificate; set kafka.security.certificate_file" in str(said)
+    assert not said.retryable
+
+
+def test_a_wrong_key_password_is_said_so_and_not_shown(secure_broker: SecureCluster, client: str) -> None:
+    shown = mutual(secure_broker, secure_broker.certificates.client, key_password=SECRET)
+    with pytest.raises(ConfigError) as refused:
+        hasty(client, secure_broker.mutual, **shown)
+    assert SECRET not in str(refused.value)
+    assert str(secure_broker.certificates.client) in str(refused.value)
 
 
 def test_plain_text_to_a_tls_port_is_said_so(secure_broker: SecureCluster, client: str) -> None:
