@@ -32,9 +32,10 @@ _MISSING = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION,
-    KafkaError._NOENT,
 )
+_NO_LEADER = KafkaError._NOENT
 _FRESH = (
+    _NO_LEADER,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.NOT_COORDINATOR,
@@ -44,6 +45,13 @@ _FRESH = (
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.OFFSET_NOT_AVAILABLE,
     KafkaError.NOT_CONTROLLER,
+)
+_AWAY = (
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NETWORK_EXCEPTION,
 )
 # Its type hints leave out half of what it exports.
 _kafka: Any = confluent_admin
@@ -160,7 +168,7 @@ class ConfluentAdmin:
         """As `ports.Admin.delete_records`."""
         wanted = [TopicPartition(part.topic, part.number, offset) for part, offset in before.items()]
         doing = f"delete records of {', '.join(map(str, before))}"
-        self._ask(doing, lambda: _all(self._client.delete_records(wanted)))
+        self._ask(doing, lambda: _all(self._client.delete_records(wanted)), before)
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """As `ports.Admin.beginning_offsets`."""
@@ -196,10 +204,7 @@ class ConfluentAdmin:
                 self._client.list_offsets(specs, isolation_level=isolation, request_timeout=_ANSWER_S)
             )
 
-        try:
-            found = self._ask(doing, ask)
-        except _MissingError as error:
-            raise BrokerError(f"{doing}: no such topic or partition", retryable=False) from error
+        found = self._ask(doing, ask, wanted)
         return {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
 
     def group_offsets(self, group: str) -> dict[Partition, Committed]:
@@ -237,7 +242,7 @@ class ConfluentAdmin:
         """As `ports.Admin.close`; librdkafka's admin client ends with its last reference."""
         self._client.poll(0)
 
-    def _ask(self, doing: str, ask: Callable[[], _T]) -> _T:
+    def _ask(self, doing: str, ask: Callable[[], _T], of: Collection[Partition] = ()) -> _T:
         # A fresh cluster has no group coordinator for its first seconds, and a leader may be moving.
         deadline = time.monotonic() + _RETRY_S
         while True:
@@ -248,6 +253,8 @@ class ConfluentAdmin:
             except KafkaException as error:
                 inner = cause(error)
                 code = None if inner is None else inner.code()
+                if code == _NO_LEADER and not self._exist(of):
+                    raise _MissingError(doing) from error
                 if code in _FRESH and time.monotonic() < deadline:
                     # librdkafka asks again by the leaders it knew; only new metadata shows it the others.
                     with suppress(KafkaException):
@@ -260,6 +267,12 @@ class ConfluentAdmin:
                     said = f"{doing}: no permission; grant it (twinsieve topics acls prints what is needed)"
                     raise BrokerError(said, retryable=False) from error
                 raise _group_error(doing, error) from error
+
+    def _exist(self, partitions: Collection[Partition]) -> bool:
+        """librdkafka says "no leaders" of what does not exist and of what has none just now; this tells."""
+        rows = self._described({partition.topic for partition in partitions})
+        found = {name: 0 if row is None else len(row.partitions) for name, row in rows.items()}
+        return all(partition.number < found[partition.topic] for partition in partitions)
 
 
 class _MissingError(BrokerError):
@@ -274,7 +287,8 @@ def _group_error(doing: str, error: KafkaException) -> BrokerError:
         return BrokerError(f"{doing}: the group has running members; stop them all first", retryable=False)
     if code == KafkaError.TOPIC_ALREADY_EXISTS:
         return BrokerError(f"{doing}: exists already", retryable=False)
-    return BrokerError(f"{doing}: {reason(error)}", retryable=bool(inner is not None and inner.retriable()))
+    # An error of an admin request never says by itself that it is retriable.
+    return BrokerError(f"{doing}: {reason(error)}", retryable=code in _FRESH or code in _AWAY)
 
 
 def _all(futures: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -138,6 +138,34 @@ def test_nothing_is_lost_or_doubled_when_leaders_die(three_brokers: Cluster, cli
     broker.close()
 
 
+def test_a_partition_without_a_leader_is_no_missing_one(three_brokers: Cluster) -> None:
+    broker = quick("confluent", three_brokers)
+    admin = broker.admin()
+    topic = fresh()
+    admin.create_topic(NewTopic(topic, 3, 1))
+    refused = []
+    three_brokers.nodes[0].kill()
+    for number in range(3):
+        try:
+            admin.end_offsets([Partition(topic, number)])
+        except BrokerError as error:
+            refused.append(error)
+    three_brokers.nodes[0].start()
+    three_brokers.nodes[0].wait_ready()
+    assert len(refused) == 1
+
+    def all_there() -> bool:
+        try:
+            return len(admin.end_offsets([Partition(topic, number) for number in range(3)])) == 3
+        except BrokerError as error:
+            refused.append(error)
+            return False
+
+    until(all_there, 60.0)
+    assert all(error.retryable for error in refused), refused
+    broker.close()
+
+
 def test_a_topic_deleted_and_made_again_has_another_id(mortal_broker: Cluster, client: str) -> None:
     from kafka import KafkaAdminClient
 
