@@ -1,0 +1,145 @@
+"""Traps of kafka-python 3.0.12 that a real broker springs: each would lose a message or hang a process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import pytest
+from kafka.errors import IllegalStateError
+
+from pipeline.kafka import connect
+from pipeline.kafka.python_consumers import PythonGroupConsumer, PythonMember
+from pipeline.kafka.python_options import common_options
+from pipeline.ports import AbortableError, Committed, FatalError, NewTopic, Partition, Transactor
+from pipeline.settings import KafkaSettings
+from pipeline.topics_acls import Grant
+from tests.broker.cluster import PASSWORDS, SecureCluster
+from tests.broker.test_topics import _allow
+from tests.broker.worlds import (
+    KafkaWorld,
+    assigned,
+    fetched,
+    fresh,
+    make_topic,
+    messages,
+    read_all,
+    until,
+    write,
+)
+
+_POLL_INTERVAL_MS = 2_500
+
+
+@pytest.fixture
+def impatient(bootstrap: str) -> Iterator[Callable[[str, str], PythonGroupConsumer]]:
+    """Makes a consumer of (group, topic) that leaves its group when it does not poll for 2.5 s."""
+    settings = KafkaSettings(bootstrap=bootstrap)
+    options = common_options(settings, "test", 15.0) | {"max_poll_interval_ms": _POLL_INTERVAL_MS}
+    world = KafkaWorld("kafka-python", bootstrap)
+    admin = world.broker()._shared_admin  # type: ignore[attr-defined]
+    made: list[PythonGroupConsumer] = []
+
+    def make(group: str, topic: str) -> PythonGroupConsumer:
+        made.append(PythonGroupConsumer(settings, options, admin, group, [topic], None))
+        return made[-1]
+
+    yield make
+    for consumer in made:
+        consumer.close()
+    world.close()
+
+
+def test_a_worker_that_did_not_poll_for_too_long_commits_nothing_of_another_s_partition(
+    impatient: Callable[[str, str], PythonGroupConsumer], bootstrap: str
+) -> None:
+    world = KafkaWorld("kafka-python", bootstrap)
+    broker = world.broker()
+    log, out = Partition(make_topic(broker), 0), Partition(make_topic(broker), 0)
+    write(broker, log, [b"a", b"b"])
+    group = fresh("g")
+    slow = impatient(group, log.topic)
+    assigned(slow, 1)
+    slow.seek(log, 0)
+    _, held = fetched(slow, 2)
+    transactor = broker.transactor(fresh("tx"))
+    heir = broker.group_consumer(group, [log.topic])
+    assigned(heir, 1)
+    # What the client says of itself now is accepted by the broker, whoever owns the partition.
+    metadata = cast(PythonMember, held.membership.handle).consumer.group_metadata()
+    assert metadata.generation_id == -1
+    transactor.begin()
+    transactor.send(out.topic, 0, messages([b"never"]))
+    with pytest.raises(AbortableError):
+        transactor.send_offsets({log: Committed(2)}, held.membership)
+    transactor.abort()
+    assert heir.committed([log]) == {log: None}
+    assert read_all(broker, out).values == []
+    late = slow.poll(0.0, 10)
+    assert late.epoch > held.epoch, "it hears that it has lost its partitions"
+    assert late.records == []
+    world.close()
+
+
+def test_a_transaction_on_a_topic_one_may_not_write_ends_in_an_answer(
+    secure_broker: SecureCluster,
+) -> None:
+    """Without a flush before the commit more than half of them wait for ever (3.0.12)."""
+    chief = connect(KafkaSettings(bootstrap=secure_broker.bootstrap))
+    topic, name = fresh(), fresh("tx")
+    chief.admin().create_topic(NewTopic(topic, 1))
+    _allow(
+        secure_broker.bootstrap,
+        "User:nobody",
+        [Grant("topic", topic, ("Describe",)), Grant("transactional-id", name, ("Write", "Describe"))],
+    )
+    security = {
+        "protocol": "sasl_ssl",
+        "ca_file": str(secure_broker.authority),
+        "username": "nobody",
+        "password": PASSWORDS["nobody"],
+    }
+    settings = {"bootstrap": secure_broker.secure, "security": security, "request_timeout": "10s"}
+    broker = connect(KafkaSettings.model_validate(settings))
+    for _ in range(10):
+        transactor = broker.transactor(name)
+        transactor.begin()
+        with pytest.raises(FatalError, match=f"not allowed for topic {topic}"):
+            _send_and_commit(transactor, topic)
+        transactor.close()
+    assert read_all(chief, Partition(topic, 0)).values == []
+    broker.close()
+    chief.close()
+
+
+def test_a_transaction_that_timed_out_ends_its_producer_and_nothing_of_it_is_seen(bootstrap: str) -> None:
+    """The client takes a new epoch by itself, after which neither send nor abort fits its state."""
+    world = KafkaWorld("kafka-python", bootstrap, transaction_timeout="1s")
+    broker = world.broker()
+    out, name = Partition(make_topic(broker), 0), fresh("tx")
+    transactor = broker.transactor(name)
+    transactor.begin()
+
+    def send_again() -> None:
+        transactor.send(out.topic, 0, messages([b"never"]))
+        time.sleep(0.2)
+
+    with pytest.raises(FatalError) as refused:
+        # The broker looks for such transactions every ten seconds.
+        until(send_again)
+    assert isinstance(refused.value.__cause__, IllegalStateError)
+    with pytest.raises(FatalError):
+        transactor.abort()
+    transactor.close()
+    heir = broker.transactor(name)
+    heir.begin()
+    heir.send(out.topic, 0, messages([b"after"]))
+    heir.commit()
+    assert read_all(broker, out).values == [b"after"]
+    world.close()
+
+
+def _send_and_commit(transactor: Transactor, topic: str) -> None:
+    transactor.send(topic, 0, messages([b"never"]))
+    transactor.commit()
