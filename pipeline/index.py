@@ -6,7 +6,8 @@ Steps of `Index.step`, once the log's partition is ours and every recorded decis
 2. JUDGED: a ruling for each block; the state is now ahead of what is recorded.
 3. BEGUN, DECIDED, ANSWERED, OFFSETS_SENT, COMMITTED: one transaction holds one decision a block, the answers,
    and the log offset. Its transactional id is the deployment's: a new index fences the old one.
-4. SNAPSHOT_WRITTEN: now and then, of the committed state.
+4. SNAPSHOT_WRITTEN: now and then, of the committed state; it was frozen some steps before, and written in
+   the background.
 
 A crash before COMMITTED leaves nothing that counts: the next index follows the decisions up to there and
 judges the same blocks from the same state. After it everything is on record. Judging again (steps in another
@@ -16,14 +17,15 @@ of the record: it ends the role (FatalError), and a new one restores.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from enum import StrEnum
 
 from pipeline.blocks import decode_block
 from pipeline.blocks_verdicts import Ruling, encode_ruling
 from pipeline.index_restore import Follower, Progress
+from pipeline.index_snapshots import SnapshotWriter
 from pipeline.index_state import IndexState, Judge
 from pipeline.ports import (
     AbortableError,
@@ -40,7 +42,7 @@ from pipeline.ports import (
     no_hook,
 )
 from pipeline.sessions import Ledger
-from pipeline.snapshots import Snapshot, SnapshotStore
+from pipeline.snapshots import SnapshotStore
 from stages.errors import BrokerError, StateError
 
 
@@ -92,6 +94,7 @@ class Index:
 
     broker: its own; closed with it
     fresh: makes an empty sieve; load: a sieve of a snapshot's bytes (StateError when it does not fit)
+    store, background: where snapshots go, and what writes them beside the index; no store: none
     """
 
     def __init__(
@@ -101,7 +104,8 @@ class Index:
         config: IndexConfig,
         fresh: Callable[[], Judge],
         load: Callable[[bytes], Judge],
-        store: SnapshotStore | None = None,
+        store: SnapshotStore | None,
+        background: Executor,
         hook: Hook = no_hook,
     ) -> None:
         self._broker = broker
@@ -113,6 +117,7 @@ class Index:
         self._reader = broker.reader()
         self._admin = broker.admin()
         self._ids = self._topic_ids()
+        self._snapshots = SnapshotWriter(store, self._ids, config.scheme, background) if store else None
         self.notices: list[str] = []
         self.state, self._decisions_from = self._restore_point(fresh, load)
         self._follower = Follower(self._reader, self.state, config.log, config.decisions, config.scheme)
@@ -168,6 +173,7 @@ class Index:
             self._epoch = polled.epoch
             self._assigned = self._config.log in polled.assignment
             self._stand_by()
+        self._see_snapshot()
         if not self._live:
             self._follow(polled, timeout_s)
             return []
@@ -185,7 +191,9 @@ class Index:
     def close(self) -> None:
         """Leave: a last snapshot of what is committed, then give up everything."""
         if self._live:
-            self.snapshot()
+            self._see_snapshot(wait=True)
+            self._snapshot()
+            self._see_snapshot(wait=True)
         self.abandon()
 
     def abandon(self) -> None:
@@ -263,7 +271,8 @@ class Index:
         for offset, data in blocks:
             block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
             rulings.append((self.state.rule(block, offset), block.reply))
-        due = self._clock.monotonic_s() - self.snapshot_s >= self._config.snapshot_every_s
+        late = self._clock.monotonic_s() - self.snapshot_s >= self._config.snapshot_every_s
+        due = late and self._snapshots is not None and not self._snapshots.busy
         try:
             self._hook(IndexStep.JUDGED)
             if due:
@@ -273,7 +282,7 @@ class Index:
         except AbortableError as error:
             raise FatalError(f"index: decisions were not recorded ({error}); restoring") from error
         if due:
-            self.snapshot()
+            self._snapshot()
         return [ruling for ruling, _ in rulings]
 
     def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
@@ -304,29 +313,25 @@ class Index:
         self._hook(IndexStep.COMMITTED)
         self._checked_s = self._clock.monotonic_s()
 
-    def snapshot(self) -> None:
-        """Write the committed state, if there is a store; a failure is a notice, the index goes on."""
+    def _snapshot(self) -> None:
+        """Begin to write the committed state, if there is a store."""
         self.snapshot_s = self._clock.monotonic_s()
-        if self._store is None:
+        if self._snapshots is not None:
+            self._snapshots.begin(self.state, self._decisions_from)
+            self._see_snapshot()
+
+    def _see_snapshot(self, *, wait: bool = False) -> None:
+        """What became of the last one; a failure is a notice, the index goes on."""
+        found = self._snapshots.finished(wait=wait) if self._snapshots is not None else None
+        if found is None:
             return
-        sieve = io.BytesIO()
-        self.state.sieve.save(sieve)
-        log_id, decisions_id = self._ids
-        try:
-            self._store.write(
-                Snapshot(
-                    self.state.at, self._decisions_from, log_id, decisions_id, self._config.scheme,
-                    sieve.getvalue(), self.state.ledger,
-                )
-            )  # fmt: skip
-        except StateError as error:
-            self.notices.append(str(error))
+        if isinstance(found, StateError):
+            self.notices.append(str(found))
             return
         self._hook(IndexStep.SNAPSHOT_WRITTEN)
-        oldest = self._store.oldest_kept_at()
-        if self._config.trim_log and oldest is not None:
+        if self._config.trim_log and found.oldest_at is not None:
             try:
-                self._admin.delete_records({self._config.log: oldest})
+                self._admin.delete_records({self._config.log: found.oldest_at})
             except BrokerError as error:
                 self.notices.append(f"{self._config.log}: not trimmed behind snapshots ({error})")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import BinaryIO, Protocol
 
 import numpy as np
@@ -24,8 +25,8 @@ class Judge(Protocol):
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
         """Move the state on as those recorded verdicts say, without judging."""
 
-    def save(self, stream: BinaryIO) -> None:
-        """Write the whole state."""
+    def freeze(self) -> Callable[[BinaryIO], None]:
+        """Writes the whole state as it is now to a stream, whenever and in whatever thread it is called."""
 
 
 class IndexState:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from pipeline.metrics import Metrics
@@ -79,6 +80,7 @@ def run_seed(
     seeding = settings.model_copy(update={"input": source, "kafka": kafka})
     slot = Slot(member) if member is not None else take_slot(settings.app)
     metrics = Metrics(clock)
+    background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
     builder = Builder(
         seeding,
         scheme,
@@ -86,6 +88,7 @@ def run_seed(
         lambda its: OrderedBroker(make_broker(its), clock, ends),
         slot.name,
         emit=False,
+        background=background,
         job="seed",
     )
     admin_broker = make_broker(settings)
@@ -94,6 +97,7 @@ def run_seed(
         with Signals(stop):
             drive([worker], [IndexLoop(builder, clock, metrics)], stop)
     finally:
+        background.shutdown()
         slot.release()
         admin_broker.close()
     return worker.seeded

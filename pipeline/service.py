@@ -74,7 +74,10 @@ def run_service(
     check_topics(settings, make_broker(settings), auto_create=settings.topics.auto_create or dry_run)
     slot = Slot(member) if member is not None else take_slot(settings.app)
     metrics = Metrics(clock)
-    builder = Builder(settings, scheme, clock, make_broker, slot.name, emit=not dry_run)
+    background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
+    builder = Builder(
+        settings, scheme, clock, make_broker, slot.name, emit=not dry_run, background=background
+    )
     workers: list[Loop] = [WorkerLoop(builder, clock, metrics)] if role != "index" else []
     indexes: list[Loop] = [IndexLoop(builder, clock, metrics)] if role != "worker" else []
     loops = [*workers, *indexes]
@@ -93,6 +96,7 @@ def run_service(
     finally:
         if pages is not None:
             pages.close()
+        background.shutdown()
         slot.release()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import secrets
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -35,7 +36,7 @@ _MOST_BLOCKS = 32
 class Builder:
     """Makes roles, again and again after failures; what is costly to make (the scheme) is made once.
 
-    connect: a broker of these settings; emit: False in shadow mode
+    connect: a broker of these settings; emit: False in shadow mode; background: writes snapshots
     job: what its worker is for: `seed` reads an existing output, in a group of its own
     """
 
@@ -45,6 +46,7 @@ class Builder:
     connect: Callable[[Settings], Broker]
     slot: str
     emit: bool
+    background: Executor
     job: Literal["worker", "seed"] = "worker"
 
     def worker(self, hook: Hook) -> Worker:
@@ -123,6 +125,7 @@ class Builder:
                 lambda: Sieve(sieve),
                 lambda data: Sieve.load(io.BytesIO(data), sieve),
                 store,
+                self.background,
                 hook,
             )
             stack.pop_all()

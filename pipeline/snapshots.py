@@ -11,15 +11,16 @@ import io
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import fsspec
 from fsspec import AbstractFileSystem
 
 from pipeline.sessions import Ledger
-from pipeline.sessions_state import ledger_from_bytes, ledger_to_bytes
+from pipeline.sessions_state import ledger_from_bytes
 from stages.errors import StateError
 
 _HEADER = struct.Struct("<4sH16s16s16sqqQQ")
@@ -30,12 +31,13 @@ _NAME = re.compile(r"index-([0-9]{16})\.snapshot")
 _PARTIAL = re.compile(r"index-[0-9]{16}\.snapshot\.[0-9]+\.partial")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An index state at rest.
+    """An index state to be written.
 
     at: log offset of the next block; decisions_from: no decision of a later block lies below it
     log_id, decisions_id: topic ids of what it continues; scheme: hash of the fingerprint scheme
+    ledger: as `ledger_to_bytes` gives it; sieve: writes its part to a stream
     """
 
     at: int
@@ -43,8 +45,21 @@ class Snapshot:
     log_id: bytes
     decisions_id: bytes
     scheme: bytes
-    sieve: bytes
+    ledger: bytes
+    sieve: Callable[[BinaryIO], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSnapshot:
+    """A `Snapshot` that was read; sieve: the bytes it wrote."""
+
+    at: int
+    decisions_from: int
+    log_id: bytes
+    decisions_id: bytes
+    scheme: bytes
     ledger: Ledger
+    sieve: bytes
 
 
 class SnapshotStore:
@@ -100,7 +115,7 @@ class SnapshotStore:
         found = self._found()
         return found[0][0] if found else None
 
-    def read(self) -> Iterator[Snapshot | StateError]:
+    def read(self) -> Iterator[FoundSnapshot | StateError]:
         """Each snapshot from the newest on, or why it cannot be used."""
         for _, name in self._found():
             try:
@@ -126,22 +141,27 @@ class SnapshotStore:
         return sorted(((int(match[1]), name) for match, name in matches if match), reverse=True)
 
 
-def _to_bytes(snapshot: Snapshot) -> bytes:
-    ledger = ledger_to_bytes(snapshot.ledger)
+def _to_bytes(snapshot: Snapshot) -> memoryview:
     stream = io.BytesIO()
+    stream.write(bytes(_HEADER.size))
+    stream.write(snapshot.ledger)
+    snapshot.sieve(stream)
+    sieve = stream.tell() - _HEADER.size - len(snapshot.ledger)
+    stream.seek(0)
     stream.write(
         _HEADER.pack(
             _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id,
-            snapshot.at, snapshot.decisions_from, len(ledger), len(snapshot.sieve),
+            snapshot.at, snapshot.decisions_from, len(snapshot.ledger), sieve,
         )
     )  # fmt: skip
-    stream.write(ledger)
-    stream.write(snapshot.sieve)
-    stream.write(hashlib.blake2b(stream.getbuffer(), digest_size=_DIGEST_SIZE).digest())
-    return stream.getvalue()
+    with stream.getbuffer() as content:
+        digest = hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest()
+    stream.seek(0, io.SEEK_END)
+    stream.write(digest)
+    return stream.getbuffer()
 
 
-def _from_bytes(data: bytes, name: str) -> Snapshot:
+def _from_bytes(data: bytes, name: str) -> FoundSnapshot:
     content = memoryview(data)[:-_DIGEST_SIZE]
     if len(data) < _HEADER.size + _DIGEST_SIZE or data[:4] != _MAGIC:
         raise StateError(f"{name}: is no snapshot of an index; delete it, an older one or the log will do")
@@ -157,7 +177,7 @@ def _from_bytes(data: bytes, name: str) -> Snapshot:
         )
     _, _, scheme, log_id, decisions_id, at, decisions_from, ledger, sieve = _HEADER.unpack_from(content)
     split = _HEADER.size + ledger
-    return Snapshot(
+    return FoundSnapshot(
         at, decisions_from, log_id, decisions_id, scheme,
-        bytes(content[split : split + sieve]), ledger_from_bytes(bytes(content[_HEADER.size : split]), name),
+        ledger_from_bytes(bytes(content[_HEADER.size : split]), name), bytes(content[split : split + sieve]),
     )  # fmt: skip

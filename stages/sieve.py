@@ -7,6 +7,7 @@ in between change nothing.
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -149,11 +150,27 @@ class Sieve:
 
     def save(self, stream: BinaryIO) -> None:
         """Nothing; everything a verdict depends on stands on the stream."""
-        sections: Sections = self._near.to_sections()
-        for prefix, part in (("bloom", self._filters), ("trie", self._tiers)):
-            if part is not None:
-                sections |= {f"{prefix}.{name}": array for name, array in part.to_sections().items()}
+        sections = self._near.to_sections() | self._exact_sections()
         write_state(stream, self.config.scheme_id, _parameters(self.config), sections)
+
+    def freeze(self) -> Callable[[BinaryIO], None]:
+        """`save` of the state as it is now, to be called later, from any thread, while judging goes on.
+
+        Costs a copy of the state (`stats().bytes_used` bytes) for as long as it is held.
+        """
+        sections = {name: array.copy() for name, array in self._near.to_sections().items()}
+        sections |= self._exact_sections()
+        config = self.config
+        return lambda stream: write_state(stream, config.scheme_id, _parameters(config), sections)
+
+    def _exact_sections(self) -> Sections:
+        """Copies, so that they change no more."""
+        return {
+            f"{prefix}.{name}": array
+            for prefix, part in (("bloom", self._filters), ("trie", self._tiers))
+            if part is not None
+            for name, array in part.to_sections().items()
+        }
 
     @classmethod
     def load(cls, stream: BinaryIO, config: SieveConfig) -> Sieve:

@@ -33,7 +33,7 @@ from pipeline.worker_config import WorkerConfig
 from pipeline.worker_emit import EmitConfig
 from pipeline.worker_sessions import moved
 from stages.errors import StateError
-from tests.twins import HashSieve, TinyScheme
+from tests.twins import HashSieve, Later, TinyScheme
 
 LOG = Partition("app.fingerprints", 0)
 DECISIONS = Partition("app.decisions", 0)
@@ -245,6 +245,7 @@ class Process:
             self.sieve,
             lambda data: self.sieve().load(data),
             store,
+            Later(),
             self._call_hook,
         )
 

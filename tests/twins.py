@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from typing import BinaryIO
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, BinaryIO
 
 import numpy as np
 import orjson
@@ -84,9 +86,39 @@ class HashSieve:
         while len(self.kept) > self.window:
             self.kept.popitem(last=False)
 
-    def save(self, stream: BinaryIO) -> None:
-        stream.write(orjson.dumps([[at, *both] for at, both in self.kept.items()]))
+    def freeze(self) -> Callable[[BinaryIO], None]:
+        kept = orjson.dumps([[at, *both] for at, both in self.kept.items()])
+
+        def write(stream: BinaryIO) -> None:
+            stream.write(kept)
+
+        return write
 
     def load(self, data: bytes) -> HashSieve:
         self.kept = OrderedDict((at, (exact, caseless)) for at, exact, caseless in orjson.loads(data))
         return self
+
+
+class Later(Executor):
+    """A background without threads: what it is given is done when it was asked for `asked` times, or is
+    waited for; a process that dies before never does it."""
+
+    def __init__(self, asked: int = 3) -> None:
+        self._asked = asked
+
+    def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return _Awaited(self._asked, lambda: call(*args, **kwargs))
+
+
+class _Awaited(Future[Any]):
+    def __init__(self, asked: int, call: Callable[[], Any]) -> None:
+        super().__init__()
+        self._left = asked
+        self._call = call
+
+    def done(self) -> bool:
+        self._left -= 1
+        return self._left <= 0
+
+    def result(self, timeout: float | None = None) -> Any:
+        return self._call()

@@ -82,6 +82,7 @@ def _print_cost(settings: Settings, rate: float) -> None:
     for part, size in cost.memory.items():
         memory.add_row(part, f"{size / 2**20:,.1f}")
     memory.add_row("all", f"{cost.total_bytes / 2**20:,.1f}")
+    memory.add_row("all, while `run` writes a snapshot", f"{2 * cost.total_bytes / 2**20:,.1f}")
     windows = Table(title=f"windows at {rate:,.0f} messages/s, all kept", title_justify="left", box=None)
     for column in ("window", "covers hours", "age asked, hours", "ended by"):
         windows.add_column(column, justify="right" if "hours" in column else "left")

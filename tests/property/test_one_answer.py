@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
+from stages.near import stage
 from stages.sieve import Sieve
 from tests.property.streams import ROWS, batch_of, judged, part_of, table
 
@@ -47,6 +50,8 @@ def test_batch_size_and_shards_change_nothing(rows: Rows, config: SieveConfig, s
     assert judged(config, batch, 1000) == expected
     sharded = replace(config, near=replace(config.near, shards=shards))
     assert judged(sharded, batch, 1000) == expected
+    with patch.object(stage, "_WORTH_THREADS", 1):
+        assert judged(sharded, batch, 1000) == expected
 
 
 @settings(max_examples=60)
@@ -60,6 +65,21 @@ def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveC
     assert loaded.stats() == sieve.stats()
     said += table(loaded.judge(part_of(batch, cut, len(batch))))
     assert said == judged(config, batch, 1000)
+
+
+@settings(max_examples=60)
+@given(ROWS, _configs(), st.integers(0, 60))
+def test_a_frozen_state_is_that_of_its_moment_however_late_it_is_written(
+    rows: Rows, config: SieveConfig, cut: int
+) -> None:
+    batch = batch_of(rows * 2, scoped=config.scoped)
+    cut = min(cut, len(batch))
+    sieve, stream = Sieve(config), io.BytesIO()
+    sieve.judge(part_of(batch, 0, cut))
+    saved, write = sieve.to_bytes(), sieve.freeze()
+    sieve.judge(part_of(batch, cut, len(batch)))
+    write(stream)
+    assert stream.getvalue() == saved
 
 
 @settings(max_examples=60)

@@ -23,6 +23,7 @@ from pipeline.settings import Settings
 from pipeline.topics import create
 from stages.contract import Kind
 from stages.scheme import Scheme
+from tests.twins import Later
 
 IN = Partition("posts", 0)
 COUNT, MORE = 120, 40
@@ -100,7 +101,9 @@ class Deployment:
     def run(self, settings: Settings, rounds: int) -> bool:
         """Whether it ran through; a crash leaves everything as it is."""
         broker = MemoryBroker(self.cluster, self.hook if self.left else no_hook)
-        builder = Builder(settings, self.scheme, self.clock, lambda _: broker, "one", emit=True)
+        builder = Builder(
+            settings, self.scheme, self.clock, lambda _: broker, "one", emit=True, background=Later()
+        )
         try:
             index, worker = builder.index(self.hook), builder.worker(self.hook)
             for _ in range(rounds):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from pipeline.ports import Partition
 from pipeline.sessions import Ledger
-from pipeline.snapshots import Snapshot, SnapshotStore
+from pipeline.sessions_state import ledger_to_bytes
+from pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
 from stages.contract import Kind
 from stages.errors import StateError
 from stages.scheme import Scheme
@@ -18,8 +20,12 @@ from tests.service.test_changed_settings import COUNT, Deployment, base, deploym
 from tests.service.test_changed_settings import scheme as scheme
 
 
-def snapshot(at: int, sieve: bytes = b"sieve") -> Snapshot:
-    return Snapshot(at, 0, bytes(16), bytes(16), bytes(16), sieve, Ledger())
+def snapshot(at: int) -> Snapshot:
+    return Snapshot(at, 0, bytes(16), bytes(16), bytes(16), ledger_to_bytes(Ledger()), _write)
+
+
+def _write(stream: BinaryIO) -> None:
+    stream.write(b"sieve")
 
 
 class _Full:
@@ -77,8 +83,8 @@ def test_a_cut_snapshot_is_named_and_the_older_one_is_used(tmp_path: Path, cut: 
     assert isinstance(damaged, StateError)
     assert "index-0000000000000002.snapshot" in str(damaged)
     assert "delete" in str(damaged)
-    assert isinstance(older, Snapshot)
-    assert older.at == 1
+    assert isinstance(older, FoundSnapshot)
+    assert (older.at, older.sieve) == (1, b"sieve")
 
 
 def test_a_snapshot_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
