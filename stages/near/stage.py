@@ -31,6 +31,9 @@ from stages.near.ring import GRANULE, SKETCH_UNITS, Ring, RingUse
 _NEAR_CODES = {"none": policy.NEAR_NONE, "text": policy.NEAR_TEXT, "hamming": policy.NEAR_HAMMING}
 _EXACT_CODES = {"none": policy.EXACT_NONE, "bloom": policy.EXACT_BLOOM, "trie": policy.EXACT_TRIE}
 
+_WORTH_THREADS = 256
+"""Rows from which on handing work to threads takes less time than it saves (some 50 µs for each wake-up)."""
+
 
 def ring_use(config: SieveConfig) -> RingUse:
     """The optional ring columns this configuration needs."""
@@ -162,7 +165,7 @@ class NearStage:
                     end,
                 )
 
-        self._on_threads(one)
+        self._on_threads(one, rows)
 
     def _insert(self, chunk: Chunk) -> None:
         rows, kept = self._local.kept_rows, self._local.kept_indices
@@ -179,11 +182,13 @@ class NearStage:
             else:
                 link_kept(chunk, rows, kept, count, low, high, self.chains)
 
-        self._on_threads(one)
+        self._on_threads(one, count)
 
-    def _on_threads(self, work: Any) -> None:
-        if self._threads is None:
-            work(0)
+    def _on_threads(self, work: Any, size: int) -> None:
+        """All shards of the work on `size` rows; whether on threads never shows in what it does."""
+        if self._threads is None or size < _WORTH_THREADS:
+            for shard in range(len(self._scratch)):
+                work(shard)
         else:
             # list() waits for all and lets an error of any of them through.
             list(self._threads.map(work, range(len(self._scratch))))
