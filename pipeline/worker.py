@@ -63,6 +63,10 @@ class WorkerStep(StrEnum):
     REPORTED = "worker.reported"
 
 
+_ASK_AGAIN_S = 0.01
+"""What arrives while answers are awaited is asked about this often: later, it would wait for the next round
+twice; more often, the index would judge single messages."""
+
 _LOOK_CHECKS = 6
 """A busy worker looks at its topics' ids every so many `check_s`."""
 
@@ -178,7 +182,8 @@ class Worker:
             self._open(to_open)
             self._hook(WorkerStep.OPENED)
         self._appender.confirm(0)
-        self._answers.poll(timeout_s if waiting else 0, self._config.poll_messages, self._sessions)
+        wait_s = min(timeout_s, _ASK_AGAIN_S) if waiting else 0
+        self._answers.poll(wait_s, self._config.poll_messages, self._sessions)
         self._hook(WorkerStep.ANSWERED)
         emission = self._emit(polled.membership)
         self._look_after(polled)

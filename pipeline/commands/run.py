@@ -14,6 +14,10 @@ from pipeline.settings import Settings
 from pipeline.settings_checks import missing_secrets
 from stages.errors import ConfigError
 
+_SWITCH_S = 0.001
+"""Two roles share one interpreter, and each comes back from every call to a broker to find the other running:
+by default it then waits 5 ms, which at low rates is longer than judging."""
+
 
 class _Line(logging.Formatter):
     """One line a record, whatever a message or name holds."""
@@ -57,4 +61,5 @@ def command(
     settings = settings_from(config, pairs, **given)
     refuse_missing_secrets(settings)
     log_to_stderr(settings)
+    sys.setswitchinterval(_SWITCH_S)
     run_service(settings, role=role, member=member, dry_run=dry_run)

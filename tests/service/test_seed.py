@@ -47,7 +47,7 @@ def settings(tmp_path: Path) -> Settings:
             "near": {"window": {"messages": 1_000, "age": "none"}},
             "exact": {"window": {"messages": 10_000, "age": "none"}},
             "output": {"topic": "fresh.unique"},
-            "kafka": {"poll_messages": 20, "idle_report": "50ms"},
+            "kafka": {"poll_messages": 5, "idle_report": "50ms"},
         }
     )
 
@@ -127,7 +127,7 @@ def test_a_seed_that_was_killed_goes_on_and_seeds_nothing_twice(
     def hook(step: str) -> None:
         nonlocal passed
         passed += step == crash_at
-        if step == crash_at and passed >= 7:
+        if step == crash_at and passed >= 4:
             raise CrashError(step)
 
     with pytest.raises(CrashError):
