@@ -14,6 +14,7 @@ import click
 
 from pipeline.commands.terminal import say_error
 from pipeline.kernel_cache import drop_stale_kernels
+from pipeline.program import program_version
 from stages.errors import BrokerError, ConfigError, SieveError, UsageError
 
 _COMMANDS = {
@@ -60,8 +61,21 @@ def _nearest(name: str) -> str:
     return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(_COMMANDS)}"
 
 
+def _say_version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:  # noqa: ARG001
+    if asked:
+        click.echo(f"twinsieve {program_version()}")
+        ctx.exit()
+
+
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="twinsieve", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_say_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Drops exact and near duplicates from streams of short posts."""
 

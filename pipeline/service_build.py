@@ -8,7 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
 import orjson
@@ -17,6 +16,7 @@ from pipeline.batches import MessageReader
 from pipeline.blocks_frame import scheme_hash
 from pipeline.index import Index, IndexConfig
 from pipeline.ports import Broker, Clock, Hook, Partition
+from pipeline.program import program_version
 from pipeline.records import RecordReader
 from pipeline.settings import Settings
 from pipeline.settings_stages import scheme_config, sieve_config
@@ -70,6 +70,7 @@ class Builder:
                 emit=self.emit,
             ),
             member=f"{self.slot}-{self.job}",
+            # For whoever reads the log: it stands in every session's first block.
             program=program_version(),
             poll_messages=kafka.poll_messages,
             block_bytes=kafka.block_bytes,
@@ -167,11 +168,3 @@ def make_scheme(settings: Settings) -> Scheme:
 def new_session() -> int:
     """A random session number, never 0."""
     return secrets.randbits(64) or 1
-
-
-def program_version() -> str:
-    """Goes into every session's first block, for whoever reads the log."""
-    try:
-        return version("twinsieve")
-    except PackageNotFoundError:
-        return "unreleased"

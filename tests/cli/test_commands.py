@@ -6,10 +6,12 @@ import gzip
 import json
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
+from pipeline.program import program_version
 from pipeline.settings import Settings
 from pipeline.settings_report import LOG_ROW_BYTES, cost_of
 from tests.cli.conftest import Run
@@ -216,3 +218,16 @@ def test_a_missing_password_is_said_before_anything_connects(run: Run) -> None:
             "settings: kafka.security.password is missing; set TWINSIEVE_KAFKA__SECURITY__PASSWORD or name a file in "
             "password_file\n"
         )
+
+
+def test_the_version_is_told_with_and_without_an_installation(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("--version").out == f"twinsieve {program_version()}\n"
+
+    def not_installed(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("pipeline.program.version", not_installed)
+    told = run("--version")
+    assert (told.code, told.out, told.err) == (0, "twinsieve unreleased\n", "")
