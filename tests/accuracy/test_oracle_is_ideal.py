@@ -12,7 +12,7 @@ from pipeline.evaluate_truth import ideal_pass, read_pairs
 from stages.contract import MIN_NEAR_LENGTH, ExactConfig, Kind, NearConfig, SieveConfig, Window
 from tests.oracle import Oracle, Row
 
-pytestmark = pytest.mark.usefixtures("data_sets")
+pytestmark = pytest.mark.usefixtures("data_dir")
 
 ROWS = {"weibo": 1_200, "sms": 1_200, "tweets": 1_200, "titles": 2_000, "comments": 1_200}
 """First rows compared; the first title to drop at .85 is row 1,369."""

@@ -27,7 +27,7 @@ from stages.scheme import Scheme
 from stages.sieve import Sieve
 from tests.oracle import Judgement, Oracle, rows_of
 
-pytestmark = pytest.mark.usefixtures("data_sets")
+pytestmark = pytest.mark.usefixtures("data_dir")
 
 PRODUCT = Variant("product", number_guard=False, card_guard=False)
 PRODUCT_GUARDED = Variant("product", number_guard=True, card_guard=True)

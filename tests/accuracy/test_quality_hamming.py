@@ -7,7 +7,7 @@ import pytest
 from bench.quality_hamming import LARGEST, layouts, random_batch, real_batch, wrong_rows
 from stages.contract import Batch
 
-pytestmark = pytest.mark.usefixtures("data_sets")
+pytestmark = pytest.mark.usefixtures("data_dir")
 
 ROWS = 1_500
 
