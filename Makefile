@@ -6,7 +6,7 @@ MESSAGES ?= 20000
 # Two processes share the tests file by file: 175 s against 276 s in one, on two cores.
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
-.PHONY: demo test check lint types tests soak lock clean
+.PHONY: demo test check lint types tests soak outage failover latency throughput lock clean
 
 demo: $(VENV)/.installed
 	@scripts/demo $(BIN) $(MESSAGES)
@@ -29,6 +29,24 @@ tests: $(VENV)/.installed-dev
 # Ten minutes of kills, freezes and broker restarts; prints what was lost, extra and stuck.
 soak: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_soak --seconds 600
+
+# The broker stays away for a minute; exit code 1 if anything was lost, doubled or said too often.
+outage: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.kafka_outage --seconds 60
+
+# How long nothing comes out when the index dies with a million kept messages.
+failover: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.kafka_failover --kept 1000000
+
+# From a message written to it read behind the sieve, with either client.
+latency: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.kafka_latency --client kafka-python
+	$(BIN)/python -m bench.kafka_latency --client confluent
+
+# Two processes and the index as fast as they go, with either client.
+throughput: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.kafka_throughput --client kafka-python
+	$(BIN)/python -m bench.kafka_throughput --client confluent
 
 # Rewrites both lock files from pyproject.toml.
 lock: $(VENV)/.installed-dev
