@@ -13,23 +13,22 @@ from pipeline.kafka.limits import Limits
 from pipeline.kafka.python_consumers import PythonMember
 from pipeline.kafka.python_options import translated
 from pipeline.kafka.python_producers import cut_off, make_producer, shut
-from pipeline.ports import AbortableError, Committed, Membership, Messages, Partition
+from pipeline.kafka.transacting import Transacting
+from pipeline.ports import Committed, Membership, Messages, Partition
 from pipeline.settings import KafkaSettings
-from stages.errors import UsageError
 
 
-class PythonPlainTransactor:
+class PythonPlainTransactor(Transacting):
     """`ports.Transactor` without transactions: what was sent stays sent, whatever becomes of the rest.
 
     A crash between the acknowledgements and the offset commit sends a part again.
     """
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], limits: Limits) -> None:
+        super().__init__(limits)
         self._settings = settings
         self._options = options
-        self._limits = limits
         self._timeout_s = settings.request_timeout_ms / 1000
-        self._open = False
         self._futures: list[Any] = []
         self._offsets: list[tuple[dict[TopicPartition, OffsetAndMetadata], Membership]] = []
         self._producer = make_producer(settings, options, linger_ms=5)
@@ -38,14 +37,9 @@ class PythonPlainTransactor:
         """As `ports.Transactor.begin`."""
         self._open = True
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
-        """As `ports.Transactor.unsendable`."""
-        return self._limits.unsendable(topic, messages)
-
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
         """As `ports.Transactor.send`; goes out at once."""
-        if not self._open:
-            raise UsageError("send outside a transaction; call begin first")
+        self._require_open("send")
         rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         try:
             for key, value, headers, stamp in rows:
@@ -59,10 +53,8 @@ class PythonPlainTransactor:
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
         """As `ports.Transactor.send_offsets`; done by `commit`."""
-        if not self._open:
-            raise UsageError("send_offsets outside a transaction; call begin first")
-        if membership.generation < 0:
-            raise AbortableError("offsets: not a member of the group any more")
+        self._require_open("send_offsets")
+        self._require_member(membership)
         held = {
             TopicPartition(*partition): OffsetAndMetadata(committed.offset, committed.metadata, -1)
             for partition, committed in offsets.items()
@@ -71,8 +63,7 @@ class PythonPlainTransactor:
 
     def commit(self) -> None:
         """As `ports.Transactor.commit`: waits for every acknowledgement, then commits the offsets."""
-        if not self._open:
-            raise UsageError("commit outside a transaction; call begin first")
+        self._require_open("commit")
         deadline = time.monotonic() + self._timeout_s
         try:
             self._producer.flush(self._timeout_s)

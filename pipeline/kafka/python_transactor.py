@@ -14,16 +14,16 @@ from pipeline.kafka.python_consumers import PythonMember
 from pipeline.kafka.python_options import reason, translated
 from pipeline.kafka.python_producers import MAX_BLOCK_MS, cut_off, make_producer, shut
 from pipeline.kafka.slot import taken
+from pipeline.kafka.transacting import Transacting
 from pipeline.ports import AbortableError, Committed, FatalError, Membership, Messages, Partition
 from pipeline.settings import KafkaSettings
-from stages.errors import UsageError
 
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
 _LINGER_MS = 5
 _QUICK_S = 3.0
 
 
-class PythonTransactor:
+class PythonTransactor(Transacting):
     """`ports.Transactor` on kafka-python, exactly once."""
 
     def __init__(
@@ -33,12 +33,11 @@ class PythonTransactor:
         transactional_id: str,
         limits: Limits,
     ) -> None:
+        super().__init__(limits)
         self._deadline_s = settings.request_timeout_ms / 1000
-        self._limits = limits
         self._heartbeats_s = settings.session_timeout_ms / 2000
         self._fenced: Callable[[], bool] | None = None
         self._name = f"transaction {transactional_id}"
-        self._open = False
         self._dead = False
         self._futures: list[Any] = []
         self._producer = make_producer(
@@ -66,14 +65,9 @@ class PythonTransactor:
         self._call("begin", self._producer.begin_transaction)
         self._open = True
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
-        """As `ports.Transactor.unsendable`."""
-        return self._limits.unsendable(topic, messages)
-
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
         """As `ports.Transactor.send`."""
-        if not self._open:
-            raise UsageError("send outside a transaction; call begin first")
+        self._require_open("send")
         where = topic if partition is None else str(Partition(topic, partition))
         send = self._producer.send
         try:
@@ -92,12 +86,8 @@ class PythonTransactor:
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
         """As `ports.Transactor.send_offsets`."""
-        if not self._open:
-            raise UsageError("send_offsets outside a transaction; call begin first")
-        # With the metadata of a consumer that has left its group the broker asks no questions: it would
-        # commit for a process that no longer owns the partition.
-        if membership.generation < 0:
-            raise AbortableError(f"{self._name}: not a member of the group any more")
+        self._require_open("send_offsets")
+        self._require_member(membership)
         member = cast(PythonMember, membership.handle)
         self._fenced = member.fenced
         held = {
@@ -108,8 +98,7 @@ class PythonTransactor:
 
     def commit(self) -> None:
         """As `ports.Transactor.commit`."""
-        if not self._open:
-            raise UsageError("commit outside a transaction; call begin first")
+        self._require_open("commit")
         self._call("commit", self._flush_and_commit)
         self._open = False
         self._futures.clear()
