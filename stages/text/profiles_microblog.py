@@ -1,0 +1,213 @@
+"""Rules of the profile `microblog` alone, on packed NFKC text; `profiles.py` says when each runs.
+
+Each changes the first n characters of t in place; a `drop_` returns how many are left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.kernel import kernel
+from stages.text.tables import CARD_MARK, LETTER, SPACE
+
+LONGEST_TAG = 80
+LONGEST_REPOST_NAME = 40
+LONGEST_VIDEO_NAME = 30
+LONGEST_PLACE = 24
+OWN_WORDS = 8
+"""A repost chain is cut off when at least so many letters stand before it; else only its markers go."""
+
+_BLANK, _NEWLINE = ord(" "), ord("\n")
+_HASH, _SLASH, _AT, _COLON, _QUESTION = ord("#"), ord("/"), ord("@"), ord(":"), ord("?")
+_MIDDLE_DOT, _BRACKET = ord("·"), ord("]")
+_C, _D, _L, _O, _TWO = (ord(c) for c in "cdLO2")
+_UNFOLD = np.array([ord(c) for c in "收起展开全文"], dtype=np.uint32)
+_LINK = np.array([ord(c) for c in "网页链接"], dtype=np.uint32)
+_VIDEO = np.array([ord(c) for c in "的微博秒拍视频"], dtype=np.uint32)
+_NOT_A_PLACE = np.array([ord(c) for c in "月日号天个位人岁例年次名"], dtype=np.uint32)
+
+
+@kernel
+def _is_han(code: int) -> bool:
+    return 0x4E00 <= code <= 0x9FFF
+
+
+@kernel
+def drop_unfold(t: NDArray[np.uint32], n: int) -> int:
+    """收起全文 with an optional d, 展开全文 with an optional c."""
+    r = w = 0
+    while r < n:
+        code = t[r]
+        if (code == _UNFOLD[0] or code == _UNFOLD[2]) and r + 3 < n:
+            first = 0 if code == _UNFOLD[0] else 2
+            if t[r + 1] == _UNFOLD[first + 1] and t[r + 2] == _UNFOLD[4] and t[r + 3] == _UNFOLD[5]:
+                r += 4
+                if r < n and t[r] == (_D if first == 0 else _C):
+                    r += 1
+                t[w] = _BLANK
+                w += 1
+                continue
+        t[w] = code
+        w += 1
+        r += 1
+    return w
+
+
+@kernel
+def drop_links(t: NDArray[np.uint32], n: int) -> int:
+    """网页链接 and the card mark O that touches it."""
+    r = w = 0
+    while r < n:
+        code = t[r]
+        r += 1
+        if (
+            code == _LINK[0]
+            and r + 2 < n
+            and t[r] == _LINK[1]
+            and t[r + 1] == _LINK[2]
+            and t[r + 2] == _LINK[3]
+        ):
+            if w > 0 and t[w - 1] == _O:
+                w -= 1
+            code = np.uint32(_BLANK)
+            r += 3
+        t[w] = code
+        w += 1
+    return w
+
+
+@kernel
+def drop_tags(t: NDArray[np.uint32], n: int) -> int:
+    """#hashtag# of 1 to LONGEST_TAG characters on one line."""
+    r = w = 0
+    while r < n:
+        if t[r] == _HASH:
+            stop = min(n, r + LONGEST_TAG + 2)
+            k = r + 1
+            while k < stop and t[k] != _HASH and t[k] != _NEWLINE:
+                k += 1
+            if k < stop and t[k] == _HASH and k > r + 1:
+                t[w] = _BLANK
+                t[w + 1] = _HASH
+                t[w + 2] = _BLANK
+                w += 3
+                r = k + 1
+                continue
+        t[w] = t[r]
+        w += 1
+        r += 1
+    return w
+
+
+@kernel
+def drop_chain(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
+    """What follows the first //@, or only the markers `//@name:` when few letters stand before it."""
+    first = -1
+    for i in range(n - 2):
+        if t[i] == _SLASH and t[i + 1] == _SLASH and t[i + 2] == _AT:
+            first = i
+            break
+    if first < 0:
+        return n
+    letters = 0
+    for i in range(first):
+        if properties[t[i]] & LETTER:
+            letters += 1
+            if letters == OWN_WORDS:
+                return first
+    r = w = 0
+    while r < n:
+        if t[r] == _SLASH and r + 1 < n and t[r + 1] == _SLASH:
+            k = r + 2
+            while k < n and properties[t[k]] & SPACE:
+                k += 1
+            if k < n and t[k] == _AT:
+                name = k + 1
+                stop = min(n, name + LONGEST_REPOST_NAME + 1)
+                k = name
+                while k < stop and t[k] != _COLON and t[k] != _NEWLINE:
+                    k += 1
+                if k < stop and t[k] == _COLON and k > name:
+                    t[w] = _BLANK
+                    w += 1
+                    r = k + 1
+                    continue
+        t[w] = t[r]
+        w += 1
+        r += 1
+    return w
+
+
+@kernel
+def drop_place(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
+    """A place tag at the end: a blank, `2`, then Han characters, unless they read like a count or date."""
+    end = n
+    while end > 0 and (t[end - 1] == _QUESTION or properties[t[end - 1]] & SPACE):
+        end -= 1
+    begin = end
+    shortest = max(0, end - LONGEST_PLACE - 1)
+    while begin > shortest and (_is_han(t[begin - 1]) or t[begin - 1] == _MIDDLE_DOT):
+        begin -= 1
+    length = end - begin
+    if length < 2 or length > LONGEST_PLACE or begin < 2:
+        return n
+    if t[begin - 1] != _TWO or not properties[t[begin - 2]] & SPACE:
+        return n
+    for k in range(len(_NOT_A_PLACE)):
+        if t[begin] == _NOT_A_PLACE[k]:
+            return n
+    t[begin - 1] = _BLANK
+    return begin
+
+
+@kernel
+def _video_end(
+    t: NDArray[np.uint32], name: int, n: int, shortest: int, strict: bool, properties: NDArray[np.uint32]
+) -> int:
+    """End of `name的微博视频` with the longest name from `name` on, or 0; a strict name has no L, # or @."""
+    end = 0
+    for k in range(name, min(n - 4, name + LONGEST_VIDEO_NAME + 1)):
+        if t[k] == _VIDEO[0] and k - name >= shortest and t[k + 3] == _VIDEO[5] and t[k + 4] == _VIDEO[6]:
+            weibo = t[k + 1] == _VIDEO[1] and t[k + 2] == _VIDEO[2]
+            if weibo or (t[k + 1] == _VIDEO[3] and t[k + 2] == _VIDEO[4]):
+                end = k + 5
+        if properties[t[k]] & SPACE or (strict and (t[k] == _L or t[k] == _HASH or t[k] == _AT)):
+            break
+    return end
+
+
+@kernel
+def drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
+    """`Lname的微博视频` (or 秒拍) and, at the start of a word, the same without L."""
+    r = w = int(np.int64(0))  # a literal would compile `_video_end` once more
+    before = _BLANK
+    while r < n:
+        code = t[r]
+        spaced = r == 0 or properties[before] & SPACE != 0
+        end = 0
+        if code == _L:
+            if (spaced and r > 0) or before in (_HASH, _BRACKET):
+                end = _video_end(t, r + 1, n, 1, False, properties)
+            if end == 0:
+                end = _video_end(t, r + 1, n, 0, True, properties)
+        if end == 0 and spaced:
+            end = _video_end(t, r, n, 1, False, properties)
+        if end:
+            before = t[end - 1]
+            t[w] = _BLANK
+            r = end
+        else:
+            before = code
+            t[w] = code
+            r += 1
+        w += 1
+    return w
+
+
+@kernel
+def mark_cards(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> None:
+    """A lone L or O at the start of a word and before a non-ASCII character becomes CARD_MARK."""
+    for i in range(n - 1):
+        if (t[i] == _L or t[i] == _O) and t[i + 1] > 127 and (i == 0 or properties[t[i - 1]] & SPACE):
+            t[i] = CARD_MARK
