@@ -185,9 +185,10 @@ class ConfluentGroupConsumer(Reading):
         """As `ports.GroupConsumer.seek`."""
         if partition not in self._assigned:
             return
-        self._seek(partition, offset)
         if partition not in self._paused:
+            # Before the seek, which makes librdkafka look for work; see `resume`.
             self._consumer.resume([TopicPartition(*partition)])
+        self._seek(partition, offset)
 
     def close(self) -> None:
         """As `ports.GroupConsumer.close`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -175,7 +175,13 @@ class Reading:
         """As `ports.Reader.resume`."""
         ours = [partition for partition in partitions if partition in self._paused]
         self._paused.difference_update(ours)
-        self._consumer.resume([TopicPartition(*p) for p in ours if p in self._live])
+        targets = [TopicPartition(*p, self._live[p]) for p in ours if p in self._live]
+        self._consumer.resume(targets)
+        # librdkafka sees a resumed partition only when it next looks for work, up to a second later; a seek
+        # makes it look. One that refuses is about to be looked at anyway.
+        for target in targets:
+            with suppress(KafkaException):
+                self._consumer.seek(target)
 
     def _owns(self, partition: Partition) -> bool:
         raise NotImplementedError
