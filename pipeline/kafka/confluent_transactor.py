@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -17,6 +18,8 @@ from pipeline.kafka.slot import taken
 from pipeline.ports import AbortableError, Committed, FatalError, Membership, Messages, Partition
 from pipeline.settings import KafkaSettings
 from stages.errors import UsageError
+
+_CONNECT_S = 1.0
 
 
 class ConfluentTransactor:
@@ -49,6 +52,9 @@ class ConfluentTransactor:
             "linger.ms": 5,
         }
         self._producer = Producer({**producer_options(settings, options, Heard()), **own})
+        # Asked before it has any connection, librdkafka looks for the coordinator again only after 500 ms.
+        with suppress(KafkaException):
+            self._producer.list_topics(topic="__consumer_offsets", timeout=_CONNECT_S)
         try:
             self._producer.init_transactions(self._deadline_s)
         except KafkaException as error:
