@@ -97,7 +97,8 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         "bootstrap.servers": settings.bootstrap,
         "client.id": client_id,
         "security.protocol": security.protocol,
-        "reconnect.backoff.max.ms": 1000,
+        # A broker that is back is found within this time; each try costs it next to nothing.
+        "reconnect.backoff.max.ms": 300,
         # A call that waits for the broker may overrun its own limit by this much.
         "socket.timeout.ms": min(30_000, settings.request_timeout_ms),
         "log.connection.close": False,
