@@ -1,8 +1,8 @@
 """The seam to the message broker: consume, append, transact, look after topics.
 
 Nothing else of the program touches a broker. Three implementations answer to one contract suite
-(tests/contract/): `pipeline.memory` (ships with the program), kafka-python and confluent (pipeline/kafka/).
-A `Broker` is built once per process and makes the four clients that the roles hold:
+(tests/broker/): `pipeline.memory` (ships with the program), kafka-python and confluent (pipeline/kafka/).
+A `Broker` is built once per process and makes the clients that the roles hold:
 
 | client | made by | held by | for |
 |---|---|---|---|
@@ -17,20 +17,59 @@ A `Broker` is built once per process and makes the four clients that the roles h
 **Errors.** Every call raises only these (bad arguments apart), and none blocks without limit:
 `AbortableError`: abort the open transaction, resync (drop what is pending, seek to what is committed, begin
 new sessions), go on. `FatalError`: this client is finished; close everything, and exit if `fenced`, else
-build
-new clients. `BrokerError` (plain, from `Admin` and while connecting): one line saying what, where, what to
-do.
+build new clients. `BrokerError` (plain, from `Admin` and while connecting): one line saying what, where,
+what to do.
 
 **Batches.** Messages cross in columns (`Records`, `Messages`), so that no row costs a call.
+
+What crosses the seam is in `ports_records.py`, the protocol `Admin` in `ports_admin.py`; whoever stands at
+the seam imports all of it from here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from stages.errors import BrokerError
+from pipeline.ports_admin import Admin, NewTopic, TopicInfo
+from pipeline.ports_records import (
+    NO_TIMESTAMP,
+    NO_TOPIC_ID,
+    AbortableError,
+    Committed,
+    FatalError,
+    Header,
+    Membership,
+    Messages,
+    Partition,
+    Polled,
+    Records,
+)
+
+__all__ = [
+    "NO_TIMESTAMP",
+    "NO_TOPIC_ID",
+    "AbortableError",
+    "Admin",
+    "Appender",
+    "Broker",
+    "Clock",
+    "Committed",
+    "FatalError",
+    "GroupConsumer",
+    "Header",
+    "Hook",
+    "Membership",
+    "Messages",
+    "NewTopic",
+    "Partition",
+    "Polled",
+    "Reader",
+    "Records",
+    "TopicInfo",
+    "Transactor",
+    "no_hook",
+]
 
 Hook = Callable[[str], None]
 """Called at every named step of a role or of the memory broker; whatever it raises happens there."""
@@ -38,125 +77,6 @@ Hook = Callable[[str], None]
 
 def no_hook(step: str) -> None:
     """The hook that lets everything pass."""
-
-
-Header = tuple[str, bytes | None]
-"""Name and value; order and repetitions are kept; a null value is not the empty one."""
-
-NO_TIMESTAMP = -1
-"""In `timestamps_ms`: the message has none (read), let the broker stamp it (sent)."""
-
-NO_TOPIC_ID = bytes(16)
-"""Topic id of a broker or client that cannot tell one."""
-
-
-class AbortableError(BrokerError):
-    """This attempt failed and nothing of it will be seen: abort, resync from the committed offsets, go on."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, retryable=True)
-
-
-class FatalError(BrokerError):
-    """The client is finished; `fenced`: another process has taken its slot (exit), else build a new one.
-
-    A producer whose open transaction merely outlived the transaction timeout is not `fenced`, although the
-    broker uses the same word for it.
-    """
-
-    def __init__(self, message: str, *, fenced: bool = False) -> None:
-        super().__init__(message, retryable=False)
-        self.fenced = fenced
-
-
-class Partition(NamedTuple):
-    """One partition of a topic."""
-
-    topic: str
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}[{self.number}]"
-
-
-class Committed(NamedTuple):
-    """A committed offset (of the next message to read) and the text that was committed with it."""
-
-    offset: int
-    metadata: str = ""
-
-
-@dataclass(slots=True)
-class Records:
-    """n messages of one partition in offset order, as read. Offsets may have gaps.
-
-    offsets: int[n]; timestamps_ms: int[n] or NO_TIMESTAMP; keys, values: bytes or None; headers: per message
-        a sequence of (name, value), empty without any.
-    """
-
-    partition: Partition
-    offsets: list[int] = field(default_factory=list)
-    timestamps_ms: list[int] = field(default_factory=list)
-    keys: list[bytes | None] = field(default_factory=list)
-    values: list[bytes | None] = field(default_factory=list)
-    headers: list[Sequence[Header]] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.offsets)
-
-
-@dataclass(slots=True)
-class Messages:
-    """n messages to write, in order; the columns are those of `Records`."""
-
-    keys: list[bytes | None] = field(default_factory=list)
-    values: list[bytes | None] = field(default_factory=list)
-    headers: list[Sequence[Header]] = field(default_factory=list)
-    timestamps_ms: list[int] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def add(
-        self,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Sequence[Header] = (),
-        timestamp_ms: int = NO_TIMESTAMP,
-    ) -> None:
-        """Append one message."""
-        self.keys.append(key)
-        self.values.append(value)
-        self.headers.append(headers)
-        self.timestamps_ms.append(timestamp_ms)
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """What a group consumer was at one moment: passed to `Transactor.send_offsets`, which fences by it.
-
-    generation: -1 outside a group; `Transactor.send_offsets` refuses a negative one.
-    handle: the client's own object; roles never look inside.
-    """
-
-    generation: int
-    handle: object = None
-
-
-@dataclass(slots=True)
-class Polled:
-    """What one `GroupConsumer.poll` saw, true for one moment.
-
-    membership: taken inside the poll, with the records: a later one may already be another generation's.
-    assignment: the partitions that are ours now; `records` holds only partitions of it.
-    epoch: counts up with every rebalance that this member went through (revoked, lost or assigned, even where
-        the same partitions came back). A role that sees another epoch than before resyncs.
-    """
-
-    membership: Membership
-    assignment: frozenset[Partition]
-    epoch: int
-    records: list[Records] = field(default_factory=list)
 
 
 class Clock(Protocol):
@@ -195,8 +115,7 @@ class Reader(Protocol):
         more.
 
         At most about `max_records` in all, at most one `Records` per partition, none empty, several
-        partitions
-        served in turn so that none starves. Broker away: empty, for as long as it is away.
+        partitions served in turn so that none starves. Broker away: empty, for as long as it is away.
         """
 
     def position(self, partition: Partition) -> int:
@@ -223,8 +142,9 @@ class Reader(Protocol):
 
 
 class GroupConsumer(Protocol):
-    """A member of a consumer group: partitions come and go by rebalance. Read-committed, never commits
-    itself.
+    """A member of a consumer group: partitions come and go by rebalance.
+
+    Read-committed, never commits itself.
 
     A partition that was just assigned is silent until its owner has called `seek` on it (the role reads the
     committed offset and decides; there is no automatic reset). Heartbeats go on without `poll`, up to the
@@ -269,9 +189,11 @@ class GroupConsumer(Protocol):
 
 
 class Appender(Protocol):
-    """Idempotent producer, acks=all, outside any transaction. In order within a partition, without gaps in
-    one
-    go: once a message failed, none that was appended after it is written before the failure was reported."""
+    """Idempotent producer, acks=all, outside any transaction.
+
+    In order within a partition, without gaps in one go: once a message failed, none that was appended after
+    it is written before the failure was reported.
+    """
 
     def append(self, partition: Partition, messages: Messages) -> None:
         """Hand over messages in order; returns before they are acknowledged.
@@ -291,13 +213,15 @@ class Appender(Protocol):
 
 
 class Transactor(Protocol):
-    """Transactional producer of one slot. Making it fences every earlier one of the same transactional id and
-    ends that one's open transaction.
+    """Transactional producer of one slot.
+
+    Making it fences every earlier one of the same transactional id and ends that one's open transaction.
 
     Under `delivery: at-least-once` it has the same calls: sends go out at once, `send_offsets` is done by
     `commit` after all sends were acknowledged, `abort` recalls nothing, and nobody is fenced but by the
     group. That is for emission alone: the index always writes under exactly-once, for its decisions, answers
-    and offset must stand or fall together."""
+    and offset must stand or fall together.
+    """
 
     def begin(self) -> None:
         """Open a transaction; exactly one is open between this and commit or abort."""
@@ -306,8 +230,8 @@ class Transactor(Protocol):
         """Rows that this client or the topic's limits cannot take, with a short fixed reason each.
 
         Reasons: `too-large`, `null-header` (client cannot send one), `no-key-no-value`, `bad-header`,
-        `bad-timestamp`.
-        Empty nearly always; the worker turns these rows into dead letters instead of sending them.
+        `bad-timestamp`. Empty nearly always; the worker turns these rows into dead letters instead of
+        sending them.
         """
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
@@ -325,78 +249,18 @@ class Transactor(Protocol):
         """All of the transaction is visible when this returns.
 
         raises: AbortableError, certain that none of it ever will be, after an `abort`; FatalError when that
-        is
-            not certain or the slot is another's (`fenced`): build new clients, resync from what is committed.
+            is not certain or the slot is another's (`fenced`): build new clients, resync from what is
+            committed.
         """
 
     def abort(self) -> None:
-        """None of the transaction will ever be visible; without an open one nothing happens. FatalError if
-        even
-        that fails."""
+        """None of the transaction will ever be visible; without an open one nothing happens.
+
+        raises: FatalError if even that fails
+        """
 
     def close(self) -> None:
         """Give up; an open transaction is aborted if that is quick."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicInfo:
-    """What a broker says of a topic; `settings` are its effective configuration, as text."""
-
-    name: str
-    topic_id: bytes
-    partitions: int
-    replication: int = 1
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class NewTopic:
-    """A topic to create; `settings` as in Kafka (`retention.ms`, `cleanup.policy`, `max.message.bytes`,
-    …)."""
-
-    name: str
-    partitions: int
-    replication: int = 1
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-class Admin(Protocol):
-    """Looks after topics and group offsets. Raises plain BrokerError (`retryable` says whether waiting
-    helps)."""
-
-    def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
-        """Each topic, None where it does not exist; with `settings` also its configuration (one more
-        request).
-
-        Called at start, at the start of every session (the topic id goes into the blocks) and by `topics
-        check`.
-        raises: BrokerError(retryable=False) naming the topic when describing it is not allowed.
-        """
-
-    def create_topic(self, topic: NewTopic) -> None:
-        """Create and wait until it is known. Exists already: BrokerError(retryable=False)."""
-
-    def delete_records(self, before: Mapping[Partition, int]) -> None:
-        """Forget what lies below these offsets (the index trims its log behind old snapshots)."""
-
-    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """First offset still held of each."""
-
-    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """End offset of each (of everything, also of what is not committed yet)."""
-
-    def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        """First offset whose timestamp is at or after the time; the end offset where there is none
-        (`reset`)."""
-
-    def group_offsets(self, group: str) -> dict[Partition, Committed]:
-        """All committed offsets of a group; empty for an unknown one."""
-
-    def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
-        """Move a group's offsets; BrokerError(retryable=False) while it has live members (`reset`)."""
-
-    def close(self) -> None:
-        """Give up everything."""
 
 
 class Broker(Protocol):
@@ -417,8 +281,8 @@ class Broker(Protocol):
     def transactor(self, transactional_id: str) -> Transactor:
         """A transactional producer, initialised: its predecessor is fenced and its transaction ended.
 
-        raises: AbortableError while the broker is not ready for it (try again); FatalError if it never will
-        be.
+        raises: AbortableError while the broker is not ready for it (try again); FatalError if it
+            never will be
         """
 
     def admin(self) -> Admin:
