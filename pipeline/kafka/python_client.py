@@ -7,10 +7,11 @@ from typing import Protocol
 
 from pipeline.kafka.limits import Limits
 from pipeline.kafka.python_admin import PythonAdmin
-from pipeline.kafka.python_consumers import PythonGroupConsumer, PythonReader
+from pipeline.kafka.python_consumers import PythonGroupConsumer
 from pipeline.kafka.python_options import common_options, warn_without_crc32c
 from pipeline.kafka.python_plain import PythonPlainTransactor
 from pipeline.kafka.python_producers import PythonAppender
+from pipeline.kafka.python_reading import PythonReader
 from pipeline.kafka.python_transactor import PythonTransactor
 from pipeline.ports import Admin, Appender, GroupConsumer, Reader, Transactor
 from pipeline.settings import KafkaSettings

@@ -13,7 +13,9 @@ _PLACES = re.compile(
     r"(?<![\w.])/(?:work|root|home)/|https?://(?!t\.cn|weibo\.|www\.apache|keepachangelog)[^\s/]*\b(?:local|internal|registry|mirror)\b"
 )
 _TEXT = frozenset({".py", ".md", ".toml", ".yaml", ".yml", ".lock", ".cfg", ".sh", ""})
-_MOST_LINES = 450
+_MOST_LINES = 300
+_LONGER = {"pipeline/worker.py": 450, "pipeline/index.py": 380, "pipeline/kafka/confluent_admin.py": 320}
+"""A role's steps stand together; this list may only become shorter."""
 
 
 def _tracked(root: Path) -> list[Path]:
@@ -59,7 +61,8 @@ def test_a_file_is_one_idea(sources: dict[str, str]) -> None:
     long = {
         name: lines
         for name, text in sources.items()
-        if name.startswith(("stages/", "pipeline/")) and (lines := text.count("\n")) > _MOST_LINES
+        if name.startswith(("stages/", "pipeline/"))
+        and (lines := text.count("\n")) > _LONGER.get(name, _MOST_LINES)
     }
     assert not long, long
 
