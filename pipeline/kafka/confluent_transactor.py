@@ -13,12 +13,14 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from pipeline.kafka.confluent_consumers import ConfluentMember
 from pipeline.kafka.confluent_options import Heard, cause, is_fenced_producer, reason, translated
 from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put
+from pipeline.kafka.deadline import DeadlineError, within
 from pipeline.kafka.limits import Limits
 from pipeline.kafka.slot import taken
 from pipeline.ports import AbortableError, Committed, FatalError, Membership, Messages, Partition
 from pipeline.settings import KafkaSettings
 from stages.errors import UsageError
 
+_GRACE_S = 2.0
 _CONNECT_S = 1.0
 
 
@@ -49,7 +51,12 @@ class ConfluentTransactor:
             # librdkafka demands that a message's time to live is no longer than its transaction's.
             "delivery.timeout.ms": settings.transaction_timeout_ms,
             "socket.timeout.ms": min(options["socket.timeout.ms"], settings.transaction_timeout_ms),
-            "linger.ms": 5,
+            # Longer, and messages would leave after the offsets that they go with, not beside them.
+            "linger.ms": 1,
+            # When every broker is away librdkafka 2.16 forgets them all and begins anew from the bootstrap
+            # addresses, but not the group's coordinator, whose thread has ended by then: the next
+            # send_offsets waits for it for ever (librdkafka issue 5511).
+            "metadata.recovery.strategy": "none",
         }
         self._producer = Producer({**producer_options(settings, options, Heard()), **own})
         # Asked before it has any connection, librdkafka looks for the coordinator again only after 500 ms.
@@ -102,10 +109,13 @@ class ConfluentTransactor:
         member = cast(ConfluentMember, membership.handle)
         self._fenced = member.fenced
         held = held_offsets(offsets)
-        self._call(
-            "offsets",
-            lambda: self._producer.send_offsets_to_transaction(held, member.metadata, self._life_s),
-        )
+        send = partial(self._producer.send_offsets_to_transaction, held, member.metadata, self._life_s)
+        try:
+            # Its own limit does not hold while it looks for a coordinator that left the cluster.
+            self._call("offsets", lambda: within(self._life_s + _GRACE_S, send))
+        except DeadlineError as error:
+            self._dead = True
+            raise FatalError(f"{self._name}: offsets: {error}; new clients are needed") from error
 
     def commit(self) -> None:
         """As `ports.Transactor.commit`."""
@@ -146,7 +156,7 @@ class ConfluentTransactor:
     def close(self) -> None:
         """As `ports.Transactor.close`."""
         try:
-            if self._open:
+            if self._open and not self._dead:
                 self._open = False
                 self._producer.abort_transaction(CLOSE_S)
         except KafkaException:
