@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,7 +114,9 @@ class ConfluentGroupConsumer(Reading):
         if member is not None:
             own["group.instance.id"] = member
         super().__init__({**consumer_options(settings, options, heard), **own}, heard, admin)
+        self._group = group
         self._member = member
+        self._given_id = ""
         self._epoch = 0
         self._assigned: frozenset[Partition] = frozenset()
         self._closing = False
@@ -127,13 +128,33 @@ class ConfluentGroupConsumer(Reading):
         """True once another process has joined under this member's name; costs what was fetched ahead."""
         if not isinstance(self._later, FatalError):
             # librdkafka tells only who polls. Messages are of no use any more: the producer is finished.
-            with suppress(BrokerError):
-                self._columns(self._consume(1, 0.05))
+            self._columns(self._consume(1, 0.05))
         return isinstance(self._later, FatalError) and self._later.fenced
+
+    def _said(self, error: KafkaException, doing: str) -> BrokerError:
+        said = super()._said(error, doing)
+        if isinstance(said, FatalError) and said.fenced and not self._is_displaced():
+            return FatalError(f"{doing}: the session ended while the broker was away; new clients are needed")
+        return said
+
+    def _is_displaced(self) -> bool:
+        """Whether another process runs as this member.
+
+        A session that ends while the broker is away makes librdkafka forget its member id, not the heartbeats
+        it has yet to send. The broker answers one without an id as it answers a displaced member. It knows
+        whom it has given the name to: as long as that is the id that this consumer got, nobody else has come.
+        So new clients never displace another process here, and one that is displaced always ends.
+        """
+        try:
+            holder = self._admin().member_ids(self._group).get(self._member or "")
+        except BrokerError as error:
+            return not error.retryable
+        return holder not in (None, self._given_id)
 
     def _on_assign(self, consumer: Any, partitions: list[Any]) -> None:
         self._moved()
         self._assigned = frozenset(Partition(part.topic, part.partition) for part in partitions)
+        self._given_id = consumer.memberid() or ""
         # Offset 0 keeps librdkafka from looking up committed offsets; the pause keeps it from reading.
         start = [TopicPartition(part.topic, part.partition, 0) for part in partitions]
         consumer.assign(start)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 
 from pipeline.kafka.secrets import secret_text
 from pipeline.kafka.tls import tls_context
@@ -18,8 +18,6 @@ from stages.errors import BrokerError
 
 _log = logging.getLogger(__name__)
 _EVERY_S = 5.0
-_ECHO_S = 15.0
-_AWAY = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
 _MOST_HEARD = 50
 _FENCED_MEMBER = (KafkaError.FENCED_INSTANCE_ID,)
 _FENCED_PRODUCER = (
@@ -52,7 +50,6 @@ class Heard:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._logged_s = -_EVERY_S
-        self._away_s = -_ECHO_S
         self.reasons: list[str] = []
         self.fatal: KafkaError | None = None
 
@@ -67,17 +64,11 @@ class Heard:
         with self._lock:
             self.reasons = [*self.reasons[-_MOST_HEARD:], text]
 
-    def was_away(self) -> bool:
-        """Whether the brokers could not be reached a moment ago."""
-        return time.monotonic() - self._away_s < _ECHO_S
-
     def __call__(self, error: KafkaError) -> None:
         self._keep(error.str())
         with self._lock:
             if error.fatal():
                 self.fatal = error
-            if error.code() in _AWAY:
-                self._away_s = time.monotonic()
             # librdkafka reports every failed connection; one line every few seconds is enough.
             now = time.monotonic()
             quiet = now - self._logged_s < _EVERY_S
@@ -160,23 +151,3 @@ def translated(error: Exception, doing: str) -> BrokerError:
     if inner.fatal() or inner.code() == KafkaError._FATAL:
         return FatalError(f"{said}; the client is finished")
     return AbortableError(said)
-
-
-def heard_as(heard: Heard, error: Exception, doing: str) -> BrokerError:
-    """`translated`, but for a member that was displaced by itself.
-
-    A static member joins under a new id; when the broker dies before it has answered, the client goes on
-    under the old id, and hears that another process took its place. Right after an outage that is no proof:
-    new clients join again, and if another process does have the slot, they are told so once more.
-    """
-    said = translated(error, doing)
-    if isinstance(said, FatalError) and said.fenced and heard.was_away():
-        return FatalError(f"{doing}: the join was lost with the broker; new clients are needed")
-    return said
-
-
-def raise_fatal(heard: Heard, doing: str) -> None:
-    """Raises what a background thread of the client has found fatal, if anything."""
-    if heard.fatal is not None:
-        error = KafkaException(heard.fatal)
-        raise heard_as(heard, error, doing) from error

@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from pipeline.kafka.confluent_admin import ConfluentAdmin
-from pipeline.kafka.confluent_options import Heard, heard_as, raise_fatal, translated
+from pipeline.kafka.confluent_options import Heard, translated
 from pipeline.ports import (
     NO_TIMESTAMP,
     AbortableError,
@@ -79,14 +79,24 @@ class Reading:
                 return records
 
     def _consume(self, count: int, timeout_s: float) -> list[Any]:
+        messages: list[Any] = []
         try:
-            messages: list[Any] = self._consumer.consume(count, timeout_s)
+            messages = self._consumer.consume(count, timeout_s)
         except KafkaException as error:
+            self._fail(error, "reading")
+        if self._heard.fatal is not None:
             # The exception says only "fatal"; what it was came to the error callback.
-            raise_fatal(self._heard, "reading")
-            raise heard_as(self._heard, error, "reading") from error
-        raise_fatal(self._heard, "reading")
+            self._fail(KafkaException(self._heard.fatal), "reading")
         return messages
+
+    def _fail(self, error: KafkaException, doing: str) -> None:
+        """The next poll's error; messages that came in the same call are delivered first."""
+        if not isinstance(self._later, FatalError):
+            self._later = self._said(error, doing)
+            self._later.__cause__ = error
+
+    def _said(self, error: KafkaException, doing: str) -> BrokerError:
+        return translated(error, doing)
 
     def _columns(self, messages: list[Any]) -> list[Records]:
         found: dict[Partition, Records] = {}
@@ -132,12 +142,7 @@ class Reading:
         where = f"reading {message.topic()}[{message.partition()}]" if message.topic() else "reading"
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             self._stopped.add(Partition(message.topic(), message.partition()))
-        # Messages that came in the same call are delivered first; the error is the next poll's.
-        wrapped = KafkaException(error)
-        later = heard_as(self._heard, wrapped, where)
-        later.__cause__ = wrapped
-        if not isinstance(self._later, FatalError):
-            self._later = later
+        self._fail(KafkaException(error), where)
 
     def _seek(self, partition: Partition, offset: int) -> None:
         if partition in self._stopped:

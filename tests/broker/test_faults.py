@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
+from confluent_kafka import Producer
 
+from pipeline.kafka import confluent_transactor
 from pipeline.kafka.deadline import DeadlineError, within
-from pipeline.ports import AbortableError, Broker, FatalError, NewTopic, Partition
+from pipeline.ports import AbortableError, Broker, Committed, FatalError, NewTopic, Partition
 from stages.errors import BrokerError
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import KafkaWorld, fresh, make_topic, messages, read_all, until, write
@@ -191,6 +194,84 @@ def test_a_topic_deleted_and_made_again_has_another_id(mortal_broker: Cluster, c
     assert after is not None
     assert before.topic_id != after.topic_id
     broker.close()
+
+
+def test_offsets_that_are_never_answered_end_the_transactor(
+    mortal_broker: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = threading.Event()
+
+    class Silent(Producer):
+        def send_offsets_to_transaction(self, *_: object) -> None:
+            released.wait()
+
+    monkeypatch.setattr(confluent_transactor, "Producer", Silent)
+    broker = quick("confluent", mortal_broker)
+    topic, name = make_topic(broker), fresh("tx")
+    consumer = broker.group_consumer(fresh("g"), [topic])
+    at = Partition(topic, 0)
+    until(lambda: consumer.poll(0.1, 1).assignment)
+    membership = consumer.poll(0, 1).membership
+    transactor = broker.transactor(name)
+    transactor.begin()
+    with pytest.raises(FatalError, match="new clients are needed"):
+        transactor.send_offsets({at: Committed(0)}, membership)
+    with pytest.raises(FatalError):
+        transactor.abort()
+    transactor.close()
+    monkeypatch.undo()
+    transacted(broker, name, topic, b"by new clients")
+    released.set()
+    broker.close()
+
+
+def test_a_session_that_ends_in_an_outage_is_no_displacement(mortal_broker: Cluster) -> None:
+    broker = quick("confluent", mortal_broker)
+    group, topic = fresh("g"), make_topic(broker)
+    consumer = broker.group_consumer(group, [topic], "one")
+    until(lambda: consumer.poll(0.1, 1).assignment)
+    mortal_broker.nodes[0].kill()
+    # Nobody polls, as in a worker that waits for a transaction, until the session of 6 s is over.
+    time.sleep(8.0)
+    mortal_broker.restart()
+    refused = []
+
+    def assigned() -> bool:
+        nonlocal consumer
+        try:
+            return bool(consumer.poll(0.1, 1).assignment)
+        except FatalError as error:
+            refused.append(error)
+            consumer.close()
+            consumer = broker.group_consumer(group, [topic], "one")
+            return False
+
+    until(assigned, 60.0)
+    assert not any(error.fenced for error in refused), refused
+    assert len(refused) <= 1, refused
+    broker.close()
+
+
+def test_an_outage_does_not_keep_a_displaced_member_from_ending(mortal_broker: Cluster) -> None:
+    broker, other = quick("confluent", mortal_broker), quick("confluent", mortal_broker)
+    group, topic = fresh("g"), make_topic(broker)
+    older = broker.group_consumer(group, [topic], "one")
+    until(lambda: older.poll(0.1, 1).assignment)
+    mortal_broker.restart()
+    newer = other.group_consumer(group, [topic], "one")
+    until(lambda: newer.poll(0.1, 1).assignment)
+
+    def displaced() -> bool:
+        newer.poll(0, 1)
+        try:
+            older.poll(0.1, 1)
+        except FatalError as error:
+            return error.fenced
+        return False
+
+    until(displaced, 30.0)
+    broker.close()
+    other.close()
 
 
 def test_a_call_that_never_returns_is_given_up() -> None:

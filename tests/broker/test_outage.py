@@ -1,15 +1,42 @@
-"""A broker that is away for a while; `bench/kafka_outage.py` keeps it away for a minute.
-
-kafka-python alone: confluent does not always go on by itself yet (README, Limits).
-"""
+"""A broker that is away for a while; `bench/kafka_outage.py` keeps it away for a minute."""
 
 from __future__ import annotations
 
+from bench.kafka_deployment import PARTITIONS, Deployment, poll_until
 from bench.kafka_outage import outage
+from pipeline.kafka import connect
+from pipeline.settings import KafkaSettings
+from tests.broker.cluster import Cluster
+from tests.broker.worlds import fresh
 
 
-def test_processes_wait_for_the_broker_and_go_on_by_themselves() -> None:
-    found, said, alive = outage("kafka-python", seconds=10.0, rate=200.0)
+def test_processes_wait_for_the_broker_and_go_on_by_themselves(client: str) -> None:
+    found, said, alive = outage(client, seconds=10.0, rate=200.0)
     assert found.good, found
     assert alive, "a process ended"
     assert max(said.values()) <= 25, f"log lines in 10 s: {said}"
+
+
+def test_of_two_processes_in_a_slot_the_older_ends_also_after_an_outage(mortal_broker: Cluster) -> None:
+    app = fresh("slot")
+    deployment = Deployment(mortal_broker.bootstrap, "confluent", app)
+    broker = connect(KafkaSettings(client="confluent", bootstrap=mortal_broker.bootstrap))
+
+    def judges(name: str) -> bool:
+        return b"judging from" in deployment.log(name).read_bytes()
+
+    def emits() -> bool:
+        return len(broker.admin().group_offsets(f"{app}.workers")) == PARTITIONS
+
+    try:
+        deployment.create_topics()
+        older = deployment.start("a")
+        assert poll_until(lambda: judges("a") and emits(), 60.0)
+        mortal_broker.restart()
+        newer = deployment.start("a", tag="~new")
+        assert poll_until(lambda: older.poll() is not None, 60.0), "both live on"
+        assert poll_until(lambda: judges("a~new"), 60.0)
+        assert newer.poll() is None, deployment.log("a~new").read_text()
+    finally:
+        deployment.close()
+        broker.close()
