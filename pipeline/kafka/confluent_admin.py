@@ -19,6 +19,7 @@ from confluent_kafka import (
 from confluent_kafka import admin as confluent_admin
 
 from pipeline.kafka.confluent_options import Heard, cause, reason
+from pipeline.kafka.confluent_refusals import MISSING, NO_LEADER, PASSING, MissingError, admin_error
 from pipeline.kafka.tls import handshake_problem
 from pipeline.kafka.unreachable import unreachable
 from pipeline.ports import NO_TOPIC_ID, Committed, NewTopic, Partition, TopicInfo
@@ -28,31 +29,6 @@ from stages.errors import BrokerError
 _ANSWER_S = 10.0
 _RETRY_S = 10.0
 _PAUSE_S = 0.1
-_MISSING = (
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError._UNKNOWN_TOPIC,
-    KafkaError._UNKNOWN_PARTITION,
-)
-_NO_LEADER = KafkaError._NOENT
-_FRESH = (
-    _NO_LEADER,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.FENCED_LEADER_EPOCH,
-    KafkaError.UNKNOWN_LEADER_EPOCH,
-    KafkaError.OFFSET_NOT_AVAILABLE,
-    KafkaError.NOT_CONTROLLER,
-)
-_AWAY = (
-    KafkaError._TIMED_OUT,
-    KafkaError._TRANSPORT,
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError.REQUEST_TIMED_OUT,
-    KafkaError.NETWORK_EXCEPTION,
-)
 # Its type hints leave out half of what it exports.
 _kafka: Any = confluent_admin
 _T = TypeVar("_T")
@@ -102,7 +78,7 @@ class ConfluentAdmin:
         for name in names:
             try:
                 found[name] = self._ask(f"topic {name}", partial(self._describe, name))
-            except _MissingError:
+            except MissingError:
                 found[name] = None
         return found
 
@@ -246,7 +222,7 @@ class ConfluentAdmin:
 
         for part in self._ask(doing, ask).topic_partitions:
             if part.error is not None:
-                raise _group_error(doing, KafkaException(part.error))
+                raise admin_error(doing, KafkaException(part.error))
 
     def close(self) -> None:
         """As `ports.Admin.close`; librdkafka's admin client ends with its last reference."""
@@ -263,42 +239,26 @@ class ConfluentAdmin:
             except KafkaException as error:
                 inner = cause(error)
                 code = None if inner is None else inner.code()
-                if code == _NO_LEADER and not self._exist(of):
-                    raise _MissingError(doing) from error
-                if code in _FRESH and time.monotonic() < deadline:
+                if code == NO_LEADER and not self._exist(of):
+                    raise MissingError(doing) from error
+                if code in PASSING and time.monotonic() < deadline:
                     # librdkafka asks again by the leaders it knew; only new metadata shows it the others.
                     with suppress(KafkaException):
                         self._client.list_topics(timeout=_PAUSE_S * 10)
                     time.sleep(_PAUSE_S)
                     continue
-                if code in _MISSING:
-                    raise _MissingError(doing) from error
+                if code in MISSING:
+                    raise MissingError(doing) from error
                 if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                     said = f"{doing}: no permission; grant it (twinsieve topics acls prints what is needed)"
                     raise BrokerError(said, retryable=False) from error
-                raise _group_error(doing, error) from error
+                raise admin_error(doing, error) from error
 
     def _exist(self, partitions: Collection[Partition]) -> bool:
         """librdkafka says "no leaders" of what does not exist and of what has none just now; this tells."""
         rows = self._described({partition.topic for partition in partitions})
         found = {name: 0 if row is None else len(row.partitions) for name, row in rows.items()}
         return all(partition.number < found[partition.topic] for partition in partitions)
-
-
-class _MissingError(BrokerError):
-    def __init__(self, doing: str) -> None:
-        super().__init__(f"{doing}: no such topic or partition", retryable=False)
-
-
-def _group_error(doing: str, error: KafkaException) -> BrokerError:
-    inner = cause(error)
-    code = None if inner is None else inner.code()
-    if code in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP):
-        return BrokerError(f"{doing}: the group has running members; stop them all first", retryable=False)
-    if code == KafkaError.TOPIC_ALREADY_EXISTS:
-        return BrokerError(f"{doing}: exists already", retryable=False)
-    # An error of an admin request never says by itself that it is retriable.
-    return BrokerError(f"{doing}: {reason(error)}", retryable=code in _FRESH or code in _AWAY)
 
 
 def _all(futures: Mapping[Any, Any]) -> dict[Any, Any]:
