@@ -25,7 +25,7 @@ from enum import StrEnum
 from pipeline.blocks import decode_block
 from pipeline.blocks_verdicts import Ruling, encode_ruling
 from pipeline.index_restore import Follower, Progress
-from pipeline.index_snapshots import SnapshotWriter
+from pipeline.index_snapshots import SnapshotWriter, restore_point
 from pipeline.index_state import IndexState, Judge
 from pipeline.ports import (
     AbortableError,
@@ -41,7 +41,6 @@ from pipeline.ports import (
     Transactor,
     no_hook,
 )
-from pipeline.sessions import Ledger
 from pipeline.snapshots import SnapshotStore
 from stages.errors import BrokerError, StateError
 
@@ -119,7 +118,9 @@ class Index:
         self._ids = self._topic_ids()
         self._snapshots = SnapshotWriter(store, self._ids, config.scheme, background) if store else None
         self.notices: list[str] = []
-        self.state, self._decisions_from = self._restore_point(fresh, load)
+        self.state, self._decisions_from = restore_point(
+            store, self._ids, config.scheme, fresh, load, self.notices
+        )
         self._follower = Follower(self._reader, self.state, config.log, config.decisions, config.scheme)
         self._begin_following = True
         self._followed = False
@@ -334,23 +335,6 @@ class Index:
                 self._admin.delete_records({self._config.log: found.oldest_at})
             except BrokerError as error:
                 self.notices.append(f"{self._config.log}: not trimmed behind snapshots ({error})")
-
-    def _restore_point(
-        self, fresh: Callable[[], Judge], load: Callable[[bytes], Judge]
-    ) -> tuple[IndexState, int]:
-        """The newest snapshot that can be used; why others cannot is a notice, another scheme stops."""
-        for found in self._store.read() if self._store is not None else ():
-            try:
-                if isinstance(found, StateError):
-                    raise found
-                if (found.log_id, found.decisions_id) != self._ids:
-                    raise StateError("snapshot belongs to other internal topics; it is left alone")
-                if found.scheme != self._config.scheme:
-                    raise StateError("snapshot is of another fingerprint scheme; it is left alone")
-                return IndexState(load(found.sieve), found.ledger, found.at), found.decisions_from
-            except StateError as error:
-                self.notices.append(str(error))
-        return IndexState(fresh(), Ledger()), 0
 
     def _topic_ids(self) -> tuple[bytes, bytes]:
         names = (self._config.log.topic, self._config.decisions.topic)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
-from pipeline.index_state import IndexState
+from pipeline.index_state import IndexState, Judge
+from pipeline.sessions import Ledger
 from pipeline.sessions_state import ledger_to_bytes
 from pipeline.snapshots import Snapshot, SnapshotStore
 from stages.errors import StateError
@@ -59,3 +61,29 @@ class SnapshotWriter:
             return running.result()
         except StateError as error:
             return error
+
+
+def restore_point(
+    store: SnapshotStore | None,
+    ids: tuple[bytes, bytes],
+    scheme: bytes,
+    fresh: Callable[[], Judge],
+    load: Callable[[bytes], Judge],
+    notices: list[str],
+) -> tuple[IndexState, int]:
+    """The state of the newest snapshot that can be used, or an empty one, and where its decisions go on.
+
+    notices: gets why other snapshots cannot be used
+    """
+    for found in store.read() if store is not None else ():
+        try:
+            if isinstance(found, StateError):
+                raise found
+            if (found.log_id, found.decisions_id) != ids:
+                raise StateError("snapshot belongs to other internal topics; it is left alone")
+            if found.scheme != scheme:
+                raise StateError("snapshot is of another fingerprint scheme; it is left alone")
+            return IndexState(load(found.sieve), found.ledger, found.at), found.decisions_from
+        except StateError as error:
+            notices.append(str(error))
+    return IndexState(fresh(), Ledger()), 0

@@ -14,18 +14,16 @@ A worker's only durable state is the committed input offset. Steps of `Worker.st
 
 A crash before COMMITTED costs the session: the next one begins at the same offset, asks again and gets the
 same verdicts. A crash after it costs nothing: the next one begins behind it, and the mark tells the index
-what
-was emitted. Emitting without the offset in the same transaction, or asking from anywhere but the committed
-offset, is never allowed. A failed append, a mismatch, an abort, a rebalance, no answer: a new session.
+what was emitted. Emitting without the offset in the same transaction, or asking from anywhere but the
+committed offset, is never allowed. A failed append, a mismatch, an abort, a rebalance, no answer: a new
+session.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import StrEnum
 
-from pipeline.blocks import Block, BlockFlag, encode_block, split_block
 from pipeline.ports import (
     AbortableError,
     Broker,
@@ -33,19 +31,19 @@ from pipeline.ports import (
     Committed,
     Hook,
     Membership,
-    Messages,
     Partition,
     Polled,
     Records,
-    TopicInfo,
     no_hook,
 )
 from pipeline.records import RecordReader
-from pipeline.worker_answers import Answers, asked_rows, offsets_of
+from pipeline.worker_answers import Answers
+from pipeline.worker_asks import Asks
 from pipeline.worker_config import WorkerConfig
 from pipeline.worker_emit import Emission, Emitter
-from pipeline.worker_sessions import Asked, NewSession, Session, name_topic, plan_opening
-from stages.errors import StateError
+from pipeline.worker_openings import Openings
+from pipeline.worker_sessions import NewSession, Session
+from pipeline.worker_topics import KnownTopics
 
 
 class WorkerStep(StrEnum):
@@ -86,15 +84,22 @@ class Worker:
         self._broker = broker
         self._clock = clock
         self._config = config
-        self._reader = reader
-        self._new_session = new_session
         self._hook = hook
         self._transactor = broker.transactor(config.transactional_id)
         self._consumer = broker.group_consumer(config.group, config.topics, config.member)
         self._appender = broker.appender()
         self._admin = broker.admin()
         self._answers = Answers(broker.reader(), config.verdicts, config.verdict_partitions, config.scheme)
-        self._infos: dict[str, TopicInfo] = {}
+        self._topics = KnownTopics(self._admin)
+        self._openings = Openings(self._consumer, self._topics, clock, config, new_session)
+        self._asks = Asks(
+            self._appender,
+            clock,
+            config,
+            reader,
+            self._answers.reply,
+            lambda: hook(WorkerStep.FINGERPRINTED),
+        )
         self._sessions: dict[Partition, Session] = {}
         self._to_open: set[Partition] = set()
         self._attempts: dict[Partition, int] = {}
@@ -201,46 +206,17 @@ class Worker:
         self._failures = min(self._failures + 1, 10)
 
     def _open(self, partitions: set[Partition]) -> None:
-        names = {partition.topic for partition in partitions}
-        self._infos.update(self._describe(names))
-        committed = self._consumer.committed(partitions)
-        beginning = self._consumer.beginning_offsets(partitions)
-        stable_end = self._consumer.end_offsets(partitions)
+        planned = self._openings.plan(partitions)
         self._answers.watch({*self._sessions, *partitions})
-        now_s = self._clock.monotonic_s()
-        for partition in sorted(partitions):
-            opening = plan_opening(
-                partition,
-                self._infos[partition.topic],
-                committed[partition],
-                beginning[partition],
-                stable_end[partition],
-                start=self._config.start,
-                trimmed=self._config.trimmed,
-            )
+        for session, opening in planned:
             if opening.trimmed:
                 self.trimmed += opening.trimmed
-                self.notices.append(f"{partition}: retention took {opening.trimmed} messages never judged")
-            session = Session(
-                partition, opening.topic_id, self._new_session(), opening.fresh, opening.chain,
-                opening.first, opening.first, opening.first, now_s, active_s=now_s,
-            )  # fmt: skip
-            flags = BlockFlag.START
-            flags |= BlockFlag.FRESH if opening.fresh else BlockFlag.NONE
-            flags |= BlockFlag.CERTIFIED if opening.certified else BlockFlag.NONE
-            block = replace(
-                self._block(session),
-                flags=flags,
-                emitted_from=opening.emitted_from,
-                emitted_to=opening.emitted_to,
-                beginning=opening.beginning,
-                stable_end=opening.stable_end,
-                topic=partition.topic,
-                program=self._config.program,
-            )
-            self._append(session, [(block, Asked(block.first, block.end, Records(partition)))])
-            self._sessions[partition] = session
-            self._to_open.discard(partition)
+                self.notices.append(
+                    f"{session.partition}: retention took {opening.trimmed} messages never judged"
+                )
+            self._asks.start(session, opening)
+            self._sessions[session.partition] = session
+            self._to_open.discard(session.partition)
             if not session.fresh:
                 self._begin_reading(session)
 
@@ -248,78 +224,14 @@ class Worker:
         self._consumer.seek(session.partition, session.covered)
         self._consumer.resume([session.partition])
 
-    def _describe(self, topics: set[str]) -> dict[str, TopicInfo]:
-        found = self._admin.topics(topics)
-        missing = sorted(name for name, info in found.items() if info is None)
-        if missing:
-            raise AbortableError(f"topic {', '.join(missing)} does not exist; create it")
-        return {name: info for name, info in found.items() if info is not None}
-
-    def _block(self, session: Session) -> Block:
-        return Block(
-            topic_id=session.topic_id,
-            number=session.partition.number,
-            reply=self._answers.reply(session.partition).number,
-            session=session.number,
-            flags=BlockFlag.NONE,
-            first=session.covered,
-            end=session.covered,
-            emitted_from=session.chain,
-            emitted_to=session.emitted,
-            arrival_ms=self._clock.now_ms(),
-        )
-
     def _ask(self, records: Records) -> None:
         session = self._sessions.get(records.partition)
         if session is None or session.fresh:
             return
-        if records.offsets[0] < session.covered:
-            raise AbortableError(
-                f"{records.partition}: got {records.offsets[0]}, had {session.covered} before"
-            )
-        reading = self._reader.read(records)
-        self._hook(WorkerStep.FINGERPRINTED)
-        whole = replace(
-            self._block(session),
-            end=records.offsets[-1] + 1,
-            offsets=offsets_of(records),
-            kinds=reading.kinds,
-            readable=reading.readable,
-        )
-        blocks = []
-        low = 0
-        for block in split_block(whole, self._config.block_bytes):
-            high = low + len(block)
-            blocks.append((block, asked_rows(block, records, reading, low, high)))
-            low = high
-        self._append(session, blocks)
+        self._asks.ask(session, records)
         self._hook(WorkerStep.APPENDED)
-        if self._is_full(session, 1):
+        if self._asks.is_full(session):
             self._consumer.pause([records.partition])
-
-    def _is_full(self, session: Session, part: int) -> bool:
-        """Whether one part'th of what may wait does."""
-        config = self._config
-        return (
-            session.pending_rows >= config.most_pending // part
-            or session.pending_bytes >= config.most_pending_bytes // part
-        )
-
-    def _append(self, session: Session, blocks: list[tuple[Block, Asked]]) -> None:
-        now_s = self._clock.monotonic_s()
-        messages = Messages()
-        for block, asked in blocks:
-            messages.add(None, encode_block(block, self._config.scheme))
-            if not session.pending:
-                session.asked_s = now_s
-            session.pending.append(asked)
-            session.pending_rows += len(asked.records)
-            session.pending_bytes += asked.bytes_held
-            session.covered = block.end
-            if not block.flags & BlockFlag.START:
-                session.reported = block.emitted_to
-        session.active_s = now_s
-        self._appender.append(self._config.log, messages)
 
     def _emit(self, membership: Membership) -> Emission:
         """Everything answered goes out in one transaction with the offsets behind it."""
@@ -327,7 +239,7 @@ class Worker:
         ready = [session for session in self._sessions.values() if session.ready]
         if not ready:
             return emission
-        emitter = Emitter(self._config.emit, self._partition_counts())
+        emitter = Emitter(self._config.emit, self._topics.partitions(self._config.emit.topics))
         offsets: dict[Partition, Committed] = {}
         ends: dict[Partition, int] = {}
         for session in ready:
@@ -353,7 +265,7 @@ class Worker:
             if session.fresh:
                 session.fresh = False
                 self._begin_reading(session)
-            elif not self._is_full(session, 2) and not self._stopping:
+            elif not self._asks.is_full(session, 2) and not self._stopping:
                 self._consumer.resume([session.partition])
         self._failures = 0
         return emission
@@ -372,14 +284,6 @@ class Worker:
         self._transactor.commit()
         self._hook(WorkerStep.COMMITTED)
         self._checked_s = self._clock.monotonic_s()
-
-    def _partition_counts(self) -> dict[str, int]:
-        emit = self._config.emit
-        wanted = {name for name in (emit.output, emit.duplicates, emit.dead_letter) if name and emit.emit}
-        missing = wanted - self._infos.keys()
-        if missing:
-            self._infos.update(self._describe(missing))
-        return {name: info.partitions for name, info in self._infos.items()}
 
     def _look_after(self, polled: Polled) -> None:
         """New sessions where answers fail to come, reports where nothing moves, a look at who we are."""
@@ -403,8 +307,7 @@ class Worker:
         position = max(session.covered, passed)
         news = session.emitted > session.reported or position > session.covered
         if news and (self._stopping or now_s - session.active_s >= self._config.report_s):
-            block = replace(self._block(session), end=position)
-            self._append(session, [(block, Asked(block.first, block.end, Records(session.partition)))])
+            self._asks.report(session, position)
             self._hook(WorkerStep.REPORTED)
 
     def _check(self, membership: Membership) -> None:
@@ -419,10 +322,4 @@ class Worker:
             return
         if idle:
             self._transact(Emission(), settled, membership)
-        infos = self._describe({partition.topic for partition in settled})
-        for partition in settled:
-            if self._sessions[partition].topic_id != name_topic(infos[partition.topic]):
-                raise StateError(
-                    f"{partition}: the topic was deleted and created again; `twinsieve reset` says where to "
-                    "begin in the new one"
-                )
+        self._topics.same([self._sessions[partition] for partition in settled])

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pipeline.blocks import Block, RowKind
 from pipeline.blocks_frame import What
 from pipeline.blocks_verdicts import Result, decode_ruling, session_of
-from pipeline.ports import AbortableError, Partition, Reader, Records
-from pipeline.records import Reading
-from pipeline.worker_sessions import Asked, Session, refusal
+from pipeline.ports import AbortableError, Partition, Reader
+from pipeline.worker_sessions import Session, refusal
 
 
 class Answers:
@@ -77,25 +72,3 @@ class Answers:
     def close(self) -> None:
         """Give up reading."""
         self._reader.close()
-
-
-def offsets_of(records: Records) -> NDArray[np.int64]:
-    """Offsets as a column."""
-    return np.array(records.offsets, np.int64)
-
-
-def asked_rows(block: Block, records: Records, reading: Reading, low: int, high: int) -> Asked:
-    """The originals of rows low…high, which one block asks about."""
-    part = slice(low, high)
-    originals = Records(
-        records.partition,
-        records.offsets[part],
-        records.timestamps_ms[part],
-        records.keys[part],
-        records.values[part],
-        records.headers[part],
-    )
-    reasons = {row - low: reason for row, reason in reading.reasons.items() if low <= row < high}
-    tombstones = frozenset(np.flatnonzero(block.kinds == RowKind.TOMBSTONE).tolist())
-    held = sum(map(len, filter(None, originals.values))) + sum(map(len, filter(None, originals.keys)))
-    return Asked(block.first, block.end, originals, reasons, tombstones, held)

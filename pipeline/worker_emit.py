@@ -32,6 +32,12 @@ class EmitConfig:
     null_value: Literal["pass", "drop", "dead_letter"] = "pass"
     emit: bool = True
 
+    @property
+    def topics(self) -> set[str]:
+        """Those that messages are written to."""
+        names = (self.output, self.duplicates, self.dead_letter)
+        return {name for name in names if name is not None and self.emit}
+
 
 @dataclass(slots=True)
 class Emission:

@@ -1,0 +1,56 @@
+"""Where a worker's sessions begin: what is committed, and what the topics hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pipeline.ports import Clock, GroupConsumer, Partition
+from pipeline.worker_config import WorkerConfig
+from pipeline.worker_sessions import NewSession, Opening, Session, plan_opening
+from pipeline.worker_topics import KnownTopics
+
+
+class Openings:
+    """Plans new sessions."""
+
+    def __init__(
+        self,
+        consumer: GroupConsumer,
+        topics: KnownTopics,
+        clock: Clock,
+        config: WorkerConfig,
+        new_session: NewSession,
+    ) -> None:
+        self._consumer = consumer
+        self._topics = topics
+        self._clock = clock
+        self._config = config
+        self._new_session = new_session
+
+    def plan(self, partitions: Collection[Partition]) -> list[tuple[Session, Opening]]:
+        """A new session for each partition, in order, and what it begins from.
+
+        raises: AbortableError when the broker cannot tell; StateError as `plan_opening`
+        """
+        infos = self._topics.look({partition.topic for partition in partitions})
+        committed = self._consumer.committed(partitions)
+        beginning = self._consumer.beginning_offsets(partitions)
+        stable_end = self._consumer.end_offsets(partitions)
+        now_s = self._clock.monotonic_s()
+        planned = []
+        for partition in sorted(partitions):
+            opening = plan_opening(
+                partition,
+                infos[partition.topic],
+                committed[partition],
+                beginning[partition],
+                stable_end[partition],
+                start=self._config.start,
+                trimmed=self._config.trimmed,
+            )
+            session = Session(
+                partition, opening.topic_id, self._new_session(), opening.fresh, opening.chain,
+                opening.first, opening.first, opening.first, now_s, active_s=now_s,
+            )  # fmt: skip
+            planned.append((session, opening))
+        return planned
