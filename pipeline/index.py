@@ -26,7 +26,7 @@ from pipeline.blocks import decode_block
 from pipeline.blocks_verdicts import Ruling, encode_ruling
 from pipeline.index_restore import Follower, Progress
 from pipeline.index_snapshots import SnapshotWriter, restore_point
-from pipeline.index_state import IndexState, Judge
+from pipeline.index_state import Judge
 from pipeline.ports import (
     AbortableError,
     Broker,
