@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from pipeline.kafka.confluent_admin import ConfluentAdmin
 from pipeline.kafka.confluent_options import Heard, translated
@@ -23,6 +24,9 @@ from pipeline.settings import KafkaSettings
 from stages.errors import BrokerError
 
 _LOOKUP_S = 10.0
+_LOOK_S = 1.0
+"""A membership is asked for again after so long, and after every rebalance: each time librdkafka answers from
+another thread, and meanwhile confluent-kafka keeps the interpreter's lock."""
 _MAGIC = b"CGMDv2:"
 
 
@@ -115,13 +119,18 @@ class ConfluentGroupConsumer(Reading):
             own["group.instance.id"] = member
         super().__init__({**consumer_options(settings, options, heard), **own}, heard, admin)
         self._group = group
+        self._topics = list(topics)
         self._member = member
         self._given_id = ""
         self._epoch = 0
         self._assigned: frozenset[Partition] = frozenset()
+        self._nameless = False
         self._closing = False
+        self._join()
+
+    def _join(self) -> None:
         self._consumer.subscribe(
-            list(topics), on_assign=self._on_assign, on_revoke=self._on_gone, on_lost=self._on_gone
+            self._topics, on_assign=self._on_assign, on_revoke=self._on_gone, on_lost=self._on_gone
         )
 
     def is_fenced(self) -> bool:
@@ -131,11 +140,12 @@ class ConfluentGroupConsumer(Reading):
             self._columns(self._consume(1, 0.05))
         return isinstance(self._later, FatalError) and self._later.fenced
 
-    def _said(self, error: KafkaException, doing: str) -> BrokerError:
-        said = super()._said(error, doing)
+    def _notice_failure(self, error: KafkaException, doing: str) -> None:
+        said = translated(error, doing)
         if isinstance(said, FatalError) and said.fenced and not self._is_displaced():
-            return FatalError(f"{doing}: the session ended while the broker was away; new clients are needed")
-        return said
+            self._nameless = True
+        else:
+            super()._notice_failure(error, doing)
 
     def _is_displaced(self) -> bool:
         """Whether another process runs as this member.
@@ -143,13 +153,23 @@ class ConfluentGroupConsumer(Reading):
         A session that ends while the broker is away makes librdkafka forget its member id, not the heartbeats
         it has yet to send. The broker answers one without an id as it answers a displaced member. It knows
         whom it has given the name to: as long as that is the id that this consumer got, nobody else has come.
-        So new clients never displace another process here, and one that is displaced always ends.
+        So a consumer that joins anew never displaces another process, and one that is displaced always ends.
         """
         try:
             holder = self._admin().member_ids(self._group).get(self._member or "")
         except BrokerError as error:
             return not error.retryable
         return holder not in (None, self._given_id)
+
+    def _join_anew(self) -> None:
+        """With a client of its own: the old one is finished for good. To its owner this is a rebalance."""
+        self._nameless = False
+        self._consumer.close()
+        self._heard.fatal = None
+        self._moved()
+        self._assigned = frozenset()
+        self._consumer = Consumer(self._options)
+        self._join()
 
     def _on_assign(self, consumer: Any, partitions: list[Any]) -> None:
         self._moved()
@@ -173,18 +193,26 @@ class ConfluentGroupConsumer(Reading):
 
     def poll(self, timeout_s: float, max_records: int) -> Polled:
         """As `ports.GroupConsumer.poll`."""
+        if self._nameless:
+            self._join_anew()
         records = self._fetched(timeout_s, max_records)
-        # Taken with the records: a later one may be another generation's. Rebalance callbacks run inside
-        # consume() on this thread, so records, assignment and epoch belong together.
+        # Rebalance callbacks run inside consume() on this thread, so records, assignment, epoch and
+        # membership belong together.
+        now_s = time.monotonic()
+        if self._epoch != self._seen_epoch or now_s - self._seen_s >= _LOOK_S:
+            self._membership = self._look()
+            self._seen_epoch, self._seen_s = self._epoch, now_s
+        held = [part for part in records if part.partition in self._live]
+        return Polled(self._membership, self._assigned, self._epoch, held)
+
+    def _look(self) -> Membership:
         metadata = self._consumer.consumer_group_metadata()
         generation = int.from_bytes(metadata[len(_MAGIC) : len(_MAGIC) + 4], "little", signed=True)
         if not metadata.startswith(_MAGIC):
             raise FatalError("this librdkafka writes group metadata in an unknown form; install another")
         if not self._assigned:
             generation = -1
-        membership = Membership(generation, ConfluentMember(metadata, self._consumer, self.is_fenced))
-        held = [part for part in records if part.partition in self._live]
-        return Polled(membership, self._assigned, self._epoch, held)
+        return Membership(generation, ConfluentMember(metadata, self._consumer, self.is_fenced))
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         """As `ports.GroupConsumer.committed`."""
