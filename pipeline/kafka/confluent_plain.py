@@ -11,19 +11,18 @@ from pipeline.kafka.confluent_consumers import ConfluentMember
 from pipeline.kafka.confluent_options import Heard, translated
 from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put
 from pipeline.kafka.limits import Limits
+from pipeline.kafka.transacting import Transacting
 from pipeline.ports import AbortableError, Committed, Membership, Messages, Partition
 from pipeline.settings import KafkaSettings
-from stages.errors import UsageError
 
 
-class ConfluentPlainTransactor:
+class ConfluentPlainTransactor(Transacting):
     """`ports.Transactor` without transactions: what was sent stays sent, whatever becomes of the rest."""
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], limits: Limits) -> None:
+        super().__init__(limits)
         self._options = {**producer_options(settings, options, Heard()), "linger.ms": 5}
-        self._limits = limits
         self._timeout_s = settings.request_timeout_ms / 1000
-        self._open = False
         self._failure: KafkaError | None = None
         self._offsets: list[tuple[list[Any], Membership]] = []
         self._producer = Producer(self._options)
@@ -32,14 +31,9 @@ class ConfluentPlainTransactor:
         """As `ports.Transactor.begin`."""
         self._open = True
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
-        """As `ports.Transactor.unsendable`."""
-        return self._limits.unsendable(topic, messages)
-
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
         """As `ports.Transactor.send`; goes out at once."""
-        if not self._open:
-            raise UsageError("send outside a transaction; call begin first")
+        self._require_open("send")
         try:
             for row in range(len(messages)):
                 put(self._producer, topic, partition, messages, row, self._told)
@@ -52,16 +46,13 @@ class ConfluentPlainTransactor:
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
         """As `ports.Transactor.send_offsets`; done by `commit`."""
-        if not self._open:
-            raise UsageError("send_offsets outside a transaction; call begin first")
-        if membership.generation < 0:
-            raise AbortableError("offsets: not a member of the group any more")
+        self._require_open("send_offsets")
+        self._require_member(membership)
         self._offsets.append((held_offsets(offsets), membership))
 
     def commit(self) -> None:
         """As `ports.Transactor.commit`: waits for every acknowledgement, then commits the offsets."""
-        if not self._open:
-            raise UsageError("commit outside a transaction; call begin first")
+        self._require_open("commit")
         if self._producer.flush(self._timeout_s):
             raise AbortableError(f"commit: not acknowledged within {self._timeout_s:g} s")
         try:

@@ -16,15 +16,15 @@ from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_o
 from pipeline.kafka.deadline import DeadlineError, within
 from pipeline.kafka.limits import Limits
 from pipeline.kafka.slot import taken
+from pipeline.kafka.transacting import Transacting
 from pipeline.ports import AbortableError, Committed, FatalError, Membership, Messages, Partition
 from pipeline.settings import KafkaSettings
-from stages.errors import UsageError
 
 _GRACE_S = 2.0
 _CONNECT_S = 1.0
 
 
-class ConfluentTransactor:
+class ConfluentTransactor(Transacting):
     """`ports.Transactor` on confluent-kafka, exactly once."""
 
     def __init__(
@@ -34,15 +34,14 @@ class ConfluentTransactor:
         transactional_id: str,
         limits: Limits,
     ) -> None:
+        super().__init__(limits)
         self._deadline_s = settings.request_timeout_ms / 1000
         # After an outage librdkafka may ask in vain until its time is up. A transaction that is older than
         # its time-out is lost anyway, so nothing is gained by waiting longer for its offsets or its abort.
         self._life_s = min(self._deadline_s, settings.transaction_timeout_ms / 1000)
-        self._limits = limits
         self._heartbeats_s = settings.session_timeout_ms / 2000
         self._fenced: Callable[[], bool] | None = None
         self._name = f"transaction {transactional_id}"
-        self._open = False
         self._dead = False
         self._failure: KafkaError | None = None
         own = {
@@ -80,14 +79,9 @@ class ConfluentTransactor:
         self._failure = None
         self._open = True
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
-        """As `ports.Transactor.unsendable`."""
-        return self._limits.unsendable(topic, messages)
-
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
         """As `ports.Transactor.send`."""
-        if not self._open:
-            raise UsageError("send outside a transaction; call begin first")
+        self._require_open("send")
         where = topic if partition is None else str(Partition(topic, partition))
 
         def send_all() -> None:
@@ -102,10 +96,8 @@ class ConfluentTransactor:
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
         """As `ports.Transactor.send_offsets`."""
-        if not self._open:
-            raise UsageError("send_offsets outside a transaction; call begin first")
-        if membership.generation < 0:
-            raise AbortableError(f"{self._name}: not a member of the group any more")
+        self._require_open("send_offsets")
+        self._require_member(membership)
         member = cast(ConfluentMember, membership.handle)
         self._fenced = member.fenced
         held = held_offsets(offsets)
@@ -119,8 +111,7 @@ class ConfluentTransactor:
 
     def commit(self) -> None:
         """As `ports.Transactor.commit`."""
-        if not self._open:
-            raise UsageError("commit outside a transaction; call begin first")
+        self._require_open("commit")
         deadline = time.monotonic() + self._deadline_s
         while True:
             left = max(0.1, deadline - time.monotonic())
