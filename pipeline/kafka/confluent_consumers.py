@@ -126,6 +126,8 @@ class ConfluentGroupConsumer(Reading):
         self._assigned: frozenset[Partition] = frozenset()
         self._nameless = False
         self._closing = False
+        self._membership = Membership(-1, None)
+        self._seen_epoch, self._seen_s = -1, 0.0
         self._join()
 
     def _join(self) -> None:

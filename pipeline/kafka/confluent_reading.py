@@ -59,6 +59,7 @@ class Reading:
         self._paused: set[Partition] = set()
         self._stopped: set[Partition] = set()
         self._later: BrokerError | None = None
+        self._options = options
         self._consumer = Consumer(options)
 
     def _fetched(self, timeout_s: float, max_records: int) -> list[Records]:
@@ -83,20 +84,17 @@ class Reading:
         try:
             messages = self._consumer.consume(count, timeout_s)
         except KafkaException as error:
-            self._fail(error, "reading")
+            self._notice_failure(error, "reading")
         if self._heard.fatal is not None:
             # The exception says only "fatal"; what it was came to the error callback.
-            self._fail(KafkaException(self._heard.fatal), "reading")
+            self._notice_failure(KafkaException(self._heard.fatal), "reading")
         return messages
 
-    def _fail(self, error: KafkaException, doing: str) -> None:
+    def _notice_failure(self, error: KafkaException, doing: str) -> None:
         """The next poll's error; messages that came in the same call are delivered first."""
         if not isinstance(self._later, FatalError):
-            self._later = self._said(error, doing)
+            self._later = translated(error, doing)
             self._later.__cause__ = error
-
-    def _said(self, error: KafkaException, doing: str) -> BrokerError:
-        return translated(error, doing)
 
     def _columns(self, messages: list[Any]) -> list[Records]:
         found: dict[Partition, Records] = {}
@@ -142,7 +140,7 @@ class Reading:
         where = f"reading {message.topic()}[{message.partition()}]" if message.topic() else "reading"
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             self._stopped.add(Partition(message.topic(), message.partition()))
-        self._fail(KafkaException(error), where)
+        self._notice_failure(KafkaException(error), where)
 
     def _seek(self, partition: Partition, offset: int) -> None:
         if partition in self._stopped:
