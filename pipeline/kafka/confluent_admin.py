@@ -19,7 +19,7 @@ from confluent_kafka import (
 from confluent_kafka import admin as confluent_admin
 
 from pipeline.kafka.confluent_options import Heard, cause, reason
-from pipeline.kafka.confluent_refusals import MISSING, NO_LEADER, PASSING, MissingError, admin_error
+from pipeline.kafka.confluent_refusals import AWAY, MISSING, NO_LEADER, PASSING, MissingError, admin_error
 from pipeline.kafka.tls import handshake_problem
 from pipeline.kafka.unreachable import unreachable
 from pipeline.ports import NO_TOPIC_ID, Committed, NewTopic, Partition, TopicInfo
@@ -43,7 +43,10 @@ class ConfluentAdmin:
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], connect_timeout_s: float) -> None:
         heard = Heard()
-        self._client = _kafka.AdminClient({**options, **heard.options()})
+        # Left alone through an outage, a client that begins anew from the bootstrap addresses needs up to a
+        # second more, and asks a coordinator that is gone (as in confluent_transactor); see `_ask` instead.
+        self._options = {**options, **heard.options(), "metadata.recovery.strategy": "none"}
+        self._client = _kafka.AdminClient(self._options)
         deadline = time.monotonic() + connect_timeout_s
         # The constructor connects to nobody; only a call shows a wrong address or password.
         while True:
@@ -235,6 +238,7 @@ class ConfluentAdmin:
             try:
                 return ask()
             except TimeoutError as error:
+                self._client = _kafka.AdminClient(self._options)
                 raise BrokerError(f"{doing}: no answer; the broker is away", retryable=True) from error
             except KafkaException as error:
                 inner = cause(error)
@@ -252,6 +256,9 @@ class ConfluentAdmin:
                 if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                     said = f"{doing}: no permission; grant it (twinsieve topics acls prints what is needed)"
                     raise BrokerError(said, retryable=False) from error
+                if code in AWAY:
+                    # The brokers that this client knows may have moved; another begins at the bootstrap ones.
+                    self._client = _kafka.AdminClient(self._options)
                 raise admin_error(doing, error) from error
 
     def _exist(self, partitions: Collection[Partition]) -> bool:

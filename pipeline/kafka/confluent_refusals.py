@@ -26,7 +26,7 @@ PASSING = (
     KafkaError.OFFSET_NOT_AVAILABLE,
     KafkaError.NOT_CONTROLLER,
 )
-_AWAY = (
+AWAY = (
     KafkaError._TIMED_OUT,
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
@@ -51,4 +51,4 @@ def admin_error(doing: str, error: KafkaException) -> BrokerError:
     if code == KafkaError.TOPIC_ALREADY_EXISTS:
         return BrokerError(f"{doing}: exists already", retryable=False)
     # An error of an admin request never says by itself that it is retriable.
-    return BrokerError(f"{doing}: {reason(error)}", retryable=code in PASSING or code in _AWAY)
+    return BrokerError(f"{doing}: {reason(error)}", retryable=code in PASSING or code in AWAY)
