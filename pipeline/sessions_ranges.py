@@ -60,26 +60,32 @@ class Ranges:
 
 
 class OpenVerdicts:
-    """Verdicts by offset, in the order in which blocks were judged, until they are known to be emitted."""
+    """Verdicts by offset until they are known to be emitted; a block beyond all of them costs no search.
+
+    chunks: ascending offsets and their verdicts, by first offset; no offset is in two
+    """
 
     def __init__(self) -> None:
         self.chunks: list[tuple[NDArray[np.int64], Verdicts]] = []
+        self._last = -1
 
     def __len__(self) -> int:
         return sum(len(offsets) for offsets, _ in self.chunks)
 
     def add(self, offsets: NDArray[np.int64], verdicts: Verdicts) -> None:
         """Remember verdicts of ascending offsets, none of them open already."""
-        if len(offsets):
-            self.chunks.append((offsets, verdicts))
+        if not len(offsets):
+            return
+        self._last = max(self._last, int(offsets[-1]))
+        self.chunks.insert(bisect_left(self.chunks, int(offsets[0]), key=_first), (offsets, verdicts))
 
     def drop(self, first: int, end: int) -> int:
         """Forget [first, end); returns how many were open there."""
-        if end <= first:
-            return 0
+        reached = bisect_left(self.chunks, end, key=_first)
         dropped = 0
+        is_cut = False
         kept: list[tuple[NDArray[np.int64], Verdicts]] = []
-        for offsets, verdicts in self.chunks:
+        for offsets, verdicts in self.chunks[:reached]:
             low, high = np.searchsorted(offsets, (first, end))
             dropped += int(high - low)
             if low == high:
@@ -88,18 +94,27 @@ class OpenVerdicts:
             for part in (slice(0, low), slice(high, len(offsets))):
                 if part.stop > part.start:
                     kept.append((offsets[part], pick_verdicts(verdicts, part)))
-        self.chunks = kept
+            is_cut = is_cut or high < len(offsets)
+        self.chunks[:reached] = kept
+        if is_cut:
+            self.chunks.sort(key=_first)
         return dropped
 
     def find(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Verdicts]:
         """Which of the ascending offsets are open, and verdicts for all of them (REPLAYED where not open)."""
         found = np.zeros(len(offsets), np.bool_)
         verdicts = blank_verdicts(len(offsets), Kind.REPLAYED)
-        for known, stored in self.chunks:
-            if not len(offsets) or known[-1] < offsets[0] or known[0] > offsets[-1]:
+        if not len(offsets) or offsets[0] > self._last:
+            return found, verdicts
+        for known, stored in self.chunks[: bisect_right(self.chunks, int(offsets[-1]), key=_first)]:
+            if known[-1] < offsets[0]:
                 continue
             place = np.minimum(np.searchsorted(known, offsets), len(known) - 1)
             here = known[place] == offsets
             put_verdicts(verdicts, here, pick_verdicts(stored, place[here]))
             found |= here
         return found, verdicts
+
+
+def _first(chunk: tuple[NDArray[np.int64], Verdicts]) -> int:
+    return int(chunk[0][0])

@@ -22,6 +22,7 @@ session.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 
 from pipeline.ports import (
@@ -42,6 +43,7 @@ from pipeline.worker_asks import Asks
 from pipeline.worker_config import WorkerConfig
 from pipeline.worker_emit import Emission, Emitter
 from pipeline.worker_openings import Openings
+from pipeline.worker_pace import Pace
 from pipeline.worker_sessions import NewSession, Session
 from pipeline.worker_topics import KnownTopics
 
@@ -60,10 +62,6 @@ class WorkerStep(StrEnum):
     COMMITTED = "worker.committed"
     REPORTED = "worker.reported"
 
-
-_ASK_AGAIN_S = 0.01
-"""What arrives while answers are awaited is asked about this often: later, it would wait for the next round
-twice; more often, the index would judge single messages."""
 
 _LOOK_CHECKS = 6
 """A busy worker looks at its topics' ids every so many `check_s`."""
@@ -105,6 +103,8 @@ class Worker:
         self._attempts: dict[Partition, int] = {}
         self._epoch = -1
         self._open_s = 0.0
+        self._pace = Pace(clock)
+        self._polled = Polled(Membership(-1, None), frozenset(), -1)
         self._failures = 0
         self._checked_s = self._looked_s = clock.monotonic_s()
         self._stopping = False
@@ -172,8 +172,7 @@ class Worker:
         self._broker.close()
 
     def _step(self, timeout_s: float) -> Emission:
-        waiting = any(session.pending for session in self._sessions.values())
-        polled = self._consumer.poll(0 if waiting else timeout_s, self._config.poll_messages)
+        polled = self._poll(timeout_s)
         self._hook(WorkerStep.POLLED)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
@@ -187,12 +186,21 @@ class Worker:
             self._open(to_open)
             self._hook(WorkerStep.OPENED)
         self._appender.confirm(0)
-        wait_s = min(timeout_s, _ASK_AGAIN_S) if waiting else 0
+        wait_s = min(timeout_s, self._pace.left_s()) if self.unanswered else 0
         self._answers.poll(wait_s, self._config.poll_messages, self._sessions)
         self._hook(WorkerStep.ANSWERED)
         emission = self._emit(polled.membership)
         self._look_after(polled)
         return emission
+
+    def _poll(self, timeout_s: float) -> Polled:
+        """Input that has arrived; while answers are awaited, only now and then."""
+        unanswered = self.unanswered
+        if unanswered and self._pace.left_s():
+            return replace(self._polled, records=[])
+        self._pace.looked(unanswered, len(self._sessions))
+        self._polled = self._consumer.poll(0 if unanswered else timeout_s, self._config.poll_messages)
+        return self._polled
 
     def _resync(self, why: str) -> None:
         """Forget all sessions; they begin anew from the committed offsets, after a pause that grows."""

@@ -1,0 +1,31 @@
+"""How often a worker asks while answers are outstanding."""
+
+from __future__ import annotations
+
+from pipeline.ports import Clock
+
+_AGAIN_S = 0.01
+_FEW_BLOCKS = 8
+_LONGEST_S = 1.0
+
+
+class Pace:
+    """When to look for input again.
+
+    Too late, and what arrives meanwhile waits for the next round twice; too often, and the index judges
+    single messages. With more blocks than a few for each partition the pause grows in proportion, to a second
+    at most: an index that is behind gets fewer and larger blocks, never more and smaller ones.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._next_s = clock.monotonic_s()
+
+    def left_s(self) -> float:
+        """Seconds until the next look; 0 when it is due."""
+        return max(0.0, self._next_s - self._clock.monotonic_s())
+
+    def looked(self, unanswered: int, partitions: int) -> None:
+        """Input was looked for with so many blocks of so many partitions unanswered."""
+        crowd = unanswered / (_FEW_BLOCKS * max(1, partitions))
+        self._next_s = self._clock.monotonic_s() + min(_LONGEST_S, _AGAIN_S * max(1.0, crowd))
