@@ -28,7 +28,7 @@ tests: $(VENV)/.installed-dev
 
 # Ten minutes of kills, freezes and broker restarts; prints what was lost, extra and stuck.
 soak: $(VENV)/.installed-dev
-	$(BIN)/python -m bench.kafka_soak --seconds 600
+	$(BIN)/python -m bench.kafka_soak --seconds 600 $(POSTS:%=--posts %)
 
 # The broker stays away for a minute; exit code 1 if anything was lost, doubled or said too often.
 outage: $(VENV)/.installed-dev

@@ -280,8 +280,11 @@ class Findings:
         )
 
 
-def judge(load: Load, watcher: Watcher, output: str) -> Findings:
-    """Holds what came out against what was put in, knowing nothing of how twinsieve works."""
+def judge(load: Load, watcher: Watcher, output: str, since_s: float = 0.0) -> Findings:
+    """Holds what came out against what was put in, knowing nothing of how twinsieve works.
+
+    since_s: times are those of the messages sent from then on
+    """
     extra = sum(len(seen) - 1 for seen in watcher.seen.values()) + len(
         watcher.seen.keys() - load.sent_s.keys()
     )
@@ -293,7 +296,9 @@ def judge(load: Load, watcher: Watcher, output: str) -> Findings:
         if one.topic != output and one.leader is not None
     )
     times = sorted(
-        watcher.seen[place][0].at_s - at for place, at in load.sent_s.items() if place in watcher.seen
+        watcher.seen[place][0].at_s - at
+        for place, at in load.sent_s.items()
+        if place in watcher.seen and at >= since_s
     )
 
     def share(part: float) -> float:

@@ -1,20 +1,23 @@
 """Hurts a running deployment for a while and counts what was lost: `python -m bench.kafka_soak --seconds 60`.
 
-Under a steady load of generated posts: kill -9 of processes with worker and index, SIGSTOP zombies with a
+Under a steady load of posts: kill -9 of processes with worker and index, SIGSTOP zombies with a
 second process in their slot, processes that join and leave, kill -9 and restart of the broker. A killed
 process is started again at once, as a supervisor would. The checker knows nothing of how twinsieve works:
 every input message must come out exactly once, in order, dropped ones for a leader that came out.
-Exit code 1 unless 0 lost, 0 extra, 0 stuck.
+Exit code 1 unless 0 lost, 0 extra, 0 stuck. In brackets: the slowest message sent from a trouble to the next.
+The p99 counts from the send, so also the time in which there is no broker; it is given without that as well.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import random
 import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from bench.kafka_deployment import Deployment, Findings, Load, Watcher, in_thread, judge, poll_until
 from bench.machine import machine_line
@@ -32,7 +35,8 @@ class Soak:
         self._random = random.Random(seed)
         self._pause_s = pause_s
         self._zombies = 0
-        self.done: dict[str, int] = {}
+        self.done: list[tuple[float, str]] = []
+        self.away: list[tuple[float, float]] = []
 
     def run(self, seconds: float) -> None:
         """Trouble for so long; then everything is healthy again."""
@@ -46,9 +50,8 @@ class Soak:
         ]
         while time.monotonic() < end:
             trouble = self._random.choices(*zip(*troubles, strict=True))[0]
+            self.done.append((time.monotonic(), trouble.__name__.strip("_")))
             trouble()
-            name = trouble.__name__.strip("_")
-            self.done[name] = self.done.get(name, 0) + 1
             self._wait(self._pause_s)
 
     def _wait(self, seconds: float) -> None:
@@ -104,20 +107,32 @@ class Soak:
         self._deployment.kill("visitor")
 
     def _broker(self) -> None:
+        gone_s = time.monotonic()
         self._cluster.nodes[0].kill()
         self._wait(self._random.uniform(0.5, 3.0))
         self._cluster.restart(0)
+        self.away.append((gone_s, time.monotonic()))
 
 
 def soak(
-    client: str, seconds: float, rate: float, seed: int, pause_s: float, *, keep_logs: bool = False
+    client: str,
+    seconds: float,
+    rate: float,
+    seed: int,
+    pause_s: float,
+    *,
+    posts: Path | None = None,
+    keep_logs: bool = False,
 ) -> tuple[Findings, str]:
-    """What the checker found, and what was done to the deployment."""
+    """What the checker found, and what was done to the deployment, which had caught up before.
+
+    posts: a file of real ones; else generated
+    """
     with Cluster().start() as cluster:
         app = f"soak-{client[:2]}"
         deployment = Deployment(cluster.bootstrap, client, app)
         deployment.create_topics()
-        load = Load(cluster.bootstrap, f"{app}.in", int((seconds + 600) * rate), rate, seed)
+        load = Load(cluster.bootstrap, f"{app}.in", int((seconds + 600) * rate), rate, seed, posts)
         watcher = Watcher(cluster.bootstrap, deployment.outputs)
         trouble = Soak(cluster, deployment, seed, pause_s)
         found = None
@@ -125,20 +140,51 @@ def soak(
             trouble.supervise()
             watching = in_thread(watcher.run)
             loading = in_thread(load.run)
-            poll_until(lambda: len(watcher.seen) > 0, 60.0)
+            poll_until(lambda: len(load.sent_s) - rate < len(watcher.seen) > 0, 60.0)
+            start_s = time.monotonic()
+            watcher.longest_gap_s = 0.0
             trouble.run(seconds)
             load.stop.set()
             loading.join(120.0)
             poll_until(lambda: trouble.supervise() and load.sent_s.keys() <= watcher.seen.keys(), _SETTLE_S)
             watcher.stop.set()
             watching.join(10.0)
-            found = judge(load, watcher, deployment.outputs[0])
+            found = judge(load, watcher, deployment.outputs[0], start_s)
         finally:
             watcher.stop.set()
             load.stop.set()
             deployment.close(keep_logs=keep_logs or found is None or not found.good)
-        said = ", ".join(f"{count} × {name}" for name, count in sorted(trouble.done.items()))
-        return found, f"{said}; {load.failed} sends failed"
+        said = [_slowest(trouble, load, watcher), f"{load.failed} sends failed"]
+        if trouble.away:
+            said.append(_without_absence(trouble.away, load, watcher, start_s))
+        return found, "; ".join(said)
+
+
+def _slowest(trouble: Soak, load: Load, watcher: Watcher) -> str:
+    """Each kind of trouble: how often, and the slowest message sent after each time before the next one."""
+    starts = [at for at, _ in trouble.done]
+    worst = [0.0] * len(starts)
+    for place, sent in load.sent_s.items():
+        turn = bisect.bisect(starts, sent) - 1
+        if turn >= 0 and place in watcher.seen:
+            worst[turn] = max(worst[turn], watcher.seen[place][0].at_s - sent)
+    by_kind: dict[str, list[str]] = {}
+    for (_, name), slowest in zip(trouble.done, worst, strict=True):
+        by_kind.setdefault(name, []).append(f"{slowest:.1f}")
+    return ", ".join(f"{len(all_)} × {name} ({' '.join(all_)} s)" for name, all_ in sorted(by_kind.items()))
+
+
+def _without_absence(away: list[tuple[float, float]], load: Load, watcher: Watcher, since_s: float) -> str:
+    """The p99 when no message is charged for the time in which there was no broker."""
+    times = []
+    for place, sent in load.sent_s.items():
+        if sent >= since_s and place in watcher.seen:
+            seen = watcher.seen[place][0].at_s
+            absent = sum(max(0.0, min(back, seen) - max(gone, sent)) for gone, back in away)
+            times.append(seen - sent - absent)
+    times.sort()
+    spans = " ".join(f"{back - gone:.1f}" for gone, back in away)
+    return f"broker away {spans} s, p99 without that {times[int(0.99 * len(times))] * 1000:.0f} ms"
 
 
 def main() -> None:
@@ -148,6 +194,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=3_000.0, help="messages a second")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pause", type=float, default=4.0, help="seconds between two troubles")
+    parser.add_argument("--posts", type=Path, help="real posts, gzipped JSON lines")
     parser.add_argument("--keep-logs", action="store_true")
     options = parser.parse_args()
     print(machine_line())
@@ -159,9 +206,11 @@ def main() -> None:
             options.rate,
             options.seed,
             options.pause,
+            posts=options.posts,
             keep_logs=options.keep_logs,
         )
-        print(f"{client}, seed {options.seed}, {options.rate:g} messages/s, {options.seconds:g} s: {done}")
+        what = "generated posts" if options.posts is None else f"posts of {options.posts.name}"
+        print(f"{client}, seed {options.seed}, {options.rate:g} {what}/s, {options.seconds:g} s: {done}")
         print(found)
         good = good and found.good
     sys.exit(0 if good else 1)
