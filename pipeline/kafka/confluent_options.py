@@ -128,10 +128,11 @@ def reason(error: Exception) -> str:
     return f"{inner.name()}: {text}"[:300] if inner is not None else text[:300]
 
 
-def is_fenced_producer(error: Exception) -> bool:
-    """True where Kafka says that this producer's epoch is over."""
+def may_be_fenced(error: Exception) -> bool:
+    """True where Kafka says that this producer's epoch is over, or nothing but "fatal", as to whoever goes on
+    producing after it was said once."""
     inner = cause(error)
-    return inner is not None and inner.code() in _FENCED_PRODUCER
+    return inner is not None and inner.code() in (*_FENCED_PRODUCER, KafkaError._FATAL)
 
 
 def translated(error: Exception, doing: str) -> BrokerError:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pipeline.kafka.confluent_consumers import ConfluentMember
-from pipeline.kafka.confluent_options import Heard, cause, is_fenced_producer, reason, translated
+from pipeline.kafka.confluent_options import Heard, cause, may_be_fenced, reason, translated
 from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put
 from pipeline.kafka.deadline import DeadlineError, within
 from pipeline.kafka.limits import Limits
@@ -139,7 +139,7 @@ class ConfluentTransactor(Transacting):
             self._producer.abort_transaction(self._life_s)
         except KafkaException as error:
             self._dead = True
-            displaced = is_fenced_producer(error) and taken(self._fenced, self._heartbeats_s)
+            displaced = may_be_fenced(error) and taken(self._fenced, self._heartbeats_s)
             said = f"{self._name}: abort: {reason(error)}; new clients are needed"
             raise FatalError(said, fenced=displaced) from error
         self._open = False
@@ -166,6 +166,6 @@ class ConfluentTransactor(Transacting):
             said = translated(error, f"{self._name}: {doing}")
             if isinstance(said, FatalError):
                 self._dead = True
-                if is_fenced_producer(error):
+                if may_be_fenced(error):
                     said.fenced = taken(self._fenced, self._heartbeats_s)
             raise said from error
