@@ -29,6 +29,8 @@ from stages.errors import BrokerError
 _ANSWER_S = 10.0
 _RETRY_S = 10.0
 _PAUSE_S = 0.1
+_PROBE_S = 2.0
+_KNOWN_TOPIC = "__consumer_offsets"
 # Its type hints leave out half of what it exports.
 _kafka: Any = confluent_admin
 _T = TypeVar("_T")
@@ -51,7 +53,7 @@ class ConfluentAdmin:
         # The constructor connects to nobody; only a call shows a wrong address or password.
         while True:
             try:
-                self._client.list_topics(topic="__consumer_offsets", timeout=1.0)
+                self._client.list_topics(topic=_KNOWN_TOPIC, timeout=1.0)
                 return
             except KafkaException as error:
                 self._client.poll(0)
@@ -236,6 +238,9 @@ class ConfluentAdmin:
         deadline = time.monotonic() + _RETRY_S
         while True:
             try:
+                # With no broker there, an admin request keeps two threads of librdkafka busy connecting until
+                # its time is up, and a core with them; this one waits.
+                self._client.list_topics(topic=_KNOWN_TOPIC, timeout=_PROBE_S)
                 return ask()
             except TimeoutError as error:
                 self._client = _kafka.AdminClient(self._options)
