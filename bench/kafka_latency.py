@@ -1,7 +1,7 @@
 """Milliseconds from a message's send to its read-committed arrival: `python -m bench.kafka_latency`.
 
-A broker, two processes, generated posts at a steady rate. The first seconds, with joins and warm-up, do not
-count.
+A broker, two processes with both roles (or three, --processes apart), generated posts at a steady rate. The
+first seconds, with joins and warm-up, do not count.
 """
 
 from __future__ import annotations
@@ -21,6 +21,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--skip", type=float, default=10.0, help="seconds that do not count")
     parser.add_argument("--delivery", default="exactly-once", choices=["exactly-once", "at-least-once"])
+    parser.add_argument(
+        "--processes",
+        default="both",
+        choices=["both", "apart"],
+        help="two processes with both roles, or the index and two workers",
+    )
     options = parser.parse_args()
     print(machine_line())
     with Cluster().start() as cluster:
@@ -31,8 +37,13 @@ def main() -> None:
         load = Load(cluster.bootstrap, f"{app}.in", int(options.seconds * options.rate), options.rate, seed=3)
         watcher = Watcher(cluster.bootstrap, deployment.outputs)
         try:
-            deployment.start("a")
-            deployment.start("b")
+            if options.processes == "both":
+                deployment.start("a")
+                deployment.start("b")
+            else:
+                deployment.start("index", role="index")
+                deployment.start("a", role="worker")
+                deployment.start("b", role="worker")
             in_thread(watcher.run)
             in_thread(warm.run).join()
             poll_until(lambda: warm.sent_s.keys() <= watcher.seen.keys(), 120.0)
@@ -46,7 +57,7 @@ def main() -> None:
             found = judge(load, watcher, deployment.outputs[0])
             print(
                 f"input: {found.messages} generated posts at {options.rate:g} messages/s, 4 partitions, "
-                f"{options.client}, {options.delivery}\n"
+                f"{options.client}, {options.delivery}, roles {options.processes}\n"
                 f"p50 {found.p50_ms:.0f} ms, p99 {found.p99_ms:.0f} ms, "
                 f"slowest {found.worst_s * 1000:.0f} ms, {found.lost} lost, {found.extra} extra"
             )

@@ -30,6 +30,8 @@ from stages.sieve import Sieve
 
 _CHECK_S = 5.0
 _MOST_BLOCKS = 32
+_ASK_AGAIN_S = {"confluent": 0.02, "kafka-python": 0.05}
+"""What bench/kafka_latency.py finds best: a poll and a block cost kafka-python several times as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Builder:
             block_bytes=kafka.block_bytes,
             most_pending=kafka.pending_messages,
             answer_s=kafka.answer_timeout_ms / 1000,
+            ask_again_s=_ASK_AGAIN_S[kafka.client],
             report_s=kafka.idle_report_ms / 1000,
             check_s=_CHECK_S,
             start=source.start,

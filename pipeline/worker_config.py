@@ -17,6 +17,7 @@ class WorkerConfig:
     most_pending, most_pending_bytes: rows of one partition, and bytes of their values, that wait for answers
         before it is paused
     answer_s: without an answer for so long a new session begins; doubled each time, up to a minute
+    ask_again_s: while answers are awaited, input is looked for this often; see `Pace`
     report_s: an idle partition reports after so long; check_s: an idle worker makes sure so often that it was
         not displaced, and that its topics are still the same ones
     """
@@ -36,6 +37,7 @@ class WorkerConfig:
     most_pending: int = 50_000
     most_pending_bytes: int = 128 << 20
     answer_s: float = 10.0
+    ask_again_s: float = 0.02
     report_s: float = 1.0
     check_s: float = 5.0
     start: Literal["earliest", "latest"] = "earliest"
