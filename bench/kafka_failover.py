@@ -98,14 +98,20 @@ def _produce(bootstrap: str, topic: str, count: int, seed: int, stop: threading.
     producer.flush(120)
 
 
-def _lag_blocks(port: int) -> float:
-    """How far the index behind that port is behind the log; infinite while it does not say."""
+def _gauge(port: int, name: str) -> float | None:
+    """A gauge of the index behind that port; None while it does not say."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as page:
-            found = re.search(rb"^twinsieve_index_lag_blocks ([0-9.e+]+)$", page.read(), re.MULTILINE)
+            found = re.search(rb"^%s ([0-9.e+]+)$" % name.encode(), page.read(), re.MULTILINE)
     except OSError:
-        return math.inf
-    return float(found[1]) if found else math.inf
+        return None
+    return float(found[1]) if found else None
+
+
+def _lag_blocks(port: int) -> float:
+    """How far the index behind that port is behind the log; infinite while it does not say."""
+    lag = _gauge(port, "twinsieve_index_lag_blocks")
+    return math.inf if lag is None else lag
 
 
 class Failover:
@@ -116,6 +122,7 @@ class Failover:
         self._app = "failover"
         self._number = 0
         self.port = 0
+        self._ports: dict[str, int] = {}
         self.deployment = Deployment(bootstrap, client, self._app)
         settings = self.deployment.settings
         settings["near"] = {"window": {"messages": kept, "age": "none"}}
@@ -155,7 +162,21 @@ class Failover:
         self.port = free_ports(1)[0]
         os.environ["TWINSIEVE_HTTP__LISTEN"] = f"127.0.0.1:{self.port}"
         self.deployment.start(slot, "index", tag)
+        self._ports[slot + tag] = self.port
         return slot + tag
+
+    def judging(self) -> str:
+        """Name of the index that judges; one that joins may have taken over from the one before."""
+        found: list[str] = []
+
+        def one() -> bool:
+            alive = [name for name in self._ports if self.deployment.processes[name].poll() is None]
+            found[:] = [name for name in alive if _gauge(self._ports[name], "twinsieve_index_live") == 1.0]
+            return len(found) == 1
+
+        if not poll_until(one, _LIMIT_S):
+            raise SystemExit(f"no index judges; logs: {self.deployment.folder}")
+        return found[0]
 
     def newest(self) -> str:
         """Name of the index process started last."""
@@ -227,11 +248,11 @@ def _measure(failover: Failover, probe: Probe, times: int) -> None:
                     raise SystemExit(f"{standby} does not get warm; logs: {failover.deployment.folder}")
                 print(f"  a standby is warm {time.monotonic() - start:.1f} s after its start", flush=True)
                 time.sleep(_TAKE_PART_S)
-                found.append(failover.stall(probe, live, lambda: None))
-                live = standby
+                found.append(failover.stall(probe, failover.judging(), lambda: None))
+                live = failover.judging()
             else:
                 if name == "cold from log and decisions":
-                    shutil.rmtree(snapshots)
+                    shutil.rmtree(snapshots, ignore_errors=True)
                 slot = live.split("~")[0]
                 found.append(failover.stall(probe, live, lambda: failover.start_index(slot)))  # noqa: B023
                 live = failover.newest()
