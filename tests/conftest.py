@@ -12,6 +12,7 @@ from bench import quality_data
 from pipeline.kernel_cache import drop_stale_kernels
 
 _ROOT = Path(__file__).resolve().parent.parent
+_POSTS = "weibo_dev.jsonl.gz"
 
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("dev"), derandomize=True, print_blob=True)
@@ -43,12 +44,29 @@ def data_dir() -> Path:
     variable CI), or with TWINSIEVE_REQUIRE_DATA set, it fails: there a skip would go unnoticed.
     """
     folder = quality_data.data_dir()
-    if not (folder / "weibo_dev.jsonl.gz").is_file():
+    if not (folder / _POSTS).is_file():
         missing = f"no real posts in {folder}; TWINSIEVE_DATA names their folder"
-        if os.environ.get("CI") or os.environ.get("TWINSIEVE_REQUIRE_DATA"):
-            pytest.fail(missing)
+        _refuse_in_ci(missing)
         pytest.skip(missing)
     return folder
+
+
+@pytest.fixture(scope="session")
+def real_posts() -> Path | None:
+    """A file of real posts for tests that generated ones serve as well; None where there is none.
+
+    In CI it must be there, as for `data_dir`.
+    """
+    posts = quality_data.data_dir() / _POSTS
+    if posts.is_file():
+        return posts
+    _refuse_in_ci(f"no real posts in {posts.parent}; TWINSIEVE_DATA names their folder")
+    return None
+
+
+def _refuse_in_ci(missing: str) -> None:
+    if os.environ.get("CI") or os.environ.get("TWINSIEVE_REQUIRE_DATA"):
+        pytest.fail(missing, pytrace=False)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

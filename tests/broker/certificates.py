@@ -6,6 +6,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.broker.distribution import need
+
 KEY_PASSWORD = "key-secret"
 """Of the client's key."""
 
@@ -43,7 +45,11 @@ class Certificates:
 
 
 def make_certificates(folder: Path) -> Certificates:
-    """Certificates for localhost and 127.0.0.1, written into the folder with the openssl command."""
+    """Certificates for localhost and 127.0.0.1, written into the folder with the openssl command.
+
+    raises: NoBrokerError where that is missing
+    """
+    need("openssl", "openssl")
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "ca.cnf"
     config.write_text(_CA_CONFIG.format(folder=folder))

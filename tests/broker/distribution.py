@@ -14,8 +14,9 @@ _JAVA_NEEDED = 17
 _FETCH_TIMEOUT_S = 600
 _POM = Path(__file__).with_name("pom.xml")
 _HOW = (
-    "install Java 17 or newer and Maven (Debian: apt-get install openjdk-17-jre-headless maven), "
-    "or set TWINSIEVE_TEST_BOOTSTRAP=host:port to use a broker of your own"
+    "install Java 17 or newer, Maven and OpenSSL (Debian: apt-get install openjdk-17-jre-headless maven "
+    "openssl), "
+    "or leave these tests out and know it: make test PYTEST_ARGS='--ignore tests/broker'"
 )
 
 
@@ -41,9 +42,14 @@ def class_path() -> str:
     return f"{jars}/*"
 
 
+def need(command: str, package: str) -> None:
+    """Nothing, when the command is there or could be installed. raises: NoBrokerError"""
+    if shutil.which(command) is None:
+        _install(package)
+
+
 def _fetch(jars: Path) -> None:
-    if shutil.which("mvn") is None:
-        _install("maven")
+    need("mvn", "maven")
     partial = jars.with_name(jars.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     command = ["mvn", "-q", "-B", "-f", str(_POM), "dependency:copy-dependencies"]

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-_LEFTOVERS = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
+_LEFTOVERS = re.compile(r"\b(?:T[O]DO|FIX[M]E|X[X]X|H[A]CK)\b")
+"""Each with a letter in brackets, so that this file is looked at like any other."""
+_SKIPS = re.compile(r"\bpytest\.(?:s[k]ip|imp[o]rtorskip|x[f]ail)\b|\bmark\.(?:s[k]ip|s[k]ipif|x[f]ail)\b")
 _PLACES = re.compile(
     r"(?<![\w.])/(?:work|root|home)/|https?://(?!t\.cn|weibo\.|www\.apache|keepachangelog)[^\s/]*\b(?:local|internal|registry|mirror)\b"
 )
-_TEXT = frozenset({".py", ".md", ".toml", ".yaml", ".yml", ".lock", ".cfg", ".sh", ""})
+_TEXT = frozenset({".py", ".md", ".toml", ".yaml", ".yml", ".lock", ".xml", ".txt", ""})
 _MOST_LINES = 300
 _LONGER = {"pipeline/worker.py": 340, "pipeline/index.py": 350}
 """A role's steps stand together; this list may only become shorter."""
@@ -29,11 +31,11 @@ def _tracked(root: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def sources(root: Path) -> dict[str, str]:
-    """Every text file of the project by its name, this one apart."""
+    """Every text file of the project by its name."""
     return {
         str(path.relative_to(root)): path.read_text("utf-8")
         for path in _tracked(root)
-        if path.suffix in _TEXT and path != Path(__file__) and path.name != "LICENSE"
+        if path.suffix in _TEXT and path.name != "LICENSE"
     }
 
 
@@ -51,6 +53,16 @@ def test_there_is_something_to_look_at(sources: dict[str, str]) -> None:
 
 def test_nothing_is_left_for_later(sources: dict[str, str]) -> None:
     assert _found(sources, _LEFTOVERS) == []
+
+
+@pytest.mark.parametrize("word", ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"])
+def test_a_leftover_is_found_where_it_stands(word: str) -> None:
+    assert _found({"a.py": f"x = 1\n# {word}: later"}, _LEFTOVERS) == [f"a.py:2: {word}"]
+
+
+def test_only_missing_real_posts_may_leave_a_test_out(sources: dict[str, str]) -> None:
+    """`data_dir`: they are not ours to publish. It fails in CI, and ends any other run with a red note."""
+    assert [found.partition(":")[0] for found in _found(sources, _SKIPS)] == ["tests/conftest.py"]
 
 
 def test_no_private_place_is_named(sources: dict[str, str]) -> None:

@@ -72,7 +72,6 @@ def test_each_changed_setting_gives_another_id() -> None:
 
 
 def test_variant_folding_gives_another_id() -> None:
-    pytest.importorskip("opencc", reason="the opencc extra is not installed")
     assert id_of(changed("text", "fold_variants", "simplified")) != id_of(BASE)
 
 
