@@ -7,6 +7,7 @@ import time
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from pipeline.kafka import confluent_transactor
 from pipeline.kafka.deadline import DeadlineError, within
@@ -144,8 +145,18 @@ def test_nothing_is_lost_or_doubled_when_leaders_die(three_brokers: Cluster, cli
 def test_a_partition_without_a_leader_is_no_missing_one(three_brokers: Cluster) -> None:
     broker = quick("confluent", three_brokers)
     admin = broker.admin()
-    topic = fresh()
-    admin.create_topic(NewTopic(topic, 3, 1))
+    raw = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
+    topic = ""
+
+    def first_node_leads_one() -> bool:
+        # A node that another test has just restarted may not be given partitions yet.
+        nonlocal topic
+        topic = fresh()
+        admin.create_topic(NewTopic(topic, 3, 1))
+        known = raw.list_topics(topic, timeout=10).topics[topic].partitions.values()
+        return [partition.leader for partition in known].count(1) == 1
+
+    until(first_node_leads_one, 60.0)
     refused = []
     three_brokers.nodes[0].kill()
     for number in range(3):
