@@ -190,7 +190,8 @@ class Index:
         return []
 
     def close(self) -> None:
-        """Leave: a last snapshot of what is committed, then give up everything."""
+        """Leave: a standby has the log at once; then a last snapshot of what is committed."""
+        self._consumer.leave()
         if self._live:
             self._see_snapshot(wait=True)
             self._snapshot()

@@ -107,3 +107,10 @@ class MemoryConsumer:
         self._reader.close()
         if self._instance is None:
             self._group.leave(self._member_id)
+
+    def leave(self) -> None:
+        """As `GroupConsumer.leave`."""
+        self._hook("consumer.leave")
+        self.close()
+        if self._cluster.reachable and len(self._group.members) > 1:
+            self._group.leave(self._member_id)

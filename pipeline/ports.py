@@ -183,6 +183,10 @@ class GroupConsumer(Protocol):
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """As `Reader.end_offsets`."""
 
+    def leave(self) -> None:
+        """`close`, and the others have this member's share at once (after the last commit). One that is alone
+        stays known until the session times out. Never fails: in doubt the session ends by itself."""
+
     def close(self) -> None:
         """Leave the group (a static member: stay known until the session times out) and give up
         everything."""

@@ -138,6 +138,10 @@ class OrderedConsumer:
         """As `GroupConsumer.end_offsets`."""
         return self._inner.end_offsets(partitions)
 
+    def leave(self) -> None:
+        """As `GroupConsumer.leave`."""
+        self._inner.leave()
+
     def close(self) -> None:
         """As `GroupConsumer.close`."""
         self._inner.close()

@@ -136,6 +136,7 @@ class WorkerLoop(Loop):
             while self._clock.monotonic_s() < deadline_s:
                 self._count(worker.finish(_POLL_S))
                 if worker.idle:
+                    worker.leave()
                     return
         except BrokerError as error:
             _log.warning("worker: stopped without a last report (%s); nothing is lost", error)

@@ -30,6 +30,7 @@ from pipeline.settings_types import (
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
+_HEARTBEAT_MS = 500
 
 
 class Section(BaseModel):
@@ -190,6 +191,11 @@ class KafkaSettings(Section):
     session_timeout_ms: DurationMs = Field(default=6_000, alias="session_timeout")
     transaction_timeout_ms: DurationMs = Field(default=10_000, alias="transaction_timeout")
     request_timeout_ms: DurationMs = Field(default=40_000, alias="request_timeout")
+
+    @property
+    def heartbeat_ms(self) -> int:
+        """How often a group member speaks up; by the answer it learns of a rebalance, and of a namesake."""
+        return min(_HEARTBEAT_MS, self.session_timeout_ms // 3)
 
 
 class TopicSettings(Section):

@@ -11,6 +11,7 @@ from pipeline.settings_yaml import Raw
 from stages.near.limits import LARGEST_WINDOW, MOST_TABLES
 
 Problem = tuple[str, str]
+_POLL_LIMIT_MS = 300_000
 
 
 def cross_check(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
@@ -147,6 +148,8 @@ def _kafka(settings: Settings) -> list[Problem]:
         problems.append(("kafka.security.key_file", "and certificate_file come together; set both or none"))
     if kafka.block_bytes > kafka.message_bytes:
         problems.append(("kafka.block_bytes", "is above kafka.message_bytes; blocks would be refused"))
+    if kafka.session_timeout_ms > _POLL_LIMIT_MS:
+        problems.append(("kafka.session_timeout", "is above 5m; both clients leave after 5m without a poll"))
     if kafka.pending_messages < kafka.poll_messages:
         problems.append(("kafka.pending_messages", "is below kafka.poll_messages; one poll would not fit"))
     if settings.topics.min_in_sync > settings.topics.replication:

@@ -162,8 +162,12 @@ class Worker:
             self._consumer.pause(list(self._sessions))
         return self.step(timeout_s)
 
+    def leave(self) -> None:
+        """The end of a clean stop: the others have its partitions at once. Only `close` may follow."""
+        self._consumer.leave()
+
     def close(self) -> None:
-        """Leave the group and give up everything."""
+        """Give up everything; the slot stays taken until the session times out."""
         self._transactor.close()
         self._appender.close()
         self._answers.close()

@@ -275,6 +275,8 @@ class Process:
                     process.step()
                 if self.index is not None:
                     self._step_index(0.1)
+            if self.worker.idle:
+                self.worker.leave()
             self.worker.close()
         if self.index is not None:
             self.index.close()

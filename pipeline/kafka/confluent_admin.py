@@ -201,15 +201,15 @@ class ConfluentAdmin:
             if part.offset >= 0
         }
 
-    def member_ids(self, group: str) -> dict[str, str]:
-        """The member ids that the group's static members have, by their names."""
+    def members(self, group: str) -> dict[str, str | None]:
+        """The group's member ids, each with its static name."""
 
         def ask() -> Any:
             found = self._client.describe_consumer_groups([group], request_timeout=_ANSWER_S)
             return found[group].result(_ANSWER_S)
 
-        members = self._ask(f"members of group {group}", ask).members
-        return {each.group_instance_id: each.member_id for each in members if each.group_instance_id}
+        found = self._ask(f"members of group {group}", ask).members
+        return {each.member_id: each.group_instance_id or None for each in found}
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         """As `ports.Admin.set_group_offsets`."""

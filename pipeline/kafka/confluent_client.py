@@ -12,6 +12,8 @@ from pipeline.kafka.confluent_plain import ConfluentPlainTransactor
 from pipeline.kafka.confluent_producers import ConfluentAppender
 from pipeline.kafka.confluent_transactor import ConfluentTransactor
 from pipeline.kafka.limits import Limits
+from pipeline.kafka.python_admin import PythonAdmin
+from pipeline.kafka.python_options import common_options as python_options
 from pipeline.ports import Admin, Appender, GroupConsumer, Reader, Transactor
 from pipeline.settings import KafkaSettings
 
@@ -32,6 +34,7 @@ class ConfluentBroker:
         self, settings: KafkaSettings, client_id: str, connect_timeout_s: float = CONNECT_TIMEOUT_S
     ) -> None:
         self._settings = settings
+        self._client_id = client_id
         self._connect_timeout_s = connect_timeout_s
         self._options = common_options(settings, client_id)
         self._made: list[_Closable] = []
@@ -48,7 +51,7 @@ class ConfluentBroker:
         """As `ports.Broker.group_consumer`."""
         self._shared_admin().require(topics, ("READ",))
         consumer = ConfluentGroupConsumer(
-            self._settings, self._options, self._shared_admin, group, topics, member
+            self._settings, self._options, self._shared_admin, self._leaver, group, topics, member
         )
         self._made.append(consumer)
         return consumer
@@ -92,6 +95,13 @@ class ConfluentBroker:
         if self._own_admin is not None:
             self._own_admin.close()
             self._own_admin = None
+
+    def _leaver(self) -> PythonAdmin:
+        # librdkafka has no request that takes a static member out of its group.
+        options = python_options(self._settings, self._client_id, self._connect_timeout_s)
+        admin = PythonAdmin(self._settings, options)
+        self._made.append(admin)
+        return admin
 
     def _shared_admin(self) -> ConfluentAdmin:
         # The other clients connect in the background and never say that they could not; this one asks.

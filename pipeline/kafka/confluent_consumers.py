@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from pipeline.kafka.confluent_admin import ConfluentAdmin
 from pipeline.kafka.confluent_options import Heard, translated
 from pipeline.kafka.confluent_reading import Reading, client_errors, consumer_options
+from pipeline.kafka.leaving import GroupAdmin, leave
 from pipeline.ports import (
     Committed,
     FatalError,
@@ -103,6 +104,7 @@ class ConfluentGroupConsumer(Reading):
         settings: KafkaSettings,
         options: Mapping[str, Any],
         admin: Callable[[], ConfluentAdmin],
+        leaver: Callable[[], GroupAdmin],
         group: str,
         topics: Sequence[str],
         member: str | None,
@@ -111,13 +113,14 @@ class ConfluentGroupConsumer(Reading):
         own: dict[str, Any] = {
             "group.id": group,
             "session.timeout.ms": settings.session_timeout_ms,
-            "heartbeat.interval.ms": max(500, settings.session_timeout_ms // 4),
+            "heartbeat.interval.ms": settings.heartbeat_ms,
             # The same as kafka-python's, so that both clients can serve in one group.
             "partition.assignment.strategy": "range,roundrobin",
         }
         if member is not None:
             own["group.instance.id"] = member
         super().__init__({**consumer_options(settings, options, heard), **own}, heard, admin)
+        self._leaver = leaver
         self._group = group
         self._topics = list(topics)
         self._member = member
@@ -158,10 +161,10 @@ class ConfluentGroupConsumer(Reading):
         So a consumer that joins anew never displaces another process, and one that is displaced always ends.
         """
         try:
-            holder = self._admin().member_ids(self._group).get(self._member or "")
+            members = self._admin().members(self._group)
         except BrokerError as error:
             return not error.retryable
-        return holder not in (None, self._given_id)
+        return any(name == self._member and key != self._given_id for key, name in members.items())
 
     def _join_anew(self) -> None:
         """With a client of its own: the old one is finished for good. To its owner this is a rebalance."""
@@ -220,13 +223,14 @@ class ConfluentGroupConsumer(Reading):
         """As `ports.GroupConsumer.committed`."""
         if not partitions:
             return {}
+        wanted = [TopicPartition(*part) for part in partitions]
         with client_errors("committed offsets"):
             held = self._consumer.committed([TopicPartition(*part) for part in partitions], timeout=_LOOKUP_S)
         found: dict[Partition, Committed | None] = {}
         for part in held:
             if part.error is not None:
-                error = KafkaException(part.error)
-                raise translated(error, f"committed offset of {part.topic}[{part.partition}]") from error
+                refused = KafkaException(part.error)
+                raise translated(refused, f"committed offset of {part.topic}[{part.partition}]") from refused
             known = part.offset >= 0
             committed = Committed(part.offset, part.metadata or "") if known else None
             found[Partition(part.topic, part.partition)] = committed
@@ -240,6 +244,12 @@ class ConfluentGroupConsumer(Reading):
             # Before the seek, which makes librdkafka look for work; see `resume`.
             self._consumer.resume([TopicPartition(*partition)])
         self._seek(partition, offset)
+
+    def leave(self) -> None:
+        """As `ports.GroupConsumer.leave`."""
+        self.close()
+        if self._member is not None:
+            leave(self._leaver, self._group, self._member, self._given_id)
 
     def close(self) -> None:
         """As `ports.GroupConsumer.close`."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient, TopicPartition, errors
-from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
+from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove, OffsetSpec
 from kafka.protocol.consumer.offsets import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
@@ -171,6 +171,16 @@ class PythonAdmin:
             if error is not errors.NoError:
                 where = Partition(key.topic, key.partition)
                 raise BrokerError(f"{doing}: {where}: {error.__name__}", retryable=bool(error.retriable))
+
+    def members(self, group: str) -> dict[str, str | None]:
+        """The group's member ids, each with its static name."""
+        found = self._ask(f"members of group {group}", lambda: self._client.describe_groups([group]))
+        return {each["member_id"]: each["group_instance_id"] for each in found[group]["members"]}
+
+    def remove_member(self, group: str, name: str, member_id: str) -> None:
+        """The group forgets this static member, unless the name belongs to another id by now."""
+        wanted = [MemberToRemove(member_id, name)]
+        self._ask(f"leave group {group}", lambda: self._client.remove_group_members(group, wanted))
 
     def close(self) -> None:
         """As `ports.Admin.close`."""

@@ -11,6 +11,7 @@ from typing import Any
 from kafka import ConsumerRebalanceListener, TopicPartition, errors
 
 from pipeline.kafka.deadline import DeadlineError, within
+from pipeline.kafka.leaving import leave
 from pipeline.kafka.noise import fenced_members
 from pipeline.kafka.python_admin import PythonAdmin
 from pipeline.kafka.python_reading import LOOKUP_MS, Reading, columns, errors_of, make_consumer
@@ -53,10 +54,11 @@ class PythonGroupConsumer(Reading):
                 group_id=group,
                 group_instance_id=member,
                 session_timeout_ms=settings.session_timeout_ms,
-                heartbeat_interval_ms=max(500, settings.session_timeout_ms // 4),
+                heartbeat_interval_ms=settings.heartbeat_ms,
             ),
             admin,
         )
+        self._group = group
         self._member = member
         self._network_thread: int | None = None
         self._epoch = 0
@@ -130,6 +132,13 @@ class PythonGroupConsumer(Reading):
         with self._lock:
             if self._epoch == self._seen_epoch and key in self._assigned:
                 self._start(key, offset)
+
+    def leave(self) -> None:
+        """As `ports.GroupConsumer.leave`."""
+        member_id = self._consumer.group_metadata().member_id
+        self.close()
+        if self._member is not None:
+            leave(self._admin, self._group, self._member, member_id)
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]

@@ -19,8 +19,8 @@ from tests.broker.worlds import KafkaWorld, fresh, make_topic, messages, read_al
 
 def quick(client: str, cluster: Cluster) -> Broker:
     """A broker whose clients give up after seconds."""
-    world = KafkaWorld(client, cluster.bootstrap, request_timeout="20s", transaction_timeout="6s")
-    return world.broker()
+    times = {"request_timeout": "20s", "transaction_timeout": "6s", "session_timeout": "6s"}
+    return KafkaWorld(client, cluster.bootstrap, **times).broker()
 
 
 def transacted(broker: Broker, name: str, topic: str, value: bytes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.ports import AbortableError, Committed, FatalError, Partition
+from pipeline.ports import AbortableError, Committed, FatalError, GroupConsumer, Partition
 from stages.errors import BrokerError
 from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
 
@@ -171,6 +171,53 @@ def test_a_member_that_comes_back_under_its_name_finds_its_partitions(world: Wor
     second = world.broker().group_consumer(group, [topic], "slot")
     after = assigned(second, 2)
     assert after.assignment == before.assignment
+
+
+def test_a_member_that_leaves_gives_its_share_away_at_once(world: World) -> None:
+    topic = make_topic(world.broker(), 2)
+    group = fresh("g")
+    staying = world.broker().group_consumer(group, [topic], "staying")
+    leaving = world.broker().group_consumer(group, [topic], "leaving")
+
+    def held() -> list[int]:
+        return [len(each.poll(0.1, 10).assignment) for each in (staying, leaving)]
+
+    until(lambda: held() == [1, 1])
+    leaving.leave()
+    # Sessions of a world outlast every test.
+    assigned(staying, 2)
+    leaving.close()
+
+
+def test_a_member_that_leaves_alone_stays_known(world: World) -> None:
+    topic = make_topic(world.broker(), 2)
+    group = fresh("g")
+    alone = world.broker().group_consumer(group, [topic], "alone")
+    before = assigned(alone, 2)
+    alone.leave()
+    again = assigned(world.broker().group_consumer(group, [topic], "alone"), 2)
+    # The first of a new generation would wait for others: the broker has forgotten nobody.
+    assert again.membership.generation == before.membership.generation
+
+
+def test_a_displaced_member_takes_nothing_from_its_successor_when_it_leaves(world: World) -> None:
+    topic = make_topic(world.broker(), 2)
+    group = fresh("g")
+    older = world.broker().group_consumer(group, [topic], "slot")
+    other = world.broker().group_consumer(group, [topic], "other")
+
+    def shared(slot: GroupConsumer) -> bool:
+        return [len(each.poll(0.1, 10).assignment) for each in (slot, other)] == [1, 1]
+
+    until(lambda: shared(older))
+    newer = world.broker().group_consumer(group, [topic], "slot")
+    until(lambda: shared(newer))
+    before = newer.poll(0.1, 10)
+    older.leave()
+    for _ in range(20):
+        other.poll(0.1, 10)
+        after = newer.poll(0.1, 10)
+        assert (after.assignment, after.epoch) == (before.assignment, before.epoch)
 
 
 def test_unknown_topics_are_refused_at_once(world: World) -> None:

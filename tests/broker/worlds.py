@@ -26,6 +26,8 @@ from pipeline.settings import KafkaSettings
 
 _T = TypeVar("_T")
 DEADLINE_S = 30.0
+_SESSION_S = 4 * DEADLINE_S
+"""Members are never expired: one whose share moves has left."""
 
 
 class World(Protocol):
@@ -46,7 +48,7 @@ class MemoryWorld:
     name = "memory"
 
     def __init__(self, delivery: Literal["exactly-once", "at-least-once"] = "exactly-once") -> None:
-        self.cluster = MemoryCluster(ManualClock())
+        self.cluster = MemoryCluster(ManualClock(), session_timeout_s=1e9)
         self._delivery = delivery
 
     def broker(self) -> Broker:
@@ -61,7 +63,8 @@ class KafkaWorld:
 
     def __init__(self, client: str, bootstrap: str, **more: object) -> None:
         self.name = client
-        self._settings = KafkaSettings.model_validate({"client": client, "bootstrap": bootstrap, **more})
+        held = {"client": client, "bootstrap": bootstrap, "session_timeout": f"{_SESSION_S:g}s", **more}
+        self._settings = KafkaSettings.model_validate(held)
         self._brokers: list[Broker] = []
 
     def broker(self) -> Broker:

@@ -91,6 +91,8 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
         ("near: {distances: {8: 9}, method: hamming}\n", "1:23: near.distances.8 is '9'; it is at most 7"),
         ("near: {method: hamming, distances: {8: 5}, blocks: 5}\n",
          "1:52: near.blocks is 5; more blocks than bits of distance are needed: 6"),
+        ("kafka: {session_timeout: 6m}\n",
+         "1:26: kafka.session_timeout is above 5m; both clients leave after 5m without a poll"),
         ("digest: {seed_file: missing}\n", "1:21: digest.seed_file names 'missing', which cannot be read: "
          "No such file or directory"),
     ],

@@ -1,0 +1,44 @@
+"""Leaving a group for good: neither client does that for a static member when it closes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Protocol
+
+from pipeline.kafka.deadline import DeadlineError, within
+from stages.errors import BrokerError
+
+_LEAVE_S = 5.0
+_log = logging.getLogger(__name__)
+
+
+class GroupAdmin(Protocol):
+    """What leaving needs of an administration client."""
+
+    def members(self, group: str) -> Mapping[str, str | None]:
+        """The group's member ids, each with its static name."""
+
+    def remove_member(self, group: str, name: str, member_id: str) -> None:
+        """The group forgets this static member, unless the name belongs to another id by now."""
+
+
+def leave(admin: Callable[[], GroupAdmin], group: str, name: str, member_id: str) -> None:
+    """Has the group give this closed member's share to the others at once, not when its session ends.
+
+    A member that is alone stays known: nobody could take over, and an empty group makes its next member wait
+    for more to come (`group.initial.rebalance.delay.ms`, 3 s). One that was displaced changes nothing.
+    Never fails: in doubt the session ends by itself.
+    """
+    try:
+        within(_LEAVE_S, partial(_leave, admin, group, name, member_id))
+    except (BrokerError, DeadlineError) as error:
+        _log.info("group %s: its share waits for the end of the session (%s)", group, error)
+
+
+def _leave(admin: Callable[[], GroupAdmin], group: str, name: str, member_id: str) -> None:
+    asked = admin()
+    members = asked.members(group)
+    if len(members) > 1 and members.get(member_id) == name:
+        asked.remove_member(group, name, member_id)
