@@ -89,11 +89,22 @@ class ConfluentMember:
     """What `ports.Membership.handle` is here.
 
     consumer: commits offsets where there are no transactions; fenced: whether another process displaced it
+    member_id: what the group called this member then, "" while it was joining
     """
 
     metadata: bytes
     consumer: Any
     fenced: Callable[[], bool]
+    member_id: str
+
+    @property
+    def stale(self) -> bool:
+        """It goes by another member id now, or is about to: its session ended and it joined anew."""
+        try:
+            return bool(self.consumer.memberid() != self.member_id)
+        except RuntimeError:
+            # Closed, for a client that joined anew.
+            return True
 
 
 class ConfluentGroupConsumer(Reading):
@@ -217,7 +228,8 @@ class ConfluentGroupConsumer(Reading):
             raise FatalError("this librdkafka writes group metadata in an unknown form; install another")
         if not self._assigned:
             generation = -1
-        return Membership(generation, ConfluentMember(metadata, self._consumer, self.is_fenced))
+        member = ConfluentMember(metadata, self._consumer, self.is_fenced, self._consumer.memberid() or "")
+        return Membership(generation, member)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         """As `ports.GroupConsumer.committed`."""

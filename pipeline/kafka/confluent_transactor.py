@@ -40,7 +40,7 @@ class ConfluentTransactor(Transacting):
         # its time-out is lost anyway, so nothing is gained by waiting longer for its offsets or its abort.
         self._life_s = min(self._deadline_s, settings.transaction_timeout_ms / 1000)
         self._heartbeats_s = settings.session_timeout_ms / 2000
-        self._fenced: Callable[[], bool] | None = None
+        self._member: ConfluentMember | None = None
         self._name = f"transaction {transactional_id}"
         self._dead = False
         self._failure: KafkaError | None = None
@@ -99,7 +99,7 @@ class ConfluentTransactor(Transacting):
         self._require_open("send_offsets")
         self._require_member(membership)
         member = cast(ConfluentMember, membership.handle)
-        self._fenced = member.fenced
+        self._member = member
         held = held_offsets(offsets)
         send = partial(self._producer.send_offsets_to_transaction, held, member.metadata, self._life_s)
         try:
@@ -139,7 +139,7 @@ class ConfluentTransactor(Transacting):
             self._producer.abort_transaction(self._life_s)
         except KafkaException as error:
             self._dead = True
-            displaced = may_be_fenced(error) and taken(self._fenced, self._heartbeats_s)
+            displaced = may_be_fenced(error) and self._is_displaced()
             said = f"{self._name}: abort: {reason(error)}; new clients are needed"
             raise FatalError(said, fenced=displaced) from error
         self._open = False
@@ -154,6 +154,9 @@ class ConfluentTransactor(Transacting):
             # Its broker is away or it is fenced; the next holder of the slot aborts for it.
             self._producer.purge()
 
+    def _is_displaced(self) -> bool:
+        return taken(None if self._member is None else self._member.fenced, self._heartbeats_s)
+
     def _alive(self) -> None:
         if self._dead:
             raise FatalError(f"{self._name}: finished by an earlier error; new clients are needed")
@@ -164,8 +167,12 @@ class ConfluentTransactor(Transacting):
             call()
         except (KafkaException, BufferError) as error:
             said = translated(error, f"{self._name}: {doing}")
+            stale = self._member is not None and self._member.stale
+            if isinstance(said, FatalError) and said.fenced and stale:
+                # Under the id of before, that is; whether another process has its name, the consumer learns.
+                raise AbortableError(f"{self._name}: {doing}: {reason(error)}; it joined anew") from error
             if isinstance(said, FatalError):
                 self._dead = True
                 if may_be_fenced(error):
-                    said.fenced = taken(self._fenced, self._heartbeats_s)
+                    said.fenced = self._is_displaced()
             raise said from error

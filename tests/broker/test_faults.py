@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from pipeline.kafka import confluent_transactor
 from pipeline.kafka.deadline import DeadlineError, within
-from pipeline.ports import AbortableError, Broker, Committed, FatalError, NewTopic, Partition
+from pipeline.ports import AbortableError, Broker, Committed, FatalError, NewTopic, Partition, Polled
 from stages.errors import BrokerError
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import KafkaWorld, fresh, make_topic, messages, read_all, until, write
@@ -240,7 +240,7 @@ def test_a_session_that_ends_in_an_outage_is_no_displacement(mortal_broker: Clus
     broker = quick("confluent", mortal_broker)
     group, topic = fresh("g"), make_topic(broker)
     consumer = broker.group_consumer(group, [topic], "one")
-    until(lambda: consumer.poll(0.1, 1).assignment)
+    before = until(lambda: _with_assignment(consumer.poll(0.1, 1)))
     mortal_broker.nodes[0].kill()
     # Nobody polls, as in a worker that waits for a transaction, until the session of 6 s is over.
     time.sleep(8.0)
@@ -260,7 +260,16 @@ def test_a_session_that_ends_in_an_outage_is_no_displacement(mortal_broker: Clus
     until(assigned, 60.0)
     assert not any(error.fenced for error in refused), refused
     assert len(refused) <= 1, refused
+    transactor = broker.transactor(fresh("tx"))
+    transactor.begin()
+    with pytest.raises(AbortableError, match="joined anew"):
+        transactor.send_offsets({Partition(topic, 0): Committed(0)}, before.membership)
+    transactor.abort()
     broker.close()
+
+
+def _with_assignment(polled: Polled) -> Polled | None:
+    return polled if polled.assignment else None
 
 
 def test_an_outage_does_not_keep_a_displaced_member_from_ending(mortal_broker: Cluster) -> None:
