@@ -24,6 +24,7 @@ from enum import StrEnum
 
 from pipeline.blocks import decode_block
 from pipeline.blocks_verdicts import Ruling, encode_ruling
+from pipeline.committed_offsets import committed_offsets
 from pipeline.index_restore import Follower, Progress
 from pipeline.index_snapshots import SnapshotWriter, restore_point
 from pipeline.index_state import Judge
@@ -240,12 +241,12 @@ class Index:
                 self._transactor = None
         self._applied = self._follower.step(timeout_s, 4 * self._config.most_blocks)
         if self._transactor is not None and self._follower.caught_up(self._target):
-            self._go_live()
+            self._go_live(self._transactor, polled.membership)
 
-    def _go_live(self) -> None:
+    def _go_live(self, transactor: Transactor, membership: Membership) -> None:
         log = self._config.log
         beginning, end = self._reader.beginning_offsets([log])[log], self._reader.end_offsets([log])[log]
-        committed = self._consumer.committed([log])[log]
+        committed = committed_offsets(self._consumer, transactor, membership, [log])[log]
         if end < self.state.at:
             raise StateError(
                 f"{log} ends at {end}, but decisions were recorded up to {self.state.at}: it lost blocks "

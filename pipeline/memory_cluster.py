@@ -39,12 +39,15 @@ class ManualClock:
 
 @dataclass(slots=True)
 class Slot:
-    """One transactional id: its newest epoch and open transaction; `timed_out`: that epoch ended by
-    time-out."""
+    """One transactional id: its newest epoch and open transaction.
+
+    timed_out: that epoch ended by time-out; forgotten: offsets of groups that were never told of an end
+    """
 
     epoch: int = 0
     timed_out: bool = False
     transaction: Transaction | None = None
+    forgotten: set[tuple[str, Partition]] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -175,14 +178,26 @@ class MemoryCluster:
         if transaction is None:
             return
         transaction.end(outcome)
+        told = {group for group, _ in transaction.offsets}
+        slot.forgotten = {held for held in slot.forgotten if held[0] not in told}
         if outcome is Outcome.COMMITTED:
             for (group, partition), offset in transaction.offsets.items():
                 self.group(group).offsets[partition] = offset
 
+    def forget_end(self, transactional_id: str, outcome: Outcome) -> None:
+        """End the open transaction, but never tell the group: its offsets stay open, as after a broker's
+        crash."""
+        slot = self.slots[transactional_id]
+        assert slot.transaction is not None
+        slot.forgotten |= slot.transaction.offsets.keys()
+        slot.transaction.end(outcome)
+        slot.transaction = None
+
     def unstable(self, group: str, partition: Partition) -> bool:
         """Whether an open transaction is about to commit this offset."""
         return any(
-            slot.transaction is not None and (group, partition) in slot.transaction.offsets
+            (group, partition) in slot.forgotten
+            or (slot.transaction is not None and (group, partition) in slot.transaction.offsets)
             for slot in self.slots.values()
         )
 

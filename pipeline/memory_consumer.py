@@ -8,7 +8,16 @@ from pipeline.memory_clients import MemoryReader
 from pipeline.memory_cluster import MemoryCluster
 from pipeline.memory_groups import Handle
 from pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time
-from pipeline.ports import AbortableError, Committed, FatalError, Hook, Membership, Partition, Polled
+from pipeline.ports import (
+    AbortableError,
+    Committed,
+    FatalError,
+    Hook,
+    Membership,
+    Partition,
+    Polled,
+    UnstableError,
+)
 
 
 @one_at_a_time
@@ -75,7 +84,7 @@ class MemoryConsumer:
         self._cluster.tick()
         for partition in partitions:
             if self._cluster.unstable(self._group.name, partition):
-                raise AbortableError(f"{partition}: its offset is being committed by an open transaction")
+                raise UnstableError(f"{partition}: its offset is being committed by an open transaction")
         return {partition: self._group.offsets.get(partition) for partition in partitions}
 
     def seek(self, partition: Partition, offset: int) -> None:

@@ -44,6 +44,7 @@ from pipeline.ports_records import (
     Partition,
     Polled,
     Records,
+    UnstableError,
 )
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "Records",
     "TopicInfo",
     "Transactor",
+    "UnstableError",
     "no_hook",
 ]
 
@@ -162,7 +164,7 @@ class GroupConsumer(Protocol):
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         """Committed offset of each for this group, None where there is none.
 
-        Waits (bounded) for transactional commits still open; AbortableError when that takes too long.
+        Waits (bounded) for transactional commits still open; UnstableError when that takes too long.
         """
 
     def seek(self, partition: Partition, offset: int) -> None:

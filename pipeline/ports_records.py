@@ -25,6 +25,10 @@ class AbortableError(BrokerError):
         super().__init__(message, retryable=True)
 
 
+class UnstableError(AbortableError):
+    """A committed offset was held back by an open transaction for longer than a question may take."""
+
+
 class FatalError(BrokerError):
     """The client is finished; `fenced`: another process has taken its slot (exit), else build a new one.
 

@@ -89,7 +89,7 @@ class Worker:
         self._admin = broker.admin()
         self._answers = Answers(broker.reader(), config.verdicts, config.verdict_partitions, config.scheme)
         self._topics = KnownTopics(self._admin)
-        self._openings = Openings(self._consumer, self._topics, clock, config, new_session)
+        self._openings = Openings(self._consumer, self._transactor, self._topics, clock, config, new_session)
         self._asks = Asks(
             self._appender,
             clock,
@@ -187,7 +187,7 @@ class Worker:
                 self._ask(records)
         to_open = self._to_open & polled.assignment
         if to_open and self._clock.monotonic_s() >= self._open_s:
-            self._open(to_open)
+            self._open(to_open, polled.membership)
             self._hook(WorkerStep.OPENED)
         self._appender.confirm(0)
         wait_s = min(timeout_s, self._pace.left_s()) if self.unanswered else 0
@@ -217,8 +217,8 @@ class Worker:
         self._open_s = self._clock.monotonic_s() + min(5.0, 0.05 * 2**self._failures)
         self._failures = min(self._failures + 1, 10)
 
-    def _open(self, partitions: set[Partition]) -> None:
-        planned = self._openings.plan(partitions)
+    def _open(self, partitions: set[Partition], membership: Membership) -> None:
+        planned = self._openings.plan(partitions, membership)
         self._answers.watch({*self._sessions, *partitions})
         for session, opening in planned:
             if opening.trimmed:

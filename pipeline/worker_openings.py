@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pipeline.ports import Clock, GroupConsumer, Partition
+from pipeline.committed_offsets import committed_offsets
+from pipeline.ports import Clock, GroupConsumer, Membership, Partition, Transactor
 from pipeline.worker_config import WorkerConfig
 from pipeline.worker_sessions import NewSession, Opening, Session, plan_opening
 from pipeline.worker_topics import KnownTopics
@@ -16,24 +17,28 @@ class Openings:
     def __init__(
         self,
         consumer: GroupConsumer,
+        transactor: Transactor,
         topics: KnownTopics,
         clock: Clock,
         config: WorkerConfig,
         new_session: NewSession,
     ) -> None:
         self._consumer = consumer
+        self._transactor = transactor
         self._topics = topics
         self._clock = clock
         self._config = config
         self._new_session = new_session
 
-    def plan(self, partitions: Collection[Partition]) -> list[tuple[Session, Opening]]:
+    def plan(
+        self, partitions: Collection[Partition], membership: Membership
+    ) -> list[tuple[Session, Opening]]:
         """A new session for each partition, in order, and what it begins from.
 
         raises: AbortableError when the broker cannot tell; StateError as `plan_opening`
         """
         infos = self._topics.look({partition.topic for partition in partitions})
-        committed = self._consumer.committed(partitions)
+        committed = committed_offsets(self._consumer, self._transactor, membership, partitions)
         beginning = self._consumer.beginning_offsets(partitions)
         stable_end = self._consumer.end_offsets(partitions)
         now_s = self._clock.monotonic_s()

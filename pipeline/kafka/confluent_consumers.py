@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from pipeline.kafka.confluent_admin import ConfluentAdmin
 from pipeline.kafka.confluent_options import Heard, translated
 from pipeline.kafka.confluent_reading import Reading, client_errors, consumer_options
+from pipeline.kafka.deadline import COMMITTED_S
 from pipeline.kafka.leaving import GroupAdmin, leave
 from pipeline.ports import (
     Committed,
@@ -20,11 +21,11 @@ from pipeline.ports import (
     Partition,
     Polled,
     Records,
+    UnstableError,
 )
 from pipeline.settings import KafkaSettings
 from stages.errors import BrokerError
 
-_LOOKUP_S = 10.0
 _LOOK_S = 1.0
 """A membership is asked for again after so long, and after every rebalance: each time librdkafka answers from
 another thread, and meanwhile confluent-kafka keeps the interpreter's lock."""
@@ -237,7 +238,14 @@ class ConfluentGroupConsumer(Reading):
             return {}
         wanted = [TopicPartition(*part) for part in partitions]
         with client_errors("committed offsets"):
-            held = self._consumer.committed([TopicPartition(*part) for part in partitions], timeout=_LOOKUP_S)
+            try:
+                held = self._consumer.committed(wanted, timeout=COMMITTED_S)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._TIMED_OUT:
+                    raise
+                names = ", ".join(map(str, partitions))
+                said = "an open transaction holds one back, or the broker does not answer"
+                raise UnstableError(f"committed offsets of {names}: {said}") from error
         found: dict[Partition, Committed | None] = {}
         for part in held:
             if part.error is not None:

@@ -6,6 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+COMMITTED_S = 2.0
+"""How long a question for committed offsets may take. One that a living transaction holds back is free within
+milliseconds; for the others `committed_offsets` does something, and the sooner the better."""
 _T = TypeVar("_T")
 
 

@@ -10,13 +10,15 @@ from typing import Any
 
 from kafka import ConsumerRebalanceListener, TopicPartition, errors
 
-from pipeline.kafka.deadline import DeadlineError, within
+from pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
 from pipeline.kafka.leaving import leave
 from pipeline.kafka.noise import fenced_members
 from pipeline.kafka.python_admin import PythonAdmin
 from pipeline.kafka.python_reading import LOOKUP_MS, Reading, columns, errors_of, make_consumer
-from pipeline.ports import AbortableError, Committed, FatalError, Membership, Partition, Polled
+from pipeline.ports import AbortableError, Committed, FatalError, Membership, Partition, Polled, UnstableError
 from pipeline.settings import KafkaSettings
+
+_HELD_BACK = "an open transaction holds it back, or the broker does not answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +122,12 @@ class PythonGroupConsumer(Reading):
         for partition in partitions:
             with errors_of(f"committed offset of {partition}"):
                 # One at a time: the client has no public call for many.
-                held = self._consumer.committed(
-                    TopicPartition(*partition), metadata=True, timeout_ms=LOOKUP_MS
-                )
+                try:
+                    held = self._consumer.committed(
+                        TopicPartition(*partition), metadata=True, timeout_ms=int(COMMITTED_S * 1000)
+                    )
+                except errors.KafkaTimeoutError as error:
+                    raise UnstableError(f"committed offset of {partition}: {_HELD_BACK}") from error
             found[partition] = None if held is None else Committed(held.offset, held.metadata or "")
         return found
 
