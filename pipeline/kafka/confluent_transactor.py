@@ -22,6 +22,7 @@ from pipeline.settings import KafkaSettings
 
 _GRACE_S = 2.0
 _CONNECT_S = 1.0
+_FIRST_S = (0.2, 0.3, 0.6)
 
 
 class ConfluentTransactor(Transacting):
@@ -57,12 +58,8 @@ class ConfluentTransactor(Transacting):
             # send_offsets waits for it for ever (librdkafka issue 5511).
             "metadata.recovery.strategy": "none",
         }
-        self._producer = Producer({**producer_options(settings, options, Heard()), **own})
-        # Asked before it has any connection, librdkafka looks for the coordinator again only after 500 ms.
-        with suppress(KafkaException):
-            self._producer.list_topics(topic="__consumer_offsets", timeout=_CONNECT_S)
         try:
-            self._producer.init_transactions(self._deadline_s)
+            self._producer = self._started({**producer_options(settings, options, Heard()), **own})
         except KafkaException as error:
             inner = cause(error)
             if inner is not None and inner.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
@@ -72,6 +69,26 @@ class ConfluentTransactor(Transacting):
                 ) from error
             said = translated(error, f"{self._name}: start")
             raise said from error
+
+    def _started(self, options: dict[str, Any]) -> Any:
+        """A producer that holds the transactional id.
+
+        The first request for it ends what the last holder left open, and is told to come again. To the broker
+        that is a matter of milliseconds, but librdkafka waits 500: so another producer asks instead.
+        """
+        limits_s = [*_FIRST_S, self._deadline_s]
+        while True:
+            limit_s = limits_s.pop(0)
+            producer = Producer(options)
+            # Asked before it has any connection, it looks for the coordinator again only after 500 ms.
+            with suppress(KafkaException):
+                producer.list_topics(topic="__consumer_offsets", timeout=_CONNECT_S)
+            try:
+                producer.init_transactions(limit_s)
+                return producer
+            except KafkaException as error:
+                if not limits_s or not error.args[0].retriable():
+                    raise
 
     def begin(self) -> None:
         """As `ports.Transactor.begin`."""
