@@ -11,9 +11,8 @@ from pipeline.kafka.confluent_options import common_options
 from pipeline.kafka.confluent_plain import ConfluentPlainTransactor
 from pipeline.kafka.confluent_producers import ConfluentAppender
 from pipeline.kafka.confluent_transactor import ConfluentTransactor
+from pipeline.kafka.leaving import GroupAdmin
 from pipeline.kafka.limits import Limits
-from pipeline.kafka.python_admin import PythonAdmin
-from pipeline.kafka.python_options import common_options as python_options
 from pipeline.ports import Admin, Appender, GroupConsumer, Reader, Transactor
 from pipeline.settings import KafkaSettings
 
@@ -96,8 +95,12 @@ class ConfluentBroker:
             self._own_admin.close()
             self._own_admin = None
 
-    def _leaver(self) -> PythonAdmin:
-        # librdkafka has no request that takes a static member out of its group.
+    def _leaver(self) -> GroupAdmin:
+        # librdkafka has no request that takes a static member out of its group; the other client is loaded at
+        # the end only, for every start waits for what is loaded.
+        from pipeline.kafka.python_admin import PythonAdmin
+        from pipeline.kafka.python_options import common_options as python_options
+
         options = python_options(self._settings, self._client_id, self._connect_timeout_s)
         admin = PythonAdmin(self._settings, options)
         self._made.append(admin)
