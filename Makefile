@@ -12,7 +12,7 @@ demo: $(VENV)/.installed
 	@scripts/demo $(BIN) $(MESSAGES)
 
 test: $(VENV)/.installed-dev
-	@$(MAKE) --no-print-directory check tests VENV=$(VENV)
+	@$(MAKE) --no-print-directory check tests VENV=$(VENV) WITHOUT=$(WITHOUT)
 
 check: lint types
 
@@ -24,7 +24,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 tests: $(VENV)/.installed-dev
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS) $(WITHOUT)
 
 # Ten minutes of kills, freezes and broker restarts; prints what was lost, extra and stuck.
 soak: $(VENV)/.installed-dev

@@ -170,7 +170,7 @@ def test_a_flag_that_is_half_a_list_is_refused() -> None:
 def test_a_misspelt_variable_is_said_and_those_of_others_are_left_alone() -> None:
     _, found = check_settings(None, {"TWINSIEVE_PROFIL": "plain", "TWINSIEVE_SCOP": "a"})
     assert [str(one).split("; ")[1] for one in found] == ["did you mean 'profile'?", "did you mean 'scope'?"]
-    others = ("PORT", "SERVICE_HOST", "SERVICE_PORT", "PORT_8080_TCP_ADDR", "DATA", "REQUIRE_DATA", "NEAR")
+    others = ("PORT", "SERVICE_HOST", "SERVICE_PORT", "PORT_8080_TCP_ADDR", "DATA", "NEAR")
     assert check_settings(None, {f"TWINSIEVE_{name}": "x" for name in others})[1] == []
 
 
