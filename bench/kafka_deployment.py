@@ -139,7 +139,7 @@ class Load:
                 "compression.type": "lz4",
                 "delivery.timeout.ms": 300_000,
                 "queue.buffering.max.messages": 1_000_000,
-                "reconnect.backoff.max.ms": 1_000,
+                "reconnect.backoff.max.ms": 100,
                 "log_level": 0,
             }
         )
@@ -218,7 +218,7 @@ class Watcher:
                 "isolation.level": "read_committed",
                 "fetch.wait.max.ms": 5,
                 "fetch.queue.backoff.ms": 5,
-                "reconnect.backoff.max.ms": 1_000,
+                "reconnect.backoff.max.ms": 100,
                 "log_level": 0,
             }
         )

@@ -117,7 +117,9 @@ class Index:
         self._reader = broker.reader()
         self._admin = broker.admin()
         self._ids = self._topic_ids()
-        self._snapshots = SnapshotWriter(store, self._ids, config.scheme, background) if store else None
+        self._snapshots = SnapshotWriter(
+            store, self._ids, config.scheme, background, clock, config.snapshot_every_s
+        )
         self.notices: list[str] = []
         self.state, self._decisions_from = restore_point(
             store, self._ids, config.scheme, fresh, load, self.notices
@@ -132,7 +134,7 @@ class Index:
         self._epoch = -1
         self._live = False
         self._assigned = False
-        self.snapshot_s = self._checked_s = clock.monotonic_s()
+        self._checked_s = clock.monotonic_s()
 
     @property
     def live(self) -> bool:
@@ -148,6 +150,11 @@ class Index:
     def holes(self) -> int:
         """Blocks or decisions that retention took before they could be followed."""
         return self._follower.holes
+
+    @property
+    def snapshot_age_s(self) -> float:
+        """Seconds of the log that a restore would have to follow, as far as this process knows."""
+        return self._snapshots.age_s
 
     def progress(self) -> Progress:
         """Where a restore stands."""
@@ -195,7 +202,7 @@ class Index:
         self._consumer.leave()
         if self._live:
             self._see_snapshot(wait=True)
-            self._snapshot()
+            self._snapshots.begin(self.state, self._decisions_from)
             self._see_snapshot(wait=True)
         self.abandon()
 
@@ -264,6 +271,7 @@ class Index:
             )
             self.state.at = beginning
         self._consumer.seek(log, self.state.at)
+        self._snapshots.live(self._follower.since_ms)
         self._follower.stop()
         self._decisions_from = self._target
         self._live = True
@@ -274,8 +282,7 @@ class Index:
         for offset, data in blocks:
             block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
             rulings.append((self.state.rule(block, offset), block.reply))
-        late = self._clock.monotonic_s() - self.snapshot_s >= self._config.snapshot_every_s
-        due = late and self._snapshots is not None and not self._snapshots.busy
+        due = self._snapshots.due
         try:
             self._hook(IndexStep.JUDGED)
             if due:
@@ -285,7 +292,7 @@ class Index:
         except AbortableError as error:
             raise FatalError(f"index: decisions were not recorded ({error}); restoring") from error
         if due:
-            self._snapshot()
+            self._snapshots.begin(self.state, self._decisions_from)
         return [ruling for ruling, _ in rulings]
 
     def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
@@ -316,16 +323,9 @@ class Index:
         self._hook(IndexStep.COMMITTED)
         self._checked_s = self._clock.monotonic_s()
 
-    def _snapshot(self) -> None:
-        """Begin to write the committed state, if there is a store."""
-        self.snapshot_s = self._clock.monotonic_s()
-        if self._snapshots is not None:
-            self._snapshots.begin(self.state, self._decisions_from)
-            self._see_snapshot()
-
     def _see_snapshot(self, *, wait: bool = False) -> None:
         """What became of the last one; a failure is a notice, the index goes on."""
-        found = self._snapshots.finished(wait=wait) if self._snapshots is not None else None
+        found = self._snapshots.finished(wait=wait)
         if found is None:
             return
         if isinstance(found, StateError):

@@ -46,6 +46,8 @@ class Follower:
         self._decisions_cut = False
         self._log_cut = False
         self.holes = 0
+        self.since_ms: int | None = None
+        """When the first block arrived at its worker that was followed since the start or the last `stop`."""
 
     def begin(self, decisions_from: int) -> None:
         """Follow from the state's offset on; `decisions_from` as in `Snapshot`. Later ends are clamped to
@@ -90,7 +92,10 @@ class Follower:
                     self._miss(self._decisions_cut, f"{self._decisions}: the decision on block {offset}")
             if self._blocks and self._blocks[0][0] == ruling.log_offset:
                 offset, data = self._blocks.popleft()
-                self._state.follow(decode_block(data, self._scheme, f"{self._log}@{offset}"), ruling)
+                block = decode_block(data, self._scheme, f"{self._log}@{offset}")
+                if self.since_ms is None:
+                    self.since_ms = block.arrival_ms
+                self._state.follow(block, ruling)
                 self._decisions_cut = self._log_cut = False
                 applied += 1
             elif self._blocks or self._reader.position(self._log) > ruling.log_offset:
@@ -124,4 +129,5 @@ class Follower:
 
     def stop(self) -> None:
         """Read nothing more until the next `begin`."""
+        self.since_ms = None
         self._reader.assign(())

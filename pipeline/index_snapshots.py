@@ -7,10 +7,14 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
 from pipeline.index_state import IndexState, Judge
+from pipeline.ports import Clock
 from pipeline.sessions import Ledger
 from pipeline.sessions_state import ledger_to_bytes
 from pipeline.snapshots import Snapshot, SnapshotStore
 from stages.errors import StateError
+
+_SETTLE_S = 3.0
+"""An index that begins to judge finds what has waited for it, and works that off before it makes a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +25,51 @@ class Written:
 
 
 class SnapshotWriter:
-    """Writes what an index had when it was asked to.
+    """Writes what an index had when it was asked to; without a store, nothing.
 
     background: runs one write at a time beside the index
+    every_s: when a snapshot is that old, the next is due
     """
 
     def __init__(
-        self, store: SnapshotStore, ids: tuple[bytes, bytes], scheme: bytes, background: Executor
+        self,
+        store: SnapshotStore | None,
+        ids: tuple[bytes, bytes],
+        scheme: bytes,
+        background: Executor,
+        clock: Clock,
+        every_s: float,
     ) -> None:
         self._store = store
         self._ids = ids
         self._scheme = scheme
         self._background = background
+        self._clock = clock
+        self._every_s = every_s
+        self._taken_s = self._live_s = clock.monotonic_s()
         self._running: Future[Written] | None = None
+
+    @property
+    def age_s(self) -> float:
+        """Seconds of the log that a restore would have to follow."""
+        return self._clock.monotonic_s() - self._taken_s
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for the next."""
+        settled = self._clock.monotonic_s() - self._live_s >= min(_SETTLE_S, self._every_s)
+        return self._store is not None and settled and not self.busy and self.age_s >= self._every_s
+
+    def live(self, followed_since_ms: int | None) -> None:
+        """The index judges from now on. What its snapshot lacks is as old as the oldest block it followed:
+        counted from here, an index that always ends before the next is due would restore ever more.
+
+        followed_since_ms: when the oldest block arrived that was followed, None if there was none
+        """
+        self._live_s = self._clock.monotonic_s()
+        if followed_since_ms is not None:
+            age_s = max(0.0, (self._clock.now_ms() - followed_since_ms) / 1000)
+            self._taken_s = min(self._taken_s, self._live_s - age_s)
 
     @property
     def busy(self) -> bool:
@@ -42,14 +78,13 @@ class SnapshotWriter:
 
     def begin(self, state: IndexState, decisions_from: int) -> None:
         """Freeze the state, which must be committed, and begin to write it; not while `busy`."""
+        if self._store is None:
+            return
+        self._taken_s = self._clock.monotonic_s()
         ledger = ledger_to_bytes(state.ledger)
         sieve = state.sieve.freeze()
         snapshot = Snapshot(state.at, decisions_from, *self._ids, self._scheme, ledger, sieve)
-        self._running = self._background.submit(self._write, snapshot)
-
-    def _write(self, snapshot: Snapshot) -> Written:
-        self._store.write(snapshot)
-        return Written(self._store.oldest_kept_at())
+        self._running = self._background.submit(_write, self._store, snapshot)
 
     def finished(self, *, wait: bool = False) -> Written | StateError | None:
         """What became of the one that was begun, told once; None while it is being written."""
@@ -61,6 +96,11 @@ class SnapshotWriter:
             return running.result()
         except StateError as error:
             return error
+
+
+def _write(store: SnapshotStore, snapshot: Snapshot) -> Written:
+    store.write(snapshot)
+    return Written(store.oldest_kept_at())
 
 
 def restore_point(

@@ -60,7 +60,7 @@ class Metrics:
         self.window_capacity = Gauge("twinsieve_window_capacity_messages", "Window size", registry=at)
         self.window_hours = Gauge("twinsieve_window_hours", "Hours that the window covers", registry=at)
         self.sieve_bytes = Gauge("twinsieve_sieve_bytes", "Memory of the sieve", registry=at)
-        # Seconds since the newest snapshot of this process. Alert when far beyond snapshot_every.
+        # Seconds of the log that a restore would have to follow. Alert when far beyond snapshot_every.
         self.snapshot_age = Gauge("twinsieve_snapshot_age_seconds", "Age of the snapshot", registry=at)
 
     def timer(self) -> Hook:
@@ -105,7 +105,7 @@ class Metrics:
         self.holes.set(index.holes)
         self.sessions.set(index.state.ledger.sessions_started)
         self.given_up.set(index.state.ledger.given_up)
-        self.snapshot_age.set(self._clock.monotonic_s() - index.snapshot_s)
+        self.snapshot_age.set(index.snapshot_age_s)
         sieve = index.state.sieve
         if isinstance(sieve, Sieve):
             stats = sieve.stats()

@@ -21,6 +21,9 @@ _POLL_S = 0.05
 _LOOK_EVERY_S = 5.0
 _FINISH_S = 20.0
 _ALIVE_S = 120.0
+_NEW_CLIENTS_S = 300.0
+"""Brokers that none of a role's clients has reached for so long may have other addresses now; a client asks
+for them at the bootstrap addresses only when it is made (confluent_options says why)."""
 
 
 class Loop(ABC):
@@ -34,6 +37,7 @@ class Loop(ABC):
         self._failures = 0
         self._turned_s = clock.monotonic_s()
         self._looked_s = clock.monotonic_s()
+        self._reached_s = clock.monotonic_s()
         self.ready = False
 
     def stop(self) -> None:
@@ -62,6 +66,7 @@ class Loop(ABC):
             if self._clock.monotonic_s() - self._looked_s >= _LOOK_EVERY_S:
                 self._looked_s = self._clock.monotonic_s()
                 self._look()
+                self._reached_s = self._looked_s
             self._failures = 0
         except BrokerError as error:
             if isinstance(error, FatalError):
@@ -70,6 +75,9 @@ class Loop(ABC):
                 self._give_up()
             elif not error.retryable:
                 raise
+            elif self._clock.monotonic_s() - self._reached_s >= _NEW_CLIENTS_S:
+                self._reached_s = self._clock.monotonic_s()
+                self._give_up()
             self.ready = False
             _log.warning("%s: %s", self.name, error)
             self._failures = min(self._failures + 1, 7)
@@ -81,7 +89,7 @@ class Loop(ABC):
 
     @abstractmethod
     def _look(self) -> None:
-        """Gauges, notices, progress."""
+        """Gauges, notices, progress; asks a broker. raises: BrokerError"""
 
     @abstractmethod
     def _finish(self) -> None:

@@ -127,12 +127,12 @@ class Worker:
         return self._epoch >= 0 and not self._to_open
 
     def progress(self) -> dict[Partition, tuple[int, int]]:
-        """Each partition's offset up to which it is emitted, and its end; empty if unknown."""
-        try:
-            ends = self._consumer.end_offsets(list(self._sessions))
-        except AbortableError:
-            return {}
-        return {at: (self._sessions[at].emitted, end) for at, end in ends.items()}
+        """Each partition's offset up to which it is emitted, and its end.
+
+        raises: AbortableError when no broker answers, also without any partition
+        """
+        ends = self._consumer.end_offsets([*self._sessions, self._config.log])
+        return {at: (session.emitted, ends[at]) for at, session in self._sessions.items()}
 
     def unread(self, ends: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
         """Each partition's position and end. A position passes control markers and aborted messages, so that

@@ -45,9 +45,7 @@ class ConfluentAdmin:
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], connect_timeout_s: float) -> None:
         heard = Heard()
-        # Left alone through an outage, a client that begins anew from the bootstrap addresses needs up to a
-        # second more, and asks a coordinator that is gone (as in confluent_transactor); see `_ask` instead.
-        self._options = {**options, **heard.options(), "metadata.recovery.strategy": "none"}
+        self._options = {**options, **heard.options()}
         self._client = _kafka.AdminClient(self._options)
         deadline = time.monotonic() + connect_timeout_s
         # The constructor connects to nobody; only a call shows a wrong address or password.

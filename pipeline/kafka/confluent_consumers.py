@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from pipeline.kafka.confluent_admin import ConfluentAdmin
+from pipeline.kafka.confluent_membership import look
 from pipeline.kafka.confluent_options import Heard, translated
 from pipeline.kafka.confluent_reading import Reading, client_errors, consumer_options
 from pipeline.kafka.deadline import COMMITTED_S
@@ -26,10 +27,10 @@ from pipeline.ports import (
 from pipeline.settings import KafkaSettings
 from stages.errors import BrokerError
 
+_LEADER_S = 0.5
 _LOOK_S = 1.0
 """A membership is asked for again after so long, and after every rebalance: each time librdkafka answers from
 another thread, and meanwhile confluent-kafka keeps the interpreter's lock."""
-_MAGIC = b"CGMDv2:"
 
 
 class ConfluentReader(Reading):
@@ -44,6 +45,7 @@ class ConfluentReader(Reading):
             {**consumer_options(settings, options, heard), "group.id": "twinsieve-reader"}, heard, admin
         )
         self._wanted: set[Partition] = set()
+        self._known: set[str] = set()
 
     def assign(self, partitions: Collection[Partition]) -> None:
         """As `ports.Reader.assign`."""
@@ -54,6 +56,11 @@ class ConfluentReader(Reading):
         for partition in gone:
             del self._live[partition]
         self._paused &= self._wanted
+        # Else librdkafka asks who leads what it is to read at its next tick, up to a second later.
+        for topic in {partition.topic for partition in self._wanted} - self._known:
+            with suppress(KafkaException):
+                self._consumer.list_topics(topic, timeout=_LEADER_S)
+                self._known.add(topic)
 
     def seek(self, partition: Partition, offset: int) -> None:
         """As `ports.Reader.seek`."""
@@ -83,29 +90,6 @@ class ConfluentReader(Reading):
             self._consumer.incremental_assign([target])
             if partition in self._paused:
                 self._consumer.pause([target])
-
-
-@dataclass(frozen=True, slots=True)
-class ConfluentMember:
-    """What `ports.Membership.handle` is here.
-
-    consumer: commits offsets where there are no transactions; fenced: whether another process displaced it
-    member_id: what the group called this member then, "" while it was joining
-    """
-
-    metadata: bytes
-    consumer: Any
-    fenced: Callable[[], bool]
-    member_id: str
-
-    @property
-    def stale(self) -> bool:
-        """It goes by another member id now, or is about to: its session ended and it joined anew."""
-        try:
-            return bool(self.consumer.memberid() != self.member_id)
-        except RuntimeError:
-            # Closed, for a client that joined anew.
-            return True
 
 
 class ConfluentGroupConsumer(Reading):
@@ -147,7 +131,7 @@ class ConfluentGroupConsumer(Reading):
 
     def _join(self) -> None:
         self._consumer.subscribe(
-            self._topics, on_assign=self._on_assign, on_revoke=self._on_gone, on_lost=self._on_gone
+            self._topics, on_assign=self._on_assign, on_revoke=self._on_gone, on_lost=self._on_lost
         )
 
     def is_fenced(self) -> bool:
@@ -202,6 +186,20 @@ class ConfluentGroupConsumer(Reading):
         self._assigned = frozenset()
         consumer.unassign()
 
+    def _on_lost(self, consumer: Any, partitions: list[Any]) -> None:
+        """Its session ended, as far as it knows: it is about to join anew, without the id that would tell the
+        broker whether it still holds the name. Frozen for longer than its session, and thawed, it would take
+        the slot back from its successor. librdkafka waits for the end of this call."""
+        if self._member is not None and self._is_displaced():
+            self._later = FatalError(
+                f"reading as {self._member}: another process runs as this member, so this one ends",
+                fenced=True,
+            )
+            # A client that was told in the meantime refuses, and does not join either.
+            with suppress(KafkaException):
+                consumer.unsubscribe()
+        self._on_gone(consumer, partitions)
+
     def _moved(self) -> None:
         self._epoch += 1
         self._live.clear()
@@ -223,14 +221,8 @@ class ConfluentGroupConsumer(Reading):
         return Polled(self._membership, self._assigned, self._epoch, held)
 
     def _look(self) -> Membership:
-        metadata = self._consumer.consumer_group_metadata()
-        generation = int.from_bytes(metadata[len(_MAGIC) : len(_MAGIC) + 4], "little", signed=True)
-        if not metadata.startswith(_MAGIC):
-            raise FatalError("this librdkafka writes group metadata in an unknown form; install another")
-        if not self._assigned:
-            generation = -1
-        member = ConfluentMember(metadata, self._consumer, self.is_fenced, self._consumer.memberid() or "")
-        return Membership(generation, member)
+        generation, member = look(self._consumer, self.is_fenced)
+        return Membership(generation if self._assigned else -1, member)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         """As `ports.GroupConsumer.committed`."""

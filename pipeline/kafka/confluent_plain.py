@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from pipeline.kafka.confluent_consumers import ConfluentMember
+from pipeline.kafka.confluent_membership import ConfluentMember
 from pipeline.kafka.confluent_options import Heard, translated
 from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put
 from pipeline.kafka.limits import Limits

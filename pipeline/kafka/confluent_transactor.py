@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from pipeline.kafka.confluent_consumers import ConfluentMember
+from pipeline.kafka.confluent_membership import ConfluentMember
 from pipeline.kafka.confluent_options import Heard, cause, may_be_fenced, reason, translated
 from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put
 from pipeline.kafka.deadline import DeadlineError, within
@@ -22,7 +22,10 @@ from pipeline.settings import KafkaSettings
 
 _GRACE_S = 2.0
 _CONNECT_S = 1.0
-_FIRST_S = (0.2, 0.3, 0.6)
+_SLICE_S = 0.05
+_FIRST_PAUSE_S = 0.02
+_MOST_PAUSE_S = 0.5
+_LATER = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 class ConfluentTransactor(Transacting):
@@ -53,10 +56,6 @@ class ConfluentTransactor(Transacting):
             "socket.timeout.ms": min(options["socket.timeout.ms"], settings.transaction_timeout_ms),
             # Longer, and messages would leave after the offsets that they go with, not beside them.
             "linger.ms": 1,
-            # When every broker is away librdkafka 2.16 forgets them all and begins anew from the bootstrap
-            # addresses, but not the group's coordinator, whose thread has ended by then: the next
-            # send_offsets waits for it for ever (librdkafka issue 5511).
-            "metadata.recovery.strategy": "none",
         }
         try:
             self._producer = self._started({**producer_options(settings, options, Heard()), **own})
@@ -73,22 +72,37 @@ class ConfluentTransactor(Transacting):
     def _started(self, options: dict[str, Any]) -> Any:
         """A producer that holds the transactional id.
 
-        The first request for it ends what the last holder left open, and is told to come again. To the broker
-        that is a matter of milliseconds, but librdkafka waits 500: so another producer asks instead.
+        The first request for it ends what the last holder left open, and is told to come again. To the
+        broker that is a matter of milliseconds, but librdkafka waits 500: so another producer asks instead.
+        One whose request is still on its way is not given up: late, it would fence the next.
         """
-        limits_s = [*_FIRST_S, self._deadline_s]
+        deadline = time.monotonic() + self._deadline_s
+        pause_s = _FIRST_PAUSE_S
         while True:
-            limit_s = limits_s.pop(0)
             producer = Producer(options)
             # Asked before it has any connection, it looks for the coordinator again only after 500 ms.
+            # The first answer comes from a bootstrap address, whose connection ends then.
             with suppress(KafkaException):
-                producer.list_topics(topic="__consumer_offsets", timeout=_CONNECT_S)
-            try:
-                producer.init_transactions(limit_s)
+                for _ in range(2):
+                    producer.list_topics(topic="__consumer_offsets", timeout=_CONNECT_S)
+            said = self._initialized(producer, deadline)
+            if said is None:
                 return producer
+            if said.args[0].code() not in _LATER or time.monotonic() >= deadline:
+                raise said
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _MOST_PAUSE_S)
+
+    def _initialized(self, producer: Any, deadline: float) -> KafkaException | None:
+        """What the broker refused it with. Asked in slices: librdkafka tells only when time is up."""
+        while True:
+            try:
+                producer.init_transactions(min(_SLICE_S, max(0.0, deadline - time.monotonic())))
+                return None
             except KafkaException as error:
-                if not limits_s or not error.args[0].retriable():
-                    raise
+                said = error.args[0]
+                if said.code() in _LATER or not said.retriable() or time.monotonic() >= deadline:
+                    return error
 
     def begin(self) -> None:
         """As `ports.Transactor.begin`."""

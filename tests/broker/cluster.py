@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.broker.certificates import make_certificates
+from tests.broker.distribution import class_archive
 from tests.broker.server import Node, free_ports
 
 PASSWORDS = {"admin": "admin-secret", "worker": "worker-secret", "nobody": "nobody-secret"}
@@ -58,6 +59,9 @@ class Cluster:
         try:
             for node in self.nodes:
                 node.format(cluster_id, *format_options)
+            if len(self.nodes) == 1 and not class_archive().exists():
+                self.nodes[0].archive_classes()
+            for node in self.nodes:
                 node.start()
             for node in self.nodes:
                 node.wait_ready()
@@ -159,7 +163,8 @@ def _topic_defaults(replicas: int) -> dict[str, str]:
         "transaction.state.log.min.isr": in_sync,
         "transaction.state.log.num.partitions": "4",
         "group.initial.rebalance.delay.ms": "0",
-        # A killed node may register again only when its old session has ended (9 s by default).
+        # A killed node may register again only when its old session has ended (9 s by default), and that
+        # begins anew with the node. Shorter, and a node that a busy machine holds up loses its partitions.
         "broker.session.timeout.ms": "2000",
         "broker.heartbeat.interval.ms": "400",
         # A lone node that was killed loads its coordinators twice when it is back. If the first load is still

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.broker.distribution import class_path
+from tests.broker.distribution import class_archive, class_path
 
 _READY_TIMEOUT_S = 90.0
 _PORTS = range(20_000, 32_000)
@@ -60,7 +60,7 @@ class Node:
         if done.returncode != 0:
             raise BrokerStartError(f"Kafka cannot format its storage: {(done.stdout + done.stderr)[-800:]}")
 
-    def start(self) -> None:
+    def start(self, *jvm_options: str) -> None:
         """Starts the JVM; returns at once, see `wait_ready`."""
         guard = shutil.which("setpriv")
         # A test run that is itself killed with -9 runs no clean-up; the kernel then ends the broker.
@@ -68,7 +68,7 @@ class Node:
         with open(self._log, "ab") as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
-                [*orphaned, *_java(), "kafka.Kafka", str(self._config)],
+                [*orphaned, *_java(*jvm_options), "kafka.Kafka", str(self._config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -108,6 +108,22 @@ class Node:
         self._process.wait(timeout=30)
         self._process = None
 
+    def archive_classes(self) -> None:
+        """Starts and ends the formatted node once, so that later starts map its classes ready-made.
+
+        raises: BrokerStartError
+        """
+        archive = class_archive()
+        partial = archive.with_name(f"{archive.name}.{os.getpid()}")
+        self.start(f"-XX:ArchiveClassesAtExit={partial}")
+        self.wait_ready()
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGTERM)
+        self._process.wait(timeout=_READY_TIMEOUT_S)
+        # A Java that cannot archive writes nothing. Two test runs may be here at once; either archive will do.
+        if partial.exists():
+            partial.rename(archive)
+
     def freeze(self) -> None:
         """Stops the process without closing its connections (SIGSTOP)."""
         assert self._process is not None
@@ -119,8 +135,12 @@ class Node:
         os.killpg(self._process.pid, signal.SIGCONT)
 
 
-def _java() -> list[str]:
+def _java(*more: str) -> list[str]:
+    # Asked first: it may have to install Java, whose version the archive's name needs.
+    jars = class_path()
     # A test broker lives for seconds on a small machine: cheap compiler, cheap collector, small heap.
     options = ["-Xmx512m", "-Xms128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+    if class_archive().exists():
+        options.append(f"-XX:SharedArchiveFile={class_archive()}")
     quiet = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-Djava.awt.headless=true"]
-    return ["java", *options, *quiet, "-cp", class_path()]
+    return ["java", *options, *more, *quiet, "-cp", jars]

@@ -148,35 +148,43 @@ def test_a_partition_without_a_leader_is_no_missing_one(three_brokers: Cluster) 
     raw = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
     topic = ""
 
+    def leaders() -> dict[int, int]:
+        known = raw.list_topics(topic, timeout=10).topics[topic].partitions
+        return {number: partition.leader for number, partition in known.items()}
+
     def first_node_leads_one() -> bool:
         # A node that another test has just restarted may not be given partitions yet.
         nonlocal topic
         topic = fresh()
         admin.create_topic(NewTopic(topic, 3, 1))
-        known = raw.list_topics(topic, timeout=10).topics[topic].partitions.values()
-        return [partition.leader for partition in known].count(1) == 1
+        return list(leaders().values()).count(1) == 1
 
     until(first_node_leads_one, 60.0)
-    refused = []
+    refused: dict[int, BrokerError] = {}
     three_brokers.nodes[0].kill()
+    # The others name the dead node as leader until its session ends.
+    until(lambda: 1 not in leaders().values(), 30.0)
+    alone = {number for number, leader in leaders().items() if leader < 0}
     for number in range(3):
         try:
             admin.end_offsets([Partition(topic, number)])
         except BrokerError as error:
-            refused.append(error)
+            refused[number] = error
     three_brokers.nodes[0].start()
     three_brokers.nodes[0].wait_ready()
-    assert len(refused) == 1
+    assert refused.keys() == alone, (refused, leaders())
+    assert len(alone) == 1
+    later: list[BrokerError] = []
 
     def all_there() -> bool:
         try:
             return len(admin.end_offsets([Partition(topic, number) for number in range(3)])) == 3
         except BrokerError as error:
-            refused.append(error)
+            later.append(error)
             return False
 
     until(all_there, 60.0)
-    assert all(error.retryable for error in refused), refused
+    assert all(error.retryable for error in (*refused.values(), *later)), (refused, later)
     broker.close()
 
 

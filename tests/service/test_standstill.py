@@ -1,13 +1,17 @@
-"""A worker whose client silently stops reading gets new clients; one that has nothing to do is left alone."""
+"""Roles whose clients stop reading, or reach nobody, get new ones; one that has nothing to do is left alone."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
 
 import pytest
 
 from pipeline import service_loops
 from pipeline.memory import MemoryBroker, MemoryCluster
+from pipeline.memory_clients import MemoryReader
 from pipeline.memory_consumer import MemoryConsumer
-from pipeline.ports import Partition, Polled
+from pipeline.ports import AbortableError, Partition, Polled
 from pipeline.service_standstill import Standstill
 from pipeline.settings import Settings
 from tests.service.test_service import POSTS, Service, produce, wait_for
@@ -72,5 +76,36 @@ def test_a_worker_whose_client_has_gone_deaf_goes_on_with_a_new_one(
     produce(cluster, POSTS[1:2])
     wait_for(lambda: len(cluster.values("posts.unique")) == 2, "the second by a new client")
     assert len(made) > 1
+    service.end()
+    assert service.error is None
+
+
+def test_a_role_that_reaches_no_broker_for_minutes_begins_with_new_clients(
+    settings: Settings, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_loops, "_LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(service_loops, "_NEW_CLIENTS_S", 0.5)
+    made: list[MemoryReader] = []
+    unreachable: list[MemoryReader] = []
+    begin, ends = MemoryReader.__init__, MemoryReader.end_offsets
+
+    def begins(self: MemoryReader, *given: Any, **more: Any) -> None:
+        begin(self, *given, **more)
+        made.append(self)
+
+    def end_offsets(self: MemoryReader, partitions: Collection[Partition]) -> dict[Partition, int]:
+        if self in unreachable:
+            raise AbortableError("no broker answers")
+        return ends(self, partitions)
+
+    monkeypatch.setattr(MemoryReader, "__init__", begins)
+    monkeypatch.setattr(MemoryReader, "end_offsets", end_offsets)
+    service = Service(settings, cluster, member="one")
+    produce(cluster, POSTS[:1])
+    wait_for(lambda: "posts.unique" in cluster.topics and len(cluster.values("posts.unique")) == 1, "one")
+    unreachable.extend(made)
+    wait_for(lambda: len(made) >= 2 * len(unreachable), "new clients for both roles")
+    produce(cluster, POSTS[1:2])
+    wait_for(lambda: len(cluster.values("posts.unique")) == 2, "the second by new clients")
     service.end()
     assert service.error is None

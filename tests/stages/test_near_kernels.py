@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -12,7 +14,7 @@ from rapidfuzz.distance import LCSseq
 
 from stages.contract import STORED_LENGTH
 from stages.fingerprint.bag import BAG_BYTES, PARITY_BELOW, fill_bags
-from stages.near.guards import MOST_RUNS, digit_runs, numbers_replaced
+from stages.near.guards import MOST_RUNS, digit_runs, is_digit, numbers_replaced
 from stages.near.lcs import lcs_with_stored, new_pattern, set_pattern
 from stages.near.lengths import (
     LONGEST_CODED,
@@ -125,3 +127,9 @@ def test_length_codes_ascend_with_the_length() -> None:
     assert (np.diff(codes) >= 0).all()
     assert codes[7] == 0
     assert codes[LONGEST_CODED] == 255
+
+
+def test_digits_of_every_script_and_nothing_else_are_digits() -> None:
+    points = range(sys.maxunicode + 1)
+    found = [point for point in points if is_digit(np.uint32(point))]
+    assert found == [point for point in points if unicodedata.decimal(chr(point), None) is not None]

@@ -1,0 +1,114 @@
+"""`ports.Broker` on either client library: what is common to both."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from pipeline.kafka.limits import Limits
+from pipeline.ports import Admin, Appender, GroupConsumer, Reader, Transactor
+from pipeline.settings import KafkaSettings
+
+CONNECT_TIMEOUT_S = 15.0
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+class RequiringAdmin(Admin, Protocol):
+    """An administration client that can say why a topic cannot be used."""
+
+    def require(self, topics: Collection[str], operations: Collection[str]) -> None:
+        """Fails unless every topic exists and these operations on it are allowed."""
+
+
+A = TypeVar("A", bound=RequiringAdmin)
+C = TypeVar("C", bound=_Closable)
+
+
+class Clients(ABC, Generic[A]):
+    """Makes clients that share one set of settings, and closes them. Subclasses say how each is made.
+
+    null_headers, bare_records: as `Limits`
+    """
+
+    def __init__(self, settings: KafkaSettings, *, null_headers: bool, bare_records: bool) -> None:
+        self._settings = settings
+        self._made: list[_Closable] = []
+        self._own_admin: A | None = None
+        self._limits = Limits(
+            self._shared_admin,
+            settings.message_bytes,
+            settings.compression,
+            null_headers=null_headers,
+            bare_records=bare_records,
+        )
+
+    def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> GroupConsumer:
+        """As `ports.Broker.group_consumer`."""
+        self._shared_admin().require(topics, ("READ",))
+        return self._kept(self._make_group_consumer(group, topics, member))
+
+    def reader(self) -> Reader:
+        """As `ports.Broker.reader`."""
+        self._reach()
+        return self._kept(self._make_reader())
+
+    def appender(self) -> Appender:
+        """As `ports.Broker.appender`."""
+        self._reach()
+        return self._kept(self._make_appender())
+
+    def transactor(self, transactional_id: str) -> Transactor:
+        """As `ports.Broker.transactor`."""
+        self._reach()
+        if self._settings.delivery == "exactly-once":
+            return self._kept(self._make_transactor(transactional_id))
+        return self._kept(self._make_plain_transactor())
+
+    def admin(self) -> Admin:
+        """As `ports.Broker.admin`."""
+        return self._kept(self._make_admin())
+
+    def close(self) -> None:
+        """As `ports.Broker.close`."""
+        for client in reversed(self._made):
+            client.close()
+        self._made.clear()
+        if self._own_admin is not None:
+            self._own_admin.close()
+            self._own_admin = None
+
+    def _kept(self, client: C) -> C:
+        self._made.append(client)
+        return client
+
+    def _shared_admin(self) -> A:
+        if self._own_admin is None:
+            self._own_admin = self._make_admin()
+        return self._own_admin
+
+    def _reach(self) -> None:
+        """Fails if no broker can be reached, where the clients themselves would not say so."""
+
+    @abstractmethod
+    def _make_group_consumer(
+        self, group: str, topics: Sequence[str], member: str | None
+    ) -> GroupConsumer: ...
+
+    @abstractmethod
+    def _make_reader(self) -> Reader: ...
+
+    @abstractmethod
+    def _make_appender(self) -> Appender: ...
+
+    @abstractmethod
+    def _make_transactor(self, transactional_id: str) -> Transactor: ...
+
+    @abstractmethod
+    def _make_plain_transactor(self) -> Transactor: ...
+
+    @abstractmethod
+    def _make_admin(self) -> A: ...
