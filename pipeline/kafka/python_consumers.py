@@ -14,6 +14,7 @@ from pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
 from pipeline.kafka.leaving import leave
 from pipeline.kafka.noise import fenced_members
 from pipeline.kafka.python_admin import PythonAdmin
+from pipeline.kafka.python_joins import keep_finished_joins
 from pipeline.kafka.python_reading import LOOKUP_MS, Reading, columns, errors_of, make_consumer
 from pipeline.ports import AbortableError, Committed, FatalError, Membership, Partition, Polled, UnstableError
 from pipeline.settings import KafkaSettings
@@ -66,6 +67,7 @@ class PythonGroupConsumer(Reading):
         self._epoch = 0
         self._seen_epoch = 0
         self._assigned: frozenset[TopicPartition] = frozenset()
+        keep_finished_joins(self._consumer)
         self._consumer.subscribe(list(topics), listener=_Listener(self))
         self._know(topics)
 

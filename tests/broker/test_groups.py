@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from pipeline.ports import AbortableError, Committed, FatalError, GroupConsumer, Partition
@@ -71,6 +73,26 @@ def test_a_member_that_joins_takes_a_share_and_everybody_hears_of_it(world: Worl
     assert shares["first"] | shares["second"] == {Partition(topic, 0), Partition(topic, 1)}
     assert epochs[-1] > before.epoch
     assert epochs == sorted(epochs)
+
+
+def test_a_join_that_ends_between_two_polls_counts(world: World) -> None:
+    topic = make_topic(world.broker(), 2)
+    group = fresh("g")
+    members = [world.broker().group_consumer(group, [topic]) for _ in range(2)]
+    generations: set[int] = set()
+
+    def shared() -> bool:
+        # Nobody waits: whatever a poll begins, ends before the next one.
+        shares = []
+        for member in members:
+            polled = member.poll(0.0, 10)
+            generations.add(polled.membership.generation)
+            shares.append(len(polled.assignment))
+            time.sleep(0.1)
+        return shares == [1, 1]
+
+    until(shared)
+    assert len(generations - {-1}) <= 3
 
 
 def test_what_was_polled_before_a_rebalance_cannot_be_committed_after_it(world: World) -> None:
