@@ -14,7 +14,7 @@ from bench.kafka_deployment import Deployment, Findings, Load, Watcher, in_threa
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 
-_SETTLE_S = 60.0
+_SETTLE_S = 180.0
 
 
 def outage(

@@ -7,7 +7,7 @@ from bench.kafka_outage import most_lines, outage
 from pipeline.kafka import connect
 from pipeline.settings import KafkaSettings
 from tests.broker.cluster import Cluster
-from tests.broker.worlds import fresh
+from tests.broker.worlds import DEADLINE_S, fresh
 
 
 def test_processes_wait_for_the_broker_and_go_on_by_themselves(client: str) -> None:
@@ -32,11 +32,11 @@ def test_of_two_processes_in_a_slot_the_older_ends_also_after_an_outage(mortal_b
     try:
         deployment.create_topics()
         older = deployment.start("a")
-        assert poll_until(lambda: judges("a") and emits(), 60.0)
+        assert poll_until(lambda: judges("a") and emits(), DEADLINE_S)
         mortal_broker.restart()
         newer = deployment.start("a", tag="~new")
-        assert poll_until(lambda: older.poll() is not None, 60.0), "both live on"
-        assert poll_until(lambda: judges("a~new"), 60.0)
+        assert poll_until(lambda: older.poll() is not None, DEADLINE_S), "both live on"
+        assert poll_until(lambda: judges("a~new"), DEADLINE_S)
         assert newer.poll() is None, deployment.log("a~new").read_text()
     finally:
         deployment.close()

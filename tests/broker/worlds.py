@@ -25,8 +25,8 @@ from pipeline.ports import (
 from pipeline.settings import KafkaSettings
 
 _T = TypeVar("_T")
-DEADLINE_S = 30.0
-_SESSION_S = 4 * DEADLINE_S
+DEADLINE_S = 90.0
+_SESSION_S = 120.0
 """Members are never expired: one whose share moves has left."""
 
 
@@ -76,17 +76,17 @@ class KafkaWorld:
             broker.close()
 
 
-def until(what: Callable[[], _T | None], deadline_s: float = DEADLINE_S) -> _T:
+def until(what: Callable[[], _T | None]) -> _T:
     """The first thing `what` returns that is true and not empty; asks again until the deadline.
 
     On the memory broker every call moves the clock, so the deadline never comes.
     """
-    deadline = time.monotonic() + deadline_s
+    deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         found = what()
         if found:
             return found
-    raise AssertionError(f"did not happen within {deadline_s:g} s")
+    raise AssertionError(f"did not happen within {DEADLINE_S:g} s")
 
 
 def fresh(kind: str = "t") -> str:
