@@ -173,24 +173,29 @@ class Sieve:
         }
 
     @classmethod
-    def load(cls, stream: BinaryIO, config: SieveConfig) -> Sieve:
-        """The sieve that was saved, under a configuration of the same windows, methods and scheme.
+    def load(cls, stream: BinaryIO, config: SieveConfig, *, forget_exact: bool = False) -> Sieve:
+        """The sieve that was saved, under a configuration of the same methods, exact window and scheme.
 
-        Similarity, guards and same-id rule may differ: they hold from the next message on.
+        Similarity, guards and the near window may differ: they hold from the next message on.
+        forget_exact: the exact stage may differ too, and begins empty
         raises: StateError, saying what differs or is damaged and what to do
         """
-        sections = read_state(stream, config.scheme_id, _parameters(config))
+        parameters = _parameters(config)
+        if forget_exact:
+            parameters = {name: value for name, value in parameters.items() if name not in _OF_EXACT}
+        sections = read_state(stream, config.scheme_id, parameters)
         sieve = cls(config)
         try:
-            sieve._restore(sections)
+            sieve._near.restore(sections)
+            if not forget_exact:
+                sieve._restore_exact(sections)
         except (KeyError, ValueError) as error:
             raise StateError(
                 f"state does not hold what it should ({error}); start with an empty state"
             ) from error
         return sieve
 
-    def _restore(self, sections: Sections) -> None:
-        self._near.restore(sections)
+    def _restore_exact(self, sections: Sections) -> None:
         exact = self.config.exact
         if self._filters is not None:
             self._filters = BloomGenerations.from_sections(
@@ -231,6 +236,9 @@ def _part(sections: Sections, prefix: str) -> Sections:
     return {name[start:]: array for name, array in sections.items() if name.startswith(prefix + ".")}
 
 
+_OF_EXACT = frozenset({"exact.method", "exact.window.messages", "exact.window.age_ms", "exact.error_rate"})
+
+
 def _parameters(config: SieveConfig) -> dict[str, Any]:
     """What the arrays' shapes and meaning depend on."""
     near, exact, layout = config.near, config.exact, config.layout
@@ -240,7 +248,6 @@ def _parameters(config: SieveConfig) -> dict[str, Any]:
         "exact.window.age_ms": exact.window.age_ms,
         "exact.error_rate": exact.error_rate,
         "near.method": near.method,
-        "near.window.messages": near.window.messages,
         "near.candidates": near.candidates,
         "near.bucket_load": near.bucket_load,
         "near.same_id": near.same_id,

@@ -12,7 +12,7 @@ from stages.near.chunk import Chunk
 from stages.near.pairs import same_text
 from stages.near.policy import EXACT_TRIE, Bloom, Outcome, Policy, Sealed
 from stages.near.propose import in_window
-from stages.near.ring import FIRST_TIME, KEPT, STREAM_TIME, RingColumns
+from stages.near.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
 
 _EXACT = int(Kind.EXACT)
 _AT_WORD = int(Flag.AT_WORD)
@@ -71,6 +71,6 @@ def judge_exact(
         chunk.digests[row, 1],
     )
     # A generation that the ring still holds whole would have been confirmed above: the hit is false.
-    if 0 <= hit < counters[KEPT] - capacity:
+    if 0 <= hit < max(counters[KEPT] - capacity, counters[OLDEST]):
         outcome.kinds[row] = _EXACT
         outcome.flags[row] = _AT_WORD

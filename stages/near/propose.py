@@ -18,7 +18,7 @@ from stages.kernel import kernel
 from stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
 from stages.near.chunk import Chunk
 from stages.near.pairs import Rules, Scratch, compare, first_meeting
-from stages.near.ring import FIRST_TIME, KEPT, STREAM_TIME, RingColumns
+from stages.near.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
 
 NOT_PROPOSED = -1
 PREFETCH_ROWS = 12
@@ -75,9 +75,9 @@ def most_matches(buckets: Buckets, window: int, scan: bool) -> int:
 
 @kernel
 def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bool:
-    """Whether an entry that is still in the ring is inside a window; age in ms, or -1 for no limit."""
+    """Whether an entry that no newer one has replaced is inside a window; age in ms, or -1 for no limit."""
     counters = ring.counters
-    if counters[KEPT] - kept_index > messages:
+    if counters[KEPT] - kept_index > messages or kept_index < counters[OLDEST]:
         return False
     if age < 0 or counters[STREAM_TIME] == NO_TIME:
         return True
@@ -108,7 +108,7 @@ def propose_row(
     capacity = len(ring.positions)
     count = 0
     if search.scan:
-        for kept_index in range(max(0, ring.counters[KEPT] - capacity), before):
+        for kept_index in range(max(ring.counters[OLDEST], ring.counters[KEPT] - capacity), before):
             count = _consider(
                 chunk, row, kept_index, ring, search, rules, scratch, matches, first, end, count
             )
@@ -155,7 +155,7 @@ def _consider(
 ) -> int:
     """`count`, plus one if this entry matches the row, or NOT_PROPOSED if there is no room."""
     capacity = len(ring.positions)
-    if kept_index < 0 or not in_window(ring, kept_index, capacity, search.near_age):
+    if not in_window(ring, kept_index, capacity, search.near_age):
         return count
     slot = kept_index % capacity
     if ring.lengths[slot] <= 0:

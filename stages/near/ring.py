@@ -24,9 +24,11 @@ GRANULE = 4
 SKETCH_UNITS = 32
 NO_CARD = 0xFFFF
 
-KEPT, HEAD, STREAM_TIME, FIRST_TIME = 0, 1, 2, 3
+KEPT, HEAD, STREAM_TIME, FIRST_TIME, OLDEST = 0, 1, 2, 3, 4
 """Places in `counters`: messages kept so far; where the next text goes, in granules; stream time in ms, and
-the first one known: entries kept before any time was known count as kept then."""
+the first one known: entries kept before any time was known count as kept then; and the first kept index the
+ring ever had (it is not 0 in a ring that was enlarged)."""
+_COUNTERS = 5
 
 _LARGEST_TEXT = (2 * STORED_LENGTH + SKETCH_UNITS) // GRANULE
 
@@ -47,7 +49,7 @@ class RingColumns(NamedTuple):
     offsets: uint32[N], granules; lengths: int32[N], body length, or -(key length) for exact-only rows
     owns: uint16[N], own length before a card or NO_CARD; wides: uint8[N], two units a character
     bags: uint64[N, 4]; ids, scopes, simhashes: uint64[N]
-    texts: uint16[units]; counters: int64[4], see KEPT and the rest; tag_slots: int32[cells]
+    texts: uint16[units]; counters: int64[5], see KEPT and the rest; tag_slots: int32[cells]
     """
 
     positions: NDArray[np.int64]
@@ -66,6 +68,9 @@ class RingColumns(NamedTuple):
     tag_slots: NDArray[np.int32]
 
 
+_BY_SLOT = frozenset(RingColumns._fields) - {"texts", "counters", "tag_slots"}
+
+
 class Ring:
     """Owner of the columns; `columns` is what kernels get, and is replaced when the arena grows."""
 
@@ -76,7 +81,7 @@ class Ring:
         self.capacity = capacity
         self.use = use
         self._tag_index = TagIndex(capacity)
-        counters = np.zeros(4, np.int64)
+        counters = np.zeros(_COUNTERS, np.int64)
         counters[STREAM_TIME] = counters[FIRST_TIME] = NO_TIME
         self.columns = RingColumns(
             positions=np.zeros(capacity, np.int64),
@@ -103,7 +108,7 @@ class Ring:
     @property
     def held(self) -> int:
         """Entries that are still in the ring."""
-        return min(self.kept, self.capacity)
+        return min(self.kept - int(self.columns.counters[OLDEST]), self.capacity)
 
     @property
     def bytes_used(self) -> int:
@@ -130,10 +135,10 @@ class Ring:
         live = (head - tail) % size
         if size - live > needed:
             return
-        self._grow(size + max(size // 16, needed), tail, live)
+        self._move_texts(size + max(size // 16, needed), tail, live)
 
-    def _grow(self, new_size: int, tail: int, live: int) -> None:
-        """Moves the live texts to the front of a larger arena, in their order."""
+    def _move_texts(self, new_size: int, tail: int, live: int) -> None:
+        """Moves the live texts to the front of another arena, in their order."""
         old = self.columns.texts
         size = len(old) // GRANULE
         texts = np.zeros(new_size * GRANULE, np.uint16)
@@ -151,8 +156,26 @@ class Ring:
         return {f"ring.{name}": c for name, c in self.columns._asdict().items() if name != "tag_slots"}
 
     def restore(self, sections: dict[str, NDArray[np.generic]]) -> None:
-        """Nothing; the columns then hold what `to_sections` gave for a ring of the same shape."""
+        """Nothing; the columns then hold what `to_sections` gave for a ring of these columns.
+
+        A larger ring holds as much as the saved one did, a smaller one the newest of it.
+        """
         saved = {name: sections[f"ring.{name}"] for name in RingColumns._fields if name != "tag_slots"}
+        counters = np.zeros(_COUNTERS, np.int64)
+        counters[: len(saved["counters"])] = saved["counters"]
+        saved["counters"] = counters
+        before = len(saved["positions"])
+        if before != self.capacity:
+            held = min(int(counters[KEPT] - counters[OLDEST]), before, self.capacity)
+            counters[OLDEST] = counters[KEPT] - held
+            indices = np.arange(counters[OLDEST], counters[KEPT], dtype=np.int64)
+            for name, column in self.columns._asdict().items():
+                if name in saved and len(column) == self.capacity and len(saved[name]) == before:
+                    moved = np.zeros_like(column)
+                    moved[indices % self.capacity] = saved[name][indices % before]
+                    saved[name] = moved
+                elif name in _BY_SLOT:
+                    saved[name] = column
         self.columns = RingColumns(**saved, tag_slots=self._tag_index.slots)
         self._tag_index.rebuild(self.columns.tags, self.oldest_slot, self.held)
 
@@ -168,7 +191,7 @@ def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
     capacity = len(ring.positions)
     slot = kept % capacity
     mask = len(ring.tag_slots) - 1
-    if kept >= capacity:
+    if kept - counters[OLDEST] >= capacity:
         tag_remove(ring.tag_slots, mask, ring.tags, ring.tags[slot], slot)
     ring.positions[slot] = chunk.positions[row]
     ring.times[slot] = counters[STREAM_TIME]

@@ -16,7 +16,7 @@ from stages.errors import UsageError
 from stages.exact.bloom import BloomGenerations
 from stages.exact.tags import TagIndex
 from stages.near import policy
-from stages.near.buckets import Buckets, entry_count, insert_kept, new_buckets
+from stages.near.buckets import Buckets, bucket_counts, entry_count, insert_kept, new_buckets
 from stages.near.chunk import CHUNK_ROWS, Chunk
 from stages.near.decide import decide
 from stages.near.hamming import blocks_of, link_kept, new_chains, no_chains, propose_bits, table_masks
@@ -26,6 +26,7 @@ from stages.near.local import clear, new_local
 from stages.near.pairs import Rules, new_scratch
 from stages.near.policy import Bloom, Outcome, Policy, Sealed
 from stages.near.propose import MATCHES_PER_ROW, Search, most_matches, new_matches, propose
+from stages.near.resize import resize_buckets, resize_chains
 from stages.near.ring import GRANULE, SKETCH_UNITS, Ring, RingUse
 
 _NEAR_CODES = {"none": policy.NEAR_NONE, "text": policy.NEAR_TEXT, "hamming": policy.NEAR_HAMMING}
@@ -207,12 +208,20 @@ class NearStage:
         return sections
 
     def restore(self, sections: dict[str, NDArray[Any]]) -> None:
-        """Nothing; holds what `to_sections` gave under the same parameters."""
+        """Nothing; holds what `to_sections` gave under the same parameters; the window may differ."""
         self.ring.restore(sections)
-        self.buckets.entries[:] = sections["buckets"]
+        kept, held = self.ring.kept, self.ring.held
+        entries = sections["buckets"]
+        if len(entries) == len(self.buckets.entries):
+            self.buckets.entries[:] = entries
+        else:
+            window = len(sections["ring.positions"])
+            sizes = bucket_counts(window, self._config.near.bucket_load)
+            old = self.buckets._replace(entries=entries, band_buckets=sizes[0], table_buckets=sizes[1])
+            resize_buckets(old, self.buckets, kept, held)
         if self._policy.near == policy.NEAR_HAMMING:
-            self.chains.heads[:] = sections["chains.heads"]
-            self.chains.next[:] = sections["chains.next"]
+            heads, links = sections["chains.heads"], sections["chains.next"]
+            self.chains = resize_chains(heads, links, self.chains, kept, held)
 
 
 def near_bytes(config: SieveConfig) -> dict[str, int]:

@@ -66,7 +66,7 @@ def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: P
     state.write_bytes(saved)
     for other in (
         ("--profile", "plain"),
-        ("--set", "near.window.messages=99"),
+        ("--set", "exact.window.messages=99"),
         ("--set", "digest.method=blake2b"),
         ("--set", "scope=tenant"),
         ("--set", "exact.fields=id", "--set", "near.method=text"),
@@ -75,7 +75,7 @@ def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: P
         assert (ran.code, len(ran.err.splitlines())) == (1, 1)
         assert str(state) in ran.err
     source.touch()
-    assert run(*call, *SMALL, "--similarity", "0.9").code == 0
+    assert run(*call, *SMALL, "--similarity", "0.9", "--set", "near.window.messages=99").code == 0
 
 
 def test_a_run_repeated_after_its_end_is_refused_and_its_outputs_stay(tmp_path: Path, run: Run) -> None:

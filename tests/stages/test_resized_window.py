@@ -1,0 +1,139 @@
+"""A saved sieve goes on under a near window of another size: what it still holds, and nothing else, counts."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.generate import generate
+from stages.contract import ExactConfig, NearConfig, SieveConfig, Window
+from stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS
+from stages.sieve import Sieve
+from tests.oracle import Oracle, rows_of
+from tests.property.streams import ROWS, Row, batch_of, part_of, table
+
+
+def _windowed(config: SieveConfig, messages: int) -> SieveConfig:
+    return replace(config, near=replace(config.near, window=Window(messages)))
+
+
+def _told(config: SieveConfig, rows: list[tuple[str, int | None, int, int]], windows: list[int]) -> list[Row]:
+    """The plain loop; at each change of the window, what is beyond the smaller one is near nothing any more."""
+    batch = rows_of(batch_of(rows))
+    oracle = Oracle(_windowed(config, windows[0]))
+    said = []
+    for part, window in enumerate(windows):
+        held = min(window, oracle.config.near.window.messages)
+        oracle.config = _windowed(config, window)
+        for kept in oracle.kept[: max(0, len(oracle.kept) - held)]:
+            oracle.kept[kept.index] = replace(kept, row=replace(kept.row, exact_only=True))
+        for row in batch[len(batch) * part // len(windows) : len(batch) * (part + 1) // len(windows)]:
+            said.append(oracle.judge(row))
+    return [(int(j.kind), int(j.flags), j.leader, j.matched, j.compared, j.distance) for j in said]
+
+
+def _judged(
+    config: SieveConfig, rows: list[tuple[str, int | None, int, int]], windows: list[int]
+) -> list[Row]:
+    batch = batch_of(rows)
+    sieve = Sieve(_windowed(config, windows[0]))
+    said: list[Row] = []
+    for part, window in enumerate(windows):
+        sieve = Sieve.from_bytes(sieve.to_bytes(), _windowed(config, window))
+        ends = (len(batch) * part // len(windows), len(batch) * (part + 1) // len(windows))
+        said += table(sieve.judge(part_of(batch, *ends)))
+    return said
+
+
+_WINDOWS = st.lists(st.integers(1, 40), min_size=2, max_size=4)
+
+
+@settings(max_examples=150)
+@given(ROWS, _WINDOWS, st.sampled_from(["text", "hamming"]))
+def test_a_resized_window_equals_the_plain_loop(
+    rows: list[tuple[str, int | None, int, int]], windows: list[int], method: str
+) -> None:
+    near = NearConfig(method=method, candidates="scan")  # type: ignore[arg-type]
+    config = SieveConfig(ExactConfig("trie", window=Window(1_000)), near)
+    assert _judged(config, rows, windows) == _told(config, rows, windows)
+
+
+@settings(max_examples=50)
+@given(ROWS, _WINDOWS)
+def test_a_bloom_hit_beyond_a_resized_ring_is_taken_at_its_word(
+    rows: list[tuple[str, int | None, int, int]], windows: list[int]
+) -> None:
+    config = SieveConfig(ExactConfig("bloom", window=Window(1_000)), NearConfig(method="none"))
+    # No leader is known of what has left the ring; what is exact stays exact.
+    assert [row[0] for row in _judged(config, rows, windows)] == [
+        row[0] for row in _told(config, rows, windows)
+    ]
+
+
+def _posts(count: int, seed: int) -> list[tuple[str, int | None, int, int]]:
+    return [(post["text"], None, 0, 0) for post in generate(count, seed)]
+
+
+def _live(sieve: Sieve) -> list[list[tuple[int, int]]]:
+    """Of each bucket, (kept index, entry without it) of the entries that are still in the ring."""
+    ring, buckets = sieve._near.ring, sieve._near.buckets
+    ages = (ring.kept - 1 - (buckets.entries & np.uint64(INDEX_MASK)).astype(np.int64)) & INDEX_MASK
+    rows = zip(ages.tolist(), (buckets.entries >> np.uint64(INDEX_BITS)).tolist(), strict=True)
+    held = [(ring.kept - 1 - age, entry) if entry and age < ring.held else None for age, entry in rows]
+    return [[pair for pair in held[at : at + WAYS] if pair] for at in range(0, len(held), WAYS)]
+
+
+@pytest.mark.parametrize("method", ["scan", "index"])
+def test_a_halved_window_is_what_a_sieve_of_that_window_would_hold(method: str) -> None:
+    # 8.4 entries a bucket: 200 and 100 buckets, so that two become one.
+    config = SieveConfig(near=NearConfig(candidates=method))  # type: ignore[arg-type]
+    batch = batch_of(_posts(4_000, 3))
+    large, small = Sieve(_windowed(config, 1_680)), Sieve(_windowed(config, 840))
+    verdicts = large.judge(batch)
+    small.apply(batch, verdicts)
+    halved = Sieve.from_bytes(large.to_bytes(), _windowed(config, 840))
+    assert _live(halved) == _live(small)
+    assert halved.stats().held == 840
+    assert halved.stats().bytes_used <= large.stats().bytes_used
+    more = batch_of(_posts(1_000, 3))
+    assert table(halved.judge(more)) == table(small.judge(more))
+
+
+def test_an_enlarged_window_finds_what_it_found_before_and_holds_more_from_then_on() -> None:
+    config = SieveConfig()
+    first, again = _posts(3_000, 5), _posts(3_000, 5)[2_000:]
+    plain = Sieve(_windowed(config, 1_000))
+    plain.judge(batch_of(first))
+    enlarged = Sieve.from_bytes(plain.to_bytes(), _windowed(config, 2_777))
+    assert enlarged.stats().held == plain.stats().held == 1_000
+    edits = [(text + "啊", *rest) for text, *rest in again]
+    before, after = plain.judge(batch_of(edits)), enlarged.judge(batch_of(edits))
+    missed = (before.leaders != after.leaders) & (after.kinds == 0)
+    assert not missed.any()
+    enlarged.judge(batch_of(_posts(2_000, 6)))
+    assert enlarged.stats().held > 1_000
+    assert table(Sieve.from_bytes(enlarged.to_bytes(), enlarged.config).judge(batch_of(first))) == table(
+        enlarged.judge(batch_of(first))
+    )
+
+
+def test_the_exact_stage_may_be_forgotten_and_the_near_stage_goes_on() -> None:
+    saved = SieveConfig(ExactConfig("bloom", window=Window(5_000)), NearConfig(window=Window(500)))
+    sieve = Sieve(saved)
+    texts = _posts(300, 8)
+    sieve.judge(batch_of(texts))
+    for method in ("bloom", "trie", "none"):
+        config = replace(saved, exact=ExactConfig(method, window=Window(9_000)))  # type: ignore[arg-type]
+        went_on = Sieve.load(io.BytesIO(sieve.to_bytes()), config, forget_exact=True)
+        kinds = went_on.judge(batch_of([(text + "哈", *rest) for text, *rest in texts])).kinds
+        assert np.count_nonzero(kinds) > 0.8 * np.count_nonzero(
+            sieve.judge(batch_of([(text + "哈", *rest) for text, *rest in texts])).kinds
+        )
+        assert table(Sieve.from_bytes(went_on.to_bytes(), config).judge(batch_of(texts))) == table(
+            went_on.judge(batch_of(texts))
+        )
