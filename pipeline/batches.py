@@ -19,6 +19,8 @@ from stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 _ID_SEED = 0x7D1
 _SCOPE_SEED = 0x5C0
 _KNOWN_TIMES = 4096
+_LONGEST_KNOWN = 64
+"""Characters of a time that is remembered; strangers write them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ class MessageReader:
             known.clear()
         times: list[int | None] = []
         for value in values:
-            if isinstance(value, str):
+            if isinstance(value, str) and len(value) <= _LONGEST_KNOWN:
                 if value not in known:
                     known[value] = time_ms(value)
                 times.append(known[value])

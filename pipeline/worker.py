@@ -263,6 +263,7 @@ class Worker:
                 offsets[session.partition] = session.mark(end)
         if offsets:
             self._transact(emission, offsets, membership)
+            self._failures = 0
         now_s = self._clock.monotonic_s()
         for session in ready:
             for asked, _ in session.ready:
@@ -279,7 +280,6 @@ class Worker:
                 self._begin_reading(session)
             elif not self._asks.is_full(session, 2) and not self._stopping:
                 self._consumer.resume([session.partition])
-        self._failures = 0
         return emission
 
     def _transact(

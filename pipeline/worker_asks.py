@@ -139,5 +139,12 @@ def _asked_rows(block: Block, records: Records, reading: Reading, low: int, high
     )
     reasons = {row - low: reason for row, reason in reading.reasons.items() if low <= row < high}
     tombstones = frozenset(np.flatnonzero(block.kinds == RowKind.TOMBSTONE).tolist())
-    held = sum(map(len, filter(None, originals.values))) + sum(map(len, filter(None, originals.keys)))
-    return Asked(block.first, block.end, originals, reasons, tombstones, held)
+    return Asked(block.first, block.end, originals, reasons, tombstones, bytes_held(originals))
+
+
+def bytes_held(records: Records) -> int:
+    """Bytes of keys, values and headers."""
+    held = sum(map(len, filter(None, records.values))) + sum(map(len, filter(None, records.keys)))
+    for headers in filter(None, records.headers):
+        held += sum(len(name) + len(value or b"") for name, value in headers)
+    return held

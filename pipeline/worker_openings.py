@@ -37,7 +37,8 @@ class Openings:
 
         raises: AbortableError when the broker cannot tell; StateError as `plan_opening`
         """
-        infos = self._topics.look({partition.topic for partition in partitions})
+        # The outputs with them: where messages go depends on both counts of partitions, and either may grow.
+        infos = self._topics.look({partition.topic for partition in partitions} | self._config.emit.topics)
         committed = committed_offsets(self._consumer, self._transactor, membership, partitions)
         beginning = self._consumer.beginning_offsets(partitions)
         stable_end = self._consumer.end_offsets(partitions)

@@ -140,8 +140,6 @@ class Chaos:
         topics = self.world.cluster.topics
         for name in ("in", "out", "dup", "dead"):
             self.world.cluster.add_partitions(name, min(5, len(topics["in"].logs) + (name == "in")))
-        for process in self.alive():
-            process.worker = None  # counts of partitions are read when a worker starts
 
     def all_down(self) -> None:
         for process in self.world.processes:

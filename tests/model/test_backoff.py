@@ -1,0 +1,39 @@
+"""A worker whose transactions are refused again and again asks ever less often: the log is kept for ever."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from pipeline.ports import AbortableError
+from pipeline.worker import WorkerStep
+from tests.driver import LOG, World
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+
+
+def test_refused_emissions_fill_the_log_ever_more_slowly() -> None:
+    world = World(partitions=1)
+    process = world.start("a")
+    world.produce("in", 0, [b"a", b"b"])
+    world.settle()
+    refused_s: list[float] = []
+
+    def refuse(step: str) -> None:
+        if step == WorkerStep.OFFSETS_SENT:
+            refused_s.append(world.clock.monotonic_s())
+            raise AbortableError("the output takes no such message")
+
+    process.hook = refuse
+    world.produce("in", 0, [b"c", b"d"])
+    before, start_s = world.cluster.log(LOG).end, world.clock.monotonic_s()
+    while world.clock.monotonic_s() < start_s + 120.0:
+        world.run(1)
+    assert len(refused_s) > 8
+    assert len(refused_s) < 60, "eight in the first seconds, then one in five"
+    assert world.cluster.log(LOG).end - before < 200
+    pauses = [later - sooner for sooner, later in pairwise(refused_s)]
+    assert min(pauses[-5:]) > 4 * min(pauses[:3])
+    process.hook = lambda _: None
+    world.settle()
+    truth = rebuild(world)
+    check_all_judged(world, truth)
+    check_complete(world, truth, check_output(world, truth))

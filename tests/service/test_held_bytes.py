@@ -1,0 +1,30 @@
+"""What strangers write is held within bounds that are counted."""
+
+from __future__ import annotations
+
+import orjson
+
+from pipeline.batches import MessageReader
+from pipeline.ports import Records
+from pipeline.settings import Settings
+from pipeline.worker_asks import bytes_held
+from tests.driver import LOG
+
+
+def test_long_times_are_read_and_not_remembered() -> None:
+    reader = MessageReader(Settings())
+    long = " " * 5_000 + "2024-05-01T12:00:00Z"
+    messages = [
+        orjson.dumps({"text": "今天天气很好", "created_at": time}) for time in (long, "2024-05-01T12:00:00Z")
+    ]
+    columns = reader.read(messages)
+    assert columns.times_ms[1] == 1_714_564_800_000
+    assert [len(str(time)) for time in reader._times] == [20]
+
+
+def test_headers_count_as_bytes_held() -> None:
+    headers = [("a" * 7, b"b" * 1_000), ("empty", None)]
+    records = Records(
+        LOG, [1, 2, 3], [0, 0, 0], [b"key", None, None], [b"value", None, b"v"], [headers, [], []]
+    )
+    assert bytes_held(records) == 3 + 5 + 1 + 7 + 1_000 + 5
