@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from pipeline.blocks_verdicts import Ruling, Source
 from pipeline.index import Index
 from pipeline.ports import Clock, Hook, Partition
 from pipeline.worker import Worker
@@ -30,7 +32,7 @@ class Metrics:
             "twinsieve_dead_letters", "Dead letters by reason", ["reason"], registry=at
         )
         # Messages that retention took before they were judged. Alert on any.
-        self.trimmed = Gauge("twinsieve_trimmed_messages", "Input lost to retention", registry=at)
+        self.trimmed = Counter("twinsieve_trimmed_messages", "Input lost to retention", registry=at)
         # Messages read that wait for an answer. Near pending_messages: the index is behind.
         self.pending = Gauge("twinsieve_pending_messages", "Waiting", ["topic", "partition"], registry=at)
         # Messages in the input that are not emitted yet. Alert on growth.
@@ -86,26 +88,32 @@ class Metrics:
         for reason, count in emission.dead.items():
             self.dead_letters.labels(reason).inc(count)
 
-    def see_worker(self, worker: Worker, progress: Mapping[Partition, tuple[int, int]]) -> None:
-        """Gauges of a worker, asked for now and then; `progress` is what it says of itself."""
-        self.trimmed.set(worker.trimmed)
-        self.unanswered.set(worker.unanswered)
+    def see_waiting(self, worker: Worker | None) -> None:
+        """Gauges of a worker, or of none, that no broker is asked for."""
+        self.unanswered.set(worker.unanswered if worker is not None else 0)
         self.pending.clear()
-        self.lag.clear()
-        for partition, rows in worker.pending_rows.items():
+        for partition, rows in worker.pending_rows.items() if worker is not None else ():
             self.pending.labels(partition.topic, str(partition.number)).set(rows)
+
+    def see_worker(self, progress: Mapping[Partition, tuple[int, int]]) -> None:
+        """Lags of a worker, asked for now and then; `progress` is what it says of itself."""
+        self.lag.clear()
         for partition, (emitted, end) in progress.items():
             self.lag.labels(partition.topic, str(partition.number)).set(max(0, end - emitted))
+
+    def see_judging(self, index: Index | None) -> None:
+        """Gauges of an index, or of none, that no broker is asked for."""
+        self.live.set(index is not None and index.live)
+        if index is not None:
+            self.holes.set(index.holes)
+            self.snapshot_age.set(index.snapshot_age_s)
 
     def see_index(self, index: Index) -> None:
         """Gauges of an index, asked for now and then."""
         progress = index.progress()
-        self.live.set(index.live)
         self.log_lag.set(max(0, progress.end - progress.at))
-        self.holes.set(index.holes)
         self.sessions.set(index.state.ledger.sessions_started)
         self.given_up.set(index.state.ledger.given_up)
-        self.snapshot_age.set(index.snapshot_age_s)
         sieve = index.state.sieve
         if isinstance(sieve, Sieve):
             stats = sieve.stats()
@@ -115,7 +123,9 @@ class Metrics:
             if stats.stream_time_ms is not None and stats.oldest_time_ms is not None:
                 self.window_hours.set((stats.stream_time_ms - stats.oldest_time_ms) / 3_600_000)
 
-    def ruled(self, flags: int, count: int) -> None:
-        """Count new verdicts of an index that carry this flag."""
-        if flags & Flag.AT_WORD:
+    def ruled(self, ruling: Ruling) -> None:
+        """Count what an index has judged; what it only said again was counted then."""
+        at_word = (ruling.verdicts.flags & Flag.AT_WORD) != 0
+        count = int(np.count_nonzero(at_word & (ruling.sources == Source.NEW)))
+        if count:
             self.at_word.inc(count)

@@ -71,7 +71,8 @@ def run_service(
     stop = stop or threading.Event()
     make_broker = connect or connect_by_settings
     scheme = make_scheme(settings)
-    check_topics(settings, make_broker(settings), auto_create=settings.topics.auto_create or dry_run)
+    auto_create = settings.topics.auto_create or dry_run
+    check_topics(settings, make_broker(settings), auto_create=auto_create, emits=not dry_run)
     slot = Slot(member) if member is not None else take_slot(settings.app)
     metrics = Metrics(clock)
     background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
@@ -123,17 +124,18 @@ def connect_by_settings(settings: Settings) -> Broker:
     return connect_kafka(settings.kafka, client_id=settings.app)
 
 
-def check_topics(settings: Settings, broker: Broker, *, auto_create: bool) -> None:
+def check_topics(settings: Settings, broker: Broker, *, auto_create: bool, emits: bool = True) -> None:
     """Stop on what would lose messages, warn of the rest.
 
+    auto_create: make what is missing; emits: False where nothing is ever written to the outputs
     raises: BrokerError with a line for every finding that stops
     """
     admin = broker.admin()
     try:
         if auto_create:
-            for name in create(settings, admin):
+            for name in create(settings, admin, emits=emits):
                 _log.info("run: created topic %s", name)
-        findings = check(settings, admin)
+        findings = check(settings, admin, emits=emits)
     finally:
         admin.close()
         broker.close()

@@ -13,7 +13,6 @@ from pipeline.service_build import Builder
 from pipeline.service_standstill import Standstill
 from pipeline.worker import Worker
 from pipeline.worker_emit import Emission
-from stages.contract import Flag
 from stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
@@ -59,12 +58,14 @@ class Loop(ABC):
         finally:
             self.ready = False
             self._give_up()
+            self._show()
 
     def _turn(self) -> None:
         try:
             self._step()
             if self._clock.monotonic_s() - self._looked_s >= _LOOK_EVERY_S:
                 self._looked_s = self._clock.monotonic_s()
+                self._show()
                 self._look()
                 self._reached_s = self._looked_s
             self._failures = 0
@@ -79,6 +80,7 @@ class Loop(ABC):
                 self._reached_s = self._clock.monotonic_s()
                 self._give_up()
             self.ready = False
+            self._show()
             _log.warning("%s: %s", self.name, error)
             self._failures = min(self._failures + 1, 7)
             self._stop.wait(0.05 * 2**self._failures)
@@ -86,6 +88,10 @@ class Loop(ABC):
     @abstractmethod
     def _step(self) -> None:
         """One round, on a role that is made if there is none."""
+
+    @abstractmethod
+    def _show(self) -> None:
+        """Gauges that no broker is asked for: true also while none answers, and when there is no role."""
 
     @abstractmethod
     def _look(self) -> None:
@@ -125,11 +131,16 @@ class WorkerLoop(Loop):
             _log.warning("worker: %s", notice)
         self._metrics.resyncs.inc(len(worker.notices))
         worker.notices.clear()
+        self._metrics.trimmed.inc(worker.trimmed)
+        worker.trimmed = 0
+
+    def _show(self) -> None:
+        self._metrics.see_waiting(self._worker)
 
     def _look(self) -> None:
         if self._worker is not None:
             progress = self._worker.progress()
-            self._metrics.see_worker(self._worker, progress)
+            self._metrics.see_worker(progress)
             unread = self._worker.unread({at: end for at, (_, end) in progress.items()})
             still = self._standstill.look(unread, waiting=self._worker.unanswered > 0)
             if still:
@@ -175,15 +186,19 @@ class IndexLoop(Loop):
             self._was_live = False
         index = self._index
         for ruling in index.step(_POLL_S):
-            at_word = int(((ruling.verdicts.flags & Flag.AT_WORD) != 0).sum())
-            self._metrics.ruled(Flag.AT_WORD if at_word else Flag.NONE, at_word)
+            self._metrics.ruled(ruling)
         self.ready = index.ready
         if index.live and not self._was_live:
             _log.info("index: judging from block %d on", index.state.at)
+        if index.live != self._was_live:
+            self._show()
         self._was_live = index.live
         for notice in index.notices:
             _log.warning("index: %s", notice)
         index.notices.clear()
+
+    def _show(self) -> None:
+        self._metrics.see_judging(self._index)
 
     def _look(self) -> None:
         if self._index is None:

@@ -26,12 +26,13 @@ _HOUR_MS = 3_600_000
 _FOR_EVER = -1
 
 
-def check(settings: Settings, admin: Admin) -> list[str]:
+def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]:
     """Everything that is wrong with the topics, one line each; empty if nothing is.
 
+    emits: False where nothing is ever written to the outputs
     raises: BrokerError when the broker is away or describing a topic is not allowed
     """
-    plan = plan_of(settings)
+    plan = plan_of(settings, emits=emits)
     found = admin.topics(plan.names, settings=True)
     findings = [
         f"{name}: input topic does not exist; create it, or correct input.topics"
@@ -55,12 +56,13 @@ def check(settings: Settings, admin: Admin) -> list[str]:
     return findings
 
 
-def create(settings: Settings, admin: Admin) -> list[str]:
+def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]:
     """Creates every missing topic but the input ones; returns the names of those it made.
 
+    emits: False where nothing is ever written to the outputs, and none are made
     raises: BrokerError when an input topic is missing or the broker refuses
     """
-    plan = plan_of(settings)
+    plan = plan_of(settings, emits=emits)
     found = admin.topics(plan.names, settings=True)
     for name in plan.inputs:
         if found[name] is None:

@@ -47,11 +47,11 @@ class Plan:
         return tuple(dict.fromkeys([*self.inputs, *self.outputs, *(need.name for need in self.internal)]))
 
 
-def plan_of(settings: Settings) -> Plan:
-    """Topics that these settings need."""
+def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
+    """Topics that these settings need; without outputs where nothing is emitted."""
     names = Names(settings.app)
     output = settings.output
-    outputs = (output.topic, output.duplicates, output.dead_letter)
+    outputs = (output.topic, output.duplicates, output.dead_letter) if emits else ()
     window_ms = remembered_ms(settings)
     bytes_needed = settings.kafka.block_bytes + FRAME_BYTES
     kept = "the windows reach back further and a restore reads them"

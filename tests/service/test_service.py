@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from pipeline.memory import MemoryBroker, MemoryCluster
 from pipeline.ports import FatalError, Messages, NewTopic, Partition
 from pipeline.service import SystemClock, run_service
-from pipeline.service_build import group_of_workers
+from pipeline.service_build import group_of_index, group_of_workers
 from pipeline.service_http import Pages
 from pipeline.service_slots import take_slot
 from pipeline.settings import (
@@ -134,17 +134,20 @@ def test_uniques_come_out_and_a_stop_reports_and_leaves_a_snapshot(
     assert len(cluster.values("posts.duplicates")) == 2
 
 
-def test_a_dry_run_touches_nothing_but_its_own_topics(settings: Settings, cluster: MemoryCluster) -> None:
-    service = Service(settings, cluster, member="one", dry_run=True)
+def test_a_dry_run_makes_and_touches_nothing_but_its_own_topics(
+    settings: Settings, cluster: MemoryCluster
+) -> None:
+    strict = settings.model_copy(update={"topics": TopicSettings(auto_create=False)})
+    service = Service(strict, cluster, member="one", dry_run=True)
     produce(cluster, POSTS)
     group = group_of_workers("t-shadow")
     at = Partition("posts", 0)
     wait_for(lambda: group in cluster.groups and at in cluster.group(group).offsets
              and cluster.group(group).offsets[at].offset == 3, "the shadow has judged")  # fmt: skip
     service.end()
-    assert cluster.values("posts.unique") == []
-    assert "t.fingerprints" not in cluster.topics
-    assert group_of_workers("t") not in cluster.groups
+    own = {"t-shadow.fingerprints", "t-shadow.decisions", "t-shadow.verdicts"}
+    assert set(cluster.topics) == {"posts"} | own
+    assert set(cluster.groups) == {group, group_of_index("t-shadow")}
 
 
 def test_missing_topics_are_named_and_never_made_silently(settings: Settings, cluster: MemoryCluster) -> None:

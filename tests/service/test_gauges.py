@@ -1,0 +1,88 @@
+"""Gauges that alerts stand on stay true when no broker answers and when there is no role."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.blocks_verdicts import Result, Ruling, Source, blank_verdicts
+from pipeline.memory import ManualClock, MemoryBroker
+from pipeline.metrics import Metrics
+from pipeline.service_build import Builder
+from pipeline.service_loops import IndexLoop, Loop, WorkerLoop
+from stages.contract import Flag, Kind
+from stages.scheme import Scheme
+from tests.service.test_changed_settings import Deployment, base, deployment, posts
+from tests.service.test_changed_settings import scheme as scheme
+from tests.twins import Later
+
+
+class Roles:
+    """Both loops of a process, turned by hand."""
+
+    def __init__(self, folder: Path, scheme: Scheme) -> None:
+        settings = base(str(folder))
+        self.world: Deployment = deployment(settings, scheme)
+        broker = MemoryBroker(self.world.cluster)
+        clock = self.world.clock
+        self.metrics = Metrics(clock)
+        builder = Builder(settings, scheme, clock, lambda _: broker, "one", emit=True, background=Later())
+        self.index = IndexLoop(builder, clock, self.metrics)
+        self.worker = WorkerLoop(builder, clock, self.metrics)
+        self.loops: list[Loop] = [self.worker, self.index]
+
+    def turn(self, times: int) -> None:
+        for _ in range(times):
+            for loop in self.loops:
+                loop._turn()
+
+    def value(self, name: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"twinsieve_{name}")
+
+
+@pytest.fixture
+def roles(tmp_path: Path, scheme: Scheme) -> Roles:
+    made = Roles(tmp_path, scheme)
+    made.world.produce(posts(1, 9))
+    made.turn(40)
+    assert made.world.done()
+    return made
+
+
+def test_an_index_that_no_broker_answers_does_not_say_that_it_judges(roles: Roles) -> None:
+    assert roles.value("index_live") == 1
+    before = roles.value("snapshot_age_seconds")
+    roles.world.cluster.reachable = False
+    roles.world.clock.sleep(240.0)
+    roles.turn(2)
+    assert roles.value("index_live") == 0
+    assert before is not None
+    assert roles.value("snapshot_age_seconds") >= before + 240.0  # type: ignore[operator]
+    roles.world.cluster.reachable = True
+    roles.turn(40)
+    assert roles.value("index_live") == 1
+
+
+def test_roles_that_are_gone_wait_for_nothing(roles: Roles) -> None:
+    roles.loops = [roles.worker]
+    roles.world.produce(posts(2, 9))
+    roles.turn(5)
+    roles.worker._show()
+    assert roles.value("unanswered_blocks") == 1
+    roles.worker._give_up()
+    roles.worker._show()
+    roles.index._give_up()
+    roles.index._show()
+    assert roles.value("unanswered_blocks") == 0
+    assert roles.value("index_live") == 0
+
+
+def test_a_verdict_that_is_said_again_is_not_counted_again() -> None:
+    metrics = Metrics(ManualClock())
+    verdicts = blank_verdicts(4, Kind.EXACT)
+    verdicts.flags[:3] = Flag.AT_WORD
+    sources = np.array([Source.NEW, Source.NEW, Source.STORED, Source.NEW], np.uint8)
+    metrics.ruled(Ruling(0, 1, Result.JUDGED, 0, 4, sources, verdicts))
+    assert metrics.registry.get_sample_value("twinsieve_index_at_word_total") == 2
