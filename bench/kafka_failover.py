@@ -233,7 +233,7 @@ def _measure(failover: Failover, probe: Probe, times: int) -> None:
     snapshots = failover.state / "failover"
     blocks = failover.log_end()
     if not poll_until(
-        lambda: any(int(path.stem[6:]) >= blocks for path in snapshots.glob("*.snapshot")), 180
+        lambda: any(int(path.stem.split("-")[1]) >= blocks for path in snapshots.glob("*.snapshot")), 180
     ):
         raise SystemExit(f"no snapshot of the full window; logs: {failover.deployment.folder}")
     size = max(path.stat().st_size for path in snapshots.glob("*.snapshot"))

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.blocks_frame import Columns, What, pack_columns, seal, unseal
+from pipeline.blocks_frame import ENVELOPE_BYTES, Columns, What, pack_columns, seal, unseal
 from pipeline.blocks_rows import (
     ROW_BYTES,
     Readable,
@@ -136,6 +136,12 @@ def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
         topic_id, number, reply, session, BlockFlag(flags), first, end, emitted_from, emitted_to,
         beginning, stable_end, arrival_ms, topic, program, offsets, kinds, readable,
     )  # fmt: skip
+
+
+def asked_by(data: bytes) -> tuple[int, int, int, int]:
+    """Session, reply partition, first and end of a block that is whole, but of another fingerprint scheme."""
+    (_, session, _, reply, _, _, first, end, *_) = _HEADER.unpack_from(data, ENVELOPE_BYTES)
+    return session, reply, first, end
 
 
 def split_block(block: Block, most_bytes: int) -> list[Block]:

@@ -30,6 +30,8 @@ class Result(IntEnum):
     """a topic of this name was judged before, with another id"""
     SHORTENED = 4
     """the input partition ends before what was judged"""
+    FOREIGN = 5
+    """it is of another fingerprint scheme; who asked cannot read the answer, and stops for that"""
 
 
 class Source(IntEnum):

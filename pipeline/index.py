@@ -17,48 +17,30 @@ of the record: it ends the role (FatalError), and a new one restores.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from enum import StrEnum
+from contextlib import suppress
 
-from pipeline.blocks import decode_block
-from pipeline.blocks_verdicts import Ruling, encode_ruling
+from pipeline.blocks import asked_by, decode_block
+from pipeline.blocks_frame import ForeignSchemeError
+from pipeline.blocks_verdicts import Ruling
 from pipeline.committed_offsets import committed_offsets
-from pipeline.index_restore import Follower, Progress
-from pipeline.index_snapshots import SnapshotWriter, restore_point
-from pipeline.index_state import Judge
+from pipeline.index_config import IndexConfig, IndexStep
+from pipeline.index_record import Record
+from pipeline.index_restore import Follower, Progress, check_ends
+from pipeline.index_snapshots import Sieves, SnapshotWriter, restore_point
 from pipeline.ports import (
     AbortableError,
     Broker,
     Clock,
-    Committed,
     FatalError,
+    GroupConsumer,
     Hook,
     Membership,
-    Messages,
-    Partition,
     Polled,
-    Transactor,
     no_hook,
 )
 from pipeline.snapshots import SnapshotStore
 from stages.errors import BrokerError, StateError
-
-
-class IndexStep(StrEnum):
-    """Where a hook is called, in order."""
-
-    RESTORED = "index.restored"
-    POLLED = "index.polled"
-    JUDGED = "index.judged"
-    BEGUN = "index.begun"
-    DECIDED = "index.decided"
-    ANSWERED = "index.answered"
-    OFFSETS_SENT = "index.offsets_sent"
-    COMMITTED = "index.committed"
-    SNAPSHOT_WRITTEN = "index.snapshot_written"
-
 
 _STAND_BY_S = 0.02
 """A poll while nothing is to be judged: long enough for a client to take part in its group."""
@@ -66,34 +48,21 @@ _STAND_BY_S = 0.02
 _WAIT_EVERY_S = 0.5
 """While a restore is busy, so often: a group waits for a member that never takes part."""
 
+_AT_ONCE = 4
+"""Blocks and decisions that are followed in a step, for each that is judged in one."""
 
-@dataclass(frozen=True, slots=True)
-class IndexConfig:
-    """What the index needs to know beside the sieve's own configuration.
+_NEAR = 5_000
+"""Decisions, markers of transactions among them, that are followed within a second or two."""
 
-    scheme: hash of the fingerprint scheme; group, member: of the consumer; most_blocks: in one transaction
-    check_s: an idle index makes sure this often that it was not displaced
-    trim_log: delete the log behind the oldest snapshot (they are on shared storage)
-    """
-
-    scheme: bytes
-    log: Partition
-    decisions: Partition
-    verdicts: str
-    group: str
-    transactional_id: str
-    member: str | None = None
-    most_blocks: int = 64
-    snapshot_every_s: float = 300.0
-    check_s: float = 5.0
-    trim_log: bool = False
+_MARK_EVERY_S = 30.0
+"""A live index looks this often where the decisions end: after a rebalance it reads on from there."""
 
 
 class Index:
     """One index, standing by until the log is its own.
 
     broker: its own; closed with it
-    fresh: makes an empty sieve; load: a sieve of a snapshot's bytes (StateError when it does not fit)
+    sieves: how its sieve is made or restored
     store, background: where snapshots go, and what writes them beside the index; no store: none
     """
 
@@ -102,8 +71,7 @@ class Index:
         broker: Broker,
         clock: Clock,
         config: IndexConfig,
-        fresh: Callable[[], Judge],
-        load: Callable[[bytes], Judge],
+        sieves: Sieves,
         store: SnapshotStore | None,
         background: Executor,
         hook: Hook = no_hook,
@@ -113,7 +81,7 @@ class Index:
         self._config = config
         self._store = store
         self._hook = hook
-        self._consumer = broker.group_consumer(config.group, [config.log.topic], config.member)
+        self._consumer: GroupConsumer | None = None
         self._reader = broker.reader()
         self._admin = broker.admin()
         self._ids = self._topic_ids()
@@ -121,20 +89,23 @@ class Index:
             store, self._ids, config.scheme, background, clock, config.snapshot_every_s
         )
         self.notices: list[str] = []
-        self.state, self._decisions_from = restore_point(
-            store, self._ids, config.scheme, fresh, load, self.notices
+        log_begins = self._reader.beginning_offsets([config.log])[config.log]
+        self.state, decisions_at = restore_point(
+            store, self._ids, config.scheme, sieves, log_begins, self.notices
         )
-        self._follower = Follower(self._reader, self.state, config.log, config.decisions, config.scheme)
+        self._follower = Follower(
+            self._reader, self.state, config.log, config.decisions, config.scheme, decisions_at
+        )
         self._begin_following = True
         self._followed = False
         self._applied = 0
         self._waited_s = 0.0
-        self._transactor: Transactor | None = None
+        self._record: Record | None = None
         self._target = 0
         self._epoch = -1
         self._live = False
         self._assigned = False
-        self._checked_s = clock.monotonic_s()
+        self._checked_s = self._marked_s = clock.monotonic_s()
 
     @property
     def live(self) -> bool:
@@ -174,7 +145,11 @@ class Index:
             raise
 
     def _step(self, timeout_s: float) -> list[Ruling]:
-        polled = self._consumer.poll(
+        consumer = self._consumer or self._join()
+        if consumer is None:
+            self._follower.step(timeout_s, _AT_ONCE * self._config.most_blocks)
+            return []
+        polled = consumer.poll(
             timeout_s if self._live else self._stand_by_s(timeout_s), self._config.most_blocks
         )
         self._hook(IndexStep.POLLED)
@@ -184,7 +159,7 @@ class Index:
             self._stand_by()
         self._see_snapshot()
         if not self._live:
-            self._follow(polled, timeout_s)
+            self._follow(consumer, polled, timeout_s)
             return []
         blocks = [
             (offset, value or b"")
@@ -199,27 +174,43 @@ class Index:
 
     def close(self) -> None:
         """Leave: a standby has the log at once; then a last snapshot of what is committed."""
-        self._consumer.leave()
+        if self._consumer is not None:
+            self._consumer.leave()
         if self._live:
             self._see_snapshot(wait=True)
-            self._snapshots.begin(self.state, self._decisions_from)
+            self._snapshots.begin(self.state, self._follower.decisions_at)
             self._see_snapshot(wait=True)
         self.abandon()
 
     def abandon(self) -> None:
         """Give up everything, as after an error: this state may be ahead of the record."""
-        if self._transactor is not None:
-            self._transactor.close()
+        if self._record is not None:
+            self._record.close()
         self._reader.close()
-        self._consumer.close()
+        if self._consumer is not None:
+            self._consumer.close()
         self._admin.close()
         self._broker.close()
 
+    def _join(self) -> GroupConsumer | None:
+        """Become a member, unless there is much to follow first: who has just come may be given the log, and
+        as long as it follows nobody judges."""
+        config = self._config
+        if self._begin_following:
+            self._begin()
+        if self._follower.decisions_at + _NEAR < self._target:
+            return None
+        self._target = self._reader.end_offsets([config.decisions])[config.decisions]
+        if self._follower.decisions_at + _NEAR < self._target:
+            return None
+        self._consumer = self._broker.group_consumer(config.group, [config.log.topic], config.member)
+        return self._consumer
+
     def _stand_by(self) -> None:
         """The assignment may have changed: what is committed is followed again before anything is judged."""
-        if self._transactor is not None:
-            self._transactor.close()
-            self._transactor = None
+        if self._record is not None:
+            self._record.close()
+            self._record = None
         self._live = False
         self._begin_following = True
 
@@ -231,96 +222,84 @@ class Index:
         self._waited_s = now_s
         return min(timeout_s, _STAND_BY_S)
 
-    def _follow(self, polled: Polled, timeout_s: float) -> None:
-        if self._begin_following:
-            log = self._config.log
-            newest = self._store.newest_at() if self._store is not None and self._followed else None
-            self._followed = True
-            if newest is not None and newest > self.state.at < self._reader.beginning_offsets([log])[log]:
-                raise FatalError(f"{log}: retention has overtaken block {self.state.at}; restoring")
-            self._follower.begin(self._decisions_from)
-            self._begin_following = False
-        if self._config.log in polled.assignment and self._transactor is None:
-            try:
-                self._transactor = self._broker.transactor(self._config.transactional_id)
-                self._target = self._reader.end_offsets([self._config.decisions])[self._config.decisions]
-            except AbortableError:
-                self._transactor = None
-        self._applied = self._follower.step(timeout_s, 4 * self._config.most_blocks)
-        if self._transactor is not None and self._follower.caught_up(self._target):
-            self._go_live(self._transactor, polled.membership)
+    def _begin(self) -> None:
+        """Follow from where the state is, unless the log is deleted there and a newer snapshot goes on."""
+        log, store = self._config.log, self._store if self._followed else None
+        newest = store.newest_at(self._ids[0]) if store is not None else None
+        if newest is not None and newest > self.state.at < self._reader.beginning_offsets([log])[log]:
+            raise FatalError(f"{log}: retention has overtaken block {self.state.at}; restoring")
+        self._followed = True
+        self._follower.begin()
+        self._begin_following = False
 
-    def _go_live(self, transactor: Transactor, membership: Membership) -> None:
-        log = self._config.log
+    def _follow(self, consumer: GroupConsumer, polled: Polled, timeout_s: float) -> None:
+        if self._begin_following:
+            self._begin()
+        if self._config.log in polled.assignment and self._record is None:
+            with suppress(AbortableError):
+                self._record, self._target = self._begin_to_write()
+        self._applied = self._follower.step(timeout_s, _AT_ONCE * self._config.most_blocks)
+        if self._record is not None and self._follower.caught_up(self._target):
+            self._go_live(consumer, self._record, polled.membership)
+
+    def _begin_to_write(self) -> tuple[Record, int]:
+        """From here on nobody else records decisions: those on record now are all there is to follow."""
+        record = Record(self._broker, self._config, self._hook)
+        try:
+            return record, self._reader.end_offsets([self._config.decisions])[self._config.decisions]
+        except BrokerError:
+            record.close()
+            raise
+
+    def _go_live(self, consumer: GroupConsumer, record: Record, membership: Membership) -> None:
+        log, decisions = self._config.log, self._config.decisions
         beginning, end = self._reader.beginning_offsets([log])[log], self._reader.end_offsets([log])[log]
-        committed = committed_offsets(self._consumer, transactor, membership, [log])[log]
-        if end < self.state.at:
-            raise StateError(
-                f"{log} ends at {end}, but decisions were recorded up to {self.state.at}: it lost blocks "
-                "or was created again; restore it, or start a new app"
-            )
-        if committed is not None and committed.offset > self.state.at:
-            raise StateError(
-                f"{self._config.decisions}: decisions end at block {self.state.at}, but {committed.offset} "
-                "were judged: it lost records or was created again; restore it, or start a new app"
-            )
+        committed = committed_offsets(consumer, record.transactor, membership, [log])[log]
+        check_ends(self.state.at, log, end, decisions, committed)
         if beginning > self.state.at:
             self.notices.append(
                 f"{log}: retention took {beginning - self.state.at} blocks that were never judged; "
                 "workers will ask again"
             )
             self.state.at = beginning
-        self._consumer.seek(log, self.state.at)
+        consumer.seek(log, self.state.at)
         self._snapshots.live(self._follower.since_ms)
         self._follower.stop()
-        self._decisions_from = self._target
         self._live = True
         self._hook(IndexStep.RESTORED)
 
     def _judge(self, blocks: list[tuple[int, bytes]], membership: Membership) -> list[Ruling]:
-        rulings = []
-        for offset, data in blocks:
-            block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
-            rulings.append((self.state.rule(block, offset), block.reply))
+        rulings = [self._rule(offset, data) for offset, data in blocks]
         due = self._snapshots.due
         try:
             self._hook(IndexStep.JUDGED)
-            if due:
+            if due or self._clock.monotonic_s() - self._marked_s >= _MARK_EVERY_S:
                 decisions = self._config.decisions
-                self._decisions_from = self._reader.end_offsets([decisions])[decisions]
+                self._follower.decisions_at = self._reader.end_offsets([decisions])[decisions]
+                self._marked_s = self._clock.monotonic_s()
             self._commit(rulings, membership)
         except AbortableError as error:
-            raise FatalError(f"index: decisions were not recorded ({error}); restoring") from error
+            raise FatalError(f"decisions were not recorded ({error}); restoring") from error
         if due:
-            self._snapshots.begin(self.state, self._decisions_from)
+            self._snapshots.begin(self.state, self._follower.decisions_at)
         return [ruling for ruling, _ in rulings]
 
-    def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
-        transactor = self._transactor
-        if transactor is None:
-            raise StateError("index: no transaction without the log's partition")
-        decisions = Messages()
-        answers: dict[int, Messages] = {}
-        for ruling, reply in rulings:
-            decision, answer = encode_ruling(ruling, self._config.scheme)
-            decisions.add(None, decision)
-            answers.setdefault(reply, Messages()).add(None, answer)
+    def _rule(self, offset: int, data: bytes) -> tuple[Ruling, int]:
+        """The ruling on a block, and where its answer goes."""
+        where = f"{self._config.log}@{offset}"
         try:
-            transactor.begin()
-            self._hook(IndexStep.BEGUN)
-            if rulings:
-                transactor.send(self._config.decisions.topic, self._config.decisions.number, decisions)
-            self._hook(IndexStep.DECIDED)
-            for reply, messages in answers.items():
-                transactor.send(self._config.verdicts, reply, messages)
-            self._hook(IndexStep.ANSWERED)
-            transactor.send_offsets({self._config.log: Committed(self.state.at)}, membership)
-            self._hook(IndexStep.OFFSETS_SENT)
-            transactor.commit()
-        except AbortableError:
-            transactor.abort()
-            raise
-        self._hook(IndexStep.COMMITTED)
+            block = decode_block(data, self._config.scheme, where)
+        except ForeignSchemeError as error:
+            # Stopping would stop every index after this one too, for the block stays in the log.
+            self.notices.append(f"{error}; the process that wrote it is refused")
+            session, reply, first, end = asked_by(data)
+            return self.state.refuse(offset, session, first, end), reply
+        return self.state.rule(block, offset), block.reply
+
+    def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
+        if self._record is None:
+            raise StateError("no record without the log's partition")
+        self._record.commit(rulings, self.state.at, membership)
         self._checked_s = self._clock.monotonic_s()
 
     def _see_snapshot(self, *, wait: bool = False) -> None:

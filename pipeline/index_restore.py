@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from pipeline.blocks import decode_block
 from pipeline.blocks_frame import What
-from pipeline.blocks_verdicts import Ruling, decode_ruling
+from pipeline.blocks_verdicts import Result, Ruling, decode_ruling
 from pipeline.index_state import IndexState
-from pipeline.ports import FatalError, Partition, Reader
+from pipeline.ports import Committed, FatalError, Partition, Reader
 from stages.errors import StateError
 
 _MOST_WAITING = 256
@@ -34,7 +34,13 @@ class Follower:
     """Keeps a state up with the recorded decisions."""
 
     def __init__(
-        self, reader: Reader, state: IndexState, log: Partition, decisions: Partition, scheme: bytes
+        self,
+        reader: Reader,
+        state: IndexState,
+        log: Partition,
+        decisions: Partition,
+        scheme: bytes,
+        decisions_at: int,
     ) -> None:
         self._reader = reader
         self._state = state
@@ -42,28 +48,28 @@ class Follower:
         self._decisions = decisions
         self._scheme = scheme
         self._blocks: deque[tuple[int, bytes]] = deque()
-        self._rulings: deque[Ruling] = deque()
+        self._rulings: deque[tuple[int, Ruling]] = deque()
         self._decisions_cut = False
         self._log_cut = False
         self.holes = 0
+        self.decisions_at = decisions_at
+        """No decision on a block that the state lacks lies below this offset."""
         self.since_ms: int | None = None
         """When the first block arrived at its worker that was followed since the start or the last `stop`."""
 
-    def begin(self, decisions_from: int) -> None:
-        """Follow from the state's offset on; `decisions_from` as in `Snapshot`. Later ends are clamped to
-        what
-        retention has left."""
+    def begin(self) -> None:
+        """Follow from the state's offset on, or from what retention has left."""
         beginning = self._reader.beginning_offsets([self._log, self._decisions])
         self._blocks.clear()
         self._rulings.clear()
         self._reader.assign([self._log, self._decisions])
         self._reader.seek(self._log, max(self._state.at, beginning[self._log]))
-        self._reader.seek(self._decisions, max(decisions_from, beginning[self._decisions]))
-        self._decisions_cut = beginning[self._decisions] > decisions_from
+        self._reader.seek(self._decisions, max(self.decisions_at, beginning[self._decisions]))
+        self._decisions_cut = beginning[self._decisions] > self.decisions_at
         self._log_cut = beginning[self._log] > self._state.at
 
     def step(self, timeout_s: float, max_records: int) -> int:
-        """Apply what has arrived; returns how many blocks that were."""
+        """Apply what has arrived; returns how many decisions were dealt with."""
         full = {
             self._log: len(self._blocks) >= _MOST_WAITING,
             self._decisions: len(self._rulings) >= _MOST_WAITING,
@@ -76,15 +82,17 @@ class Follower:
                     self._blocks.append((offset, value or b""))
                 else:
                     where = f"{self._decisions}@{offset}"
-                    self._rulings.append(decode_ruling(What.DECISION, value or b"", self._scheme, where))
+                    ruling = decode_ruling(What.DECISION, value or b"", self._scheme, where)
+                    self._rulings.append((offset, ruling))
         return self._join()
 
     def _join(self) -> int:
-        applied = 0
+        done = 0
         while self._rulings:
-            ruling = self._rulings[0]
+            at, ruling = self._rulings[0]
             if ruling.log_offset < self._state.at:
-                self._rulings.popleft()
+                self._pop(at)
+                done += 1
                 continue
             while self._blocks and self._blocks[0][0] < ruling.log_offset:
                 offset, _ = self._blocks.popleft()
@@ -92,12 +100,8 @@ class Follower:
                     self._miss(self._decisions_cut, f"{self._decisions}: the decision on block {offset}")
             if self._blocks and self._blocks[0][0] == ruling.log_offset:
                 offset, data = self._blocks.popleft()
-                block = decode_block(data, self._scheme, f"{self._log}@{offset}")
-                if self.since_ms is None:
-                    self.since_ms = block.arrival_ms
-                self._state.follow(block, ruling)
+                self._apply(offset, data, ruling)
                 self._decisions_cut = self._log_cut = False
-                applied += 1
             elif self._blocks or self._reader.position(self._log) > ruling.log_offset:
                 beginning = self._reader.beginning_offsets([self._log])[self._log]
                 if ruling.log_offset < beginning and not self._log_cut:
@@ -108,8 +112,22 @@ class Follower:
                 self._state.at = ruling.log_offset + 1
             else:
                 break
-            self._rulings.popleft()
-        return applied
+            self._pop(at)
+            done += 1
+        return done
+
+    def _apply(self, offset: int, data: bytes, ruling: Ruling) -> None:
+        if ruling.result is Result.FOREIGN:
+            self._state.refuse(offset, ruling.session, ruling.first, ruling.end)
+            return
+        block = decode_block(data, self._scheme, f"{self._log}@{offset}")
+        if self.since_ms is None:
+            self.since_ms = block.arrival_ms
+        self._state.follow(block, ruling)
+
+    def _pop(self, at: int) -> None:
+        self._rulings.popleft()
+        self.decisions_at = at + 1
 
     def _miss(self, explained: bool, what: str) -> None:
         """Retention may have taken one side; whatever else is missing must not be passed over."""
@@ -131,3 +149,21 @@ class Follower:
         """Read nothing more until the next `begin`."""
         self.since_ms = None
         self._reader.assign(())
+
+
+def check_ends(at: int, log: Partition, log_end: int, decisions: Partition, judged: Committed | None) -> None:
+    """Nothing, if the topics hold all that was recorded.
+
+    at: log offset up to which decisions were followed; judged: what the index group has committed
+    raises: StateError
+    """
+    if log_end < at:
+        raise StateError(
+            f"{log} ends at {log_end}, but decisions were recorded up to {at}: it lost blocks "
+            "or was created again; restore it, or start a new app"
+        )
+    if judged is not None and judged.offset > at:
+        raise StateError(
+            f"{decisions}: decisions end at block {at}, but {judged.offset} "
+            "were judged: it lost records or was created again; restore it, or start a new app"
+        )

@@ -10,7 +10,7 @@ from pipeline.index_state import IndexState, Judge
 from pipeline.ports import Clock
 from pipeline.sessions import Ledger
 from pipeline.sessions_state import ledger_to_bytes
-from pipeline.snapshots import Snapshot, SnapshotStore
+from pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
 from stages.errors import StateError
 
 _SETTLE_S = 3.0
@@ -100,30 +100,71 @@ class SnapshotWriter:
 
 def _write(store: SnapshotStore, snapshot: Snapshot) -> Written:
     store.write(snapshot)
-    return Written(store.oldest_kept_at())
+    return Written(store.oldest_kept_at(snapshot.log_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Sieves:
+    """How sieves are made.
+
+    fresh: an empty one; load: the one of a snapshot's bytes (StateError when it does not fit)
+    salvage: as much of a snapshot's sieve as fits, if only an empty one
+    """
+
+    fresh: Callable[[], Judge]
+    load: Callable[[bytes], Judge]
+    salvage: Callable[[bytes], Judge]
 
 
 def restore_point(
     store: SnapshotStore | None,
     ids: tuple[bytes, bytes],
     scheme: bytes,
-    fresh: Callable[[], Judge],
-    load: Callable[[bytes], Judge],
+    sieves: Sieves,
+    log_begins: int,
     notices: list[str],
 ) -> tuple[IndexState, int]:
     """The state of the newest snapshot that can be used, or an empty one, and where its decisions go on.
 
-    notices: gets why other snapshots cannot be used
+    A snapshot under other settings is passed over while the log can bring everything back. Where the log
+    was deleted, its ledger is used all the same, and what fits of its sieve: what was judged stays judged.
+    log_begins: offset of the first block that is left; notices: gets why snapshots cannot be used
+    raises: StateError when none can be read and the log does not go back to the beginning either
     """
-    for found in store.read() if store is not None else ():
+    unreadable = 0
+    for found in store.read(ids[0]) if store is not None else ():
         try:
             if isinstance(found, StateError):
+                unreadable += 1
                 raise found
-            if (found.log_id, found.decisions_id) != ids:
-                raise StateError("snapshot belongs to other internal topics; it is left alone")
+            if found.decisions_id != ids[1]:
+                raise StateError("snapshot belongs to another decisions topic; it is left alone")
             if found.scheme != scheme:
                 raise StateError("snapshot is of another fingerprint scheme; it is left alone")
-            return IndexState(load(found.sieve), found.ledger, found.at), found.decisions_from
+            return _state(found, sieves, log_begins, notices), found.decisions_from
         except StateError as error:
             notices.append(str(error))
-    return IndexState(fresh(), Ledger()), 0
+    if unreadable and log_begins:
+        raise StateError(
+            f"{notices[-1]}; no snapshot can be used, and the log before block {log_begins} was deleted: "
+            "bring a snapshot back, or delete them all to go on with what the log still holds"
+        )
+    if log_begins:
+        notices.append(
+            f"no snapshot, and the log before block {log_begins} was deleted: copies of what was judged "
+            "there come out again"
+        )
+    return IndexState(sieves.fresh(), Ledger()), 0
+
+
+def _state(found: FoundSnapshot, sieves: Sieves, log_begins: int, notices: list[str]) -> IndexState:
+    try:
+        sieve = sieves.load(found.sieve)
+    except StateError as error:
+        if not log_begins:
+            raise
+        sieve = sieves.salvage(found.sieve)
+        notices.append(
+            f"{error}; as the log before block {log_begins} was deleted, what fits of the snapshot is used"
+        )
+    return IndexState(sieve, found.ledger, found.at)

@@ -57,6 +57,11 @@ class IndexState:
         topics = {number: self.ledger.topics[number].name for number in topic_numbers(verdicts.leaders)}
         return Ruling(log_offset, block.session, result, block.first, block.end, sources, verdicts, topics)
 
+    def refuse(self, log_offset: int, session: int, first: int, end: int) -> Ruling:
+        """Pass over a block of another fingerprint scheme: its process has other settings than the app."""
+        self.at = log_offset + 1
+        return Ruling(log_offset, session, Result.FOREIGN, first, end)
+
     def follow(self, block: Block, ruling: Ruling) -> None:
         """Move on as the recorded ruling of this block says; nothing is judged."""
         self.at = ruling.log_offset + 1

@@ -8,13 +8,16 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import orjson
 
 from pipeline.batches import MessageReader
 from pipeline.blocks_frame import scheme_hash
-from pipeline.index import Index, IndexConfig
+from pipeline.index import Index
+from pipeline.index_config import IndexConfig
+from pipeline.index_snapshots import Sieves
 from pipeline.ports import Broker, Clock, Hook, Partition
 from pipeline.program import program_version
 from pipeline.records import RecordReader
@@ -25,6 +28,8 @@ from pipeline.topics_names import Names
 from pipeline.worker import Worker
 from pipeline.worker_config import WorkerConfig
 from pipeline.worker_emit import EmitConfig
+from stages.contract import SieveConfig
+from stages.errors import StateError
 from stages.scheme import Scheme
 from stages.sieve import Sieve
 
@@ -126,14 +131,23 @@ class Builder:
                 broker,
                 self.clock,
                 config,
-                lambda: Sieve(sieve),
-                lambda data: Sieve.load(io.BytesIO(data), sieve),
+                Sieves(
+                    lambda: Sieve(sieve), partial(Sieve.from_bytes, config=sieve), partial(_salvage, sieve)
+                ),
                 store,
                 self.background,
                 hook,
             )
             stack.pop_all()
         return index
+
+
+def _salvage(config: SieveConfig, saved: bytes) -> Sieve:
+    """The near stage of a saved sieve if it fits; the exact stage begins empty."""
+    try:
+        return Sieve.load(io.BytesIO(saved), config, forget_exact=True)
+    except StateError:
+        return Sieve(config)
 
 
 def group_of_workers(app: str) -> str:

@@ -8,6 +8,7 @@ import re2
 
 from pipeline.settings import Settings
 from pipeline.settings_yaml import Raw
+from stages.errors import UsageError
 from stages.near.limits import LARGEST_WINDOW, MOST_TABLES
 
 Problem = tuple[str, str]
@@ -22,6 +23,7 @@ def cross_check(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
         *_patterns(settings),
         *_topics(settings),
         *_kafka(settings),
+        *_state(settings),
     ]
 
 
@@ -160,3 +162,16 @@ def _kafka(settings: Settings) -> list[Problem]:
         if not colon or not host or not port.isdigit() or int(port) > 65_535:
             problems.append(("http.listen", f"is {listen!r}; write host:port, as in 127.0.0.1:8080, or none"))
     return problems
+
+
+def _state(settings: Settings) -> list[Problem]:
+    if "://" not in settings.state.dir:
+        return []
+    # Every command checks settings; few are to wait for what serves remote addresses.
+    from pipeline.snapshots import file_system
+
+    try:
+        file_system(settings.state.dir)
+    except UsageError as error:
+        return [("state.dir", str(error))]
+    return []

@@ -1,7 +1,8 @@
 """Snapshots of the index: its state and the log offset it is true for, in a folder or at any fsspec address.
 
 A snapshot is written beside its final name and moved there, so that a half one is never found; `keep` of them
-stay. Files are private to their owner (they hold texts of kept messages).
+stay. Files are private to their owner (they hold texts of kept messages). Their names tell the log they
+belong to: those of a log that was deleted are neither read nor counted, however high their offsets are.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from fsspec import AbstractFileSystem
 
 from pipeline.sessions import Ledger
 from pipeline.sessions_state import ledger_from_bytes
-from stages.errors import StateError
+from stages.errors import StateError, UsageError
 
 _HEADER = struct.Struct("<4sH16s16s16sqqQQ")
 _MAGIC = b"TSVS"
 _VERSION = 1
 _DIGEST_SIZE = 32
-_NAME = re.compile(r"index-([0-9]{16})\.snapshot")
-_PARTIAL = re.compile(r"index-[0-9]{16}\.snapshot\.[0-9]+\.partial")
+_NAME = re.compile(r"index-([0-9]{16})-([0-9a-f]{8})\.snapshot")
+_PARTIAL = re.compile(r"index-[0-9]{16}-[0-9a-f]{8}\.snapshot\.[0-9]+\.partial")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,24 @@ class FoundSnapshot:
     sieve: bytes
 
 
+def file_system(address: str) -> tuple[AbstractFileSystem, str]:
+    """Whatever serves an address, and the folder there.
+
+    raises: UsageError when nothing does, or its package is not installed
+    """
+    try:
+        return fsspec.core.url_to_fs(address)  # type: ignore[no-any-return]
+    except (ImportError, ValueError) as error:
+        raise UsageError(
+            f"{address} cannot be used ({error}); name a folder, or install the package of that store"
+        ) from error
+
+
 class SnapshotStore:
-    """Snapshots of one app, newest first."""
+    """Snapshots of one app, newest first. raises: UsageError for an address that nothing serves"""
 
     def __init__(self, address: str, app: str, keep: int = 2) -> None:
-        self._files: AbstractFileSystem
-        self._files, folder = fsspec.core.url_to_fs(address)
+        self._files, folder = file_system(address)
         self._folder = f"{folder.rstrip('/')}/{app}"
         self._address = f"{address.rstrip('/')}/{app}"
         self._keep = keep
@@ -77,7 +90,7 @@ class SnapshotStore:
 
         raises: StateError when the folder cannot be written (no permission, disk full); the older ones stay
         """
-        name = f"{self._folder}/index-{snapshot.at:016d}.snapshot"
+        name = f"{self._folder}/index-{snapshot.at:016d}-{_short(snapshot.log_id)}.snapshot"
         partial = f"{name}.{os.getpid()}.partial"
         data = _to_bytes(snapshot)
         try:
@@ -87,11 +100,12 @@ class SnapshotStore:
                     os.chmod(partial, 0o600)
                 stream.write(data)
             self._files.mv(partial, name)
-            for _, old in self._found()[self._keep :]:
+            for _, old in self._found(snapshot.log_id)[self._keep :]:
                 self._files.rm(old)
             self._sweep()
-        except OSError as error:
-            with suppress(OSError):
+        except Exception as error:
+            # Stores raise what they like beside OSError: errors of HTTP, of credentials, of their own.
+            with suppress(Exception):
                 self._files.rm(partial)
             raise StateError(
                 f"{self._address}: snapshot cannot be written ({error}); free space or fix permissions; "
@@ -105,40 +119,52 @@ class SnapshotStore:
             if _PARTIAL.fullmatch(str(name).rsplit("/", 1)[-1]):
                 self._files.rm(str(name))
 
-    def oldest_kept_at(self) -> int | None:
-        """Log offset of the oldest snapshot: nothing below it is needed for a restore."""
-        found = self._found()
+    def oldest_kept_at(self, log_id: bytes) -> int | None:
+        """Log offset of the oldest snapshot of a log: nothing below it is needed for a restore."""
+        found = self._found(log_id)
         return found[-1][0] if found else None
 
-    def newest_at(self) -> int | None:
-        """Log offset of the newest snapshot."""
-        found = self._found()
+    def newest_at(self, log_id: bytes) -> int | None:
+        """Log offset of the newest snapshot of a log."""
+        found = self._found(log_id)
         return found[0][0] if found else None
 
-    def read(self) -> Iterator[FoundSnapshot | StateError]:
-        """Each snapshot from the newest on, or why it cannot be used."""
-        for _, name in self._found():
-            try:
-                with self._files.open(name, "rb") as stream:
-                    yield _from_bytes(stream.read(), name)
-            except StateError as error:
-                yield error
-            except OSError as error:
-                yield StateError(f"{name}: cannot be read ({error}); fix permissions or delete it")
+    def read(self, log_id: bytes) -> Iterator[FoundSnapshot | StateError]:
+        """Each snapshot of a log from the newest on, or why it cannot be used."""
+        for _, name in self._found(log_id):
+            yield self._read(name)
+
+    def _read(self, name: str) -> FoundSnapshot | StateError:
+        try:
+            with self._files.open(name, "rb") as stream:
+                return _from_bytes(stream.read(), name)
+        except StateError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 (as in `write`)
+            return StateError(f"{name}: cannot be read ({error}); fix permissions or delete it")
 
     def _protocols(self) -> tuple[str, ...]:
         protocol = self._files.protocol
         return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
-    def _found(self) -> list[tuple[int, str]]:
+    def _found(self, log_id: bytes) -> list[tuple[int, str]]:
         try:
+            # What another process has written or deleted since is not in a listing that a store remembers.
+            self._files.invalidate_cache()
             names = self._files.ls(self._folder, detail=False)
         except FileNotFoundError:
             return []
-        except OSError as error:
+        except Exception as error:
             raise StateError(f"{self._address}: cannot be listed ({error}); fix permissions") from error
         matches = [(_NAME.fullmatch(str(name).rsplit("/", 1)[-1]), str(name)) for name in names]
-        return sorted(((int(match[1]), name) for match, name in matches if match), reverse=True)
+        ours = _short(log_id)
+        return sorted(
+            ((int(match[1]), name) for match, name in matches if match and match[2] == ours), reverse=True
+        )
+
+
+def _short(log_id: bytes) -> str:
+    return hashlib.blake2b(log_id, digest_size=4).hexdigest()
 
 
 def _to_bytes(snapshot: Snapshot) -> memoryview:

@@ -13,7 +13,9 @@ from typing import Literal
 
 from pipeline.batches import MessageReader
 from pipeline.blocks_frame import scheme_hash
-from pipeline.index import Index, IndexConfig
+from pipeline.index import Index
+from pipeline.index_config import IndexConfig
+from pipeline.index_snapshots import Sieves
 from pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
 from pipeline.memory_log import Entry
 from pipeline.ports import (
@@ -242,8 +244,7 @@ class Process:
             self._broker,
             self.world.clock,
             config,
-            self.sieve,
-            lambda data: self.sieve().load(data),
+            Sieves(self.sieve, lambda data: self.sieve().load(data), lambda data: self.sieve().load(data)),
             store,
             Later(),
             self._call_hook,

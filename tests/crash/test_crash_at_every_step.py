@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.index import IndexStep
+from pipeline.index_config import IndexStep
 from pipeline.memory import CrashError
 from pipeline.worker import WorkerStep
 from tests.driver import GROUP, INDEX, INDEX_GROUP, Process, World

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.cli import cli
-from pipeline.index import IndexStep
+from pipeline.index_config import IndexStep
 from pipeline.metrics import Metrics
 from pipeline.service import SystemClock
 from pipeline.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.index import IndexStep
+from pipeline.index_config import IndexStep
 from pipeline.memory import CrashError
 from pipeline.memory_log import Outcome
 from pipeline.ports import Partition

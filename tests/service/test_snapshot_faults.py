@@ -12,16 +12,20 @@ import pytest
 from pipeline.ports import Partition
 from pipeline.sessions import Ledger
 from pipeline.sessions_state import ledger_to_bytes
+from pipeline.settings import Settings
+from pipeline.settings_checks import cross_check
 from pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
 from stages.contract import Kind
-from stages.errors import StateError
+from stages.errors import StateError, UsageError
 from stages.scheme import Scheme
 from tests.service.test_changed_settings import COUNT, Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
 
+LOG_ID = bytes(16)
 
-def snapshot(at: int) -> Snapshot:
-    return Snapshot(at, 0, bytes(16), bytes(16), bytes(16), ledger_to_bytes(Ledger()), _write)
+
+def snapshot(at: int, log_id: bytes = LOG_ID) -> Snapshot:
+    return Snapshot(at, 0, log_id, bytes(16), bytes(16), ledger_to_bytes(Ledger()), _write)
 
 
 def _write(stream: BinaryIO) -> None:
@@ -56,15 +60,15 @@ def test_a_full_disk_is_one_line_and_leaves_the_older_snapshot_and_nothing_half(
             store.write(snapshot(2))
     assert "\n" not in str(refused.value)
     (kept,) = (tmp_path / "t").iterdir()
-    assert kept.name == "index-0000000000000001.snapshot"
+    assert kept.name.startswith("index-0000000000000001-")
     store.write(snapshot(2))
-    assert store.newest_at() == 2
+    assert store.newest_at(LOG_ID) == 2
 
 
 def test_half_snapshots_of_killed_processes_are_swept(tmp_path: Path) -> None:
     store = SnapshotStore(str(tmp_path), "t")
     store.write(snapshot(1))
-    left = tmp_path / "t" / "index-0000000000000002.snapshot.4711.partial"
+    left = tmp_path / "t" / "index-0000000000000002-0badcafe.snapshot.4711.partial"
     left.write_bytes(b"half")
     other = tmp_path / "t" / "notes.txt"
     other.write_text("not ours")
@@ -79,9 +83,9 @@ def test_a_cut_snapshot_is_named_and_the_older_one_is_used(tmp_path: Path, cut: 
     store.write(snapshot(1))
     newest = Path(store.write(snapshot(2)))
     newest.write_bytes(newest.read_bytes()[:cut])
-    damaged, older = store.read()
+    damaged, older = store.read(LOG_ID)
     assert isinstance(damaged, StateError)
-    assert "index-0000000000000002.snapshot" in str(damaged)
+    assert newest.name in str(damaged)
     assert "delete" in str(damaged)
     assert isinstance(older, FoundSnapshot)
     assert (older.at, older.sieve) == (1, b"sieve")
@@ -95,9 +99,62 @@ def test_a_snapshot_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: p
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     monkeypatch.setattr(store._files, "open", refuse)
-    (found,) = store.read()
+    (found,) = store.read(LOG_ID)
     assert isinstance(found, StateError)
     assert "fix permissions" in str(found)
+
+
+def test_snapshots_of_a_log_that_was_deleted_are_not_in_the_way(tmp_path: Path) -> None:
+    store = SnapshotStore(str(tmp_path), "t")
+    for at in (70, 80, 90):
+        store.write(snapshot(at, b"an older log...."))
+    for at in (1, 2, 3):
+        store.write(snapshot(at))
+    assert (store.newest_at(LOG_ID), store.oldest_kept_at(LOG_ID)) == (3, 2)
+    assert [found.at for found in store.read(LOG_ID) if isinstance(found, FoundSnapshot)] == [3, 2]
+    assert store.newest_at(b"an older log....") == 90
+
+
+@pytest.mark.parametrize("doing", ["ls", "open"])
+def test_whatever_a_store_raises_is_one_line(
+    tmp_path: Path, doing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SnapshotStore(str(tmp_path), "t")
+    store.write(snapshot(1))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise RuntimeError("credentials have expired")
+
+    monkeypatch.setattr(store._files, doing, refuse)
+    with pytest.raises(StateError, match=r"cannot be (written|listed) .*credentials have expired"):
+        store.write(snapshot(2))
+    monkeypatch.undo()
+    monkeypatch.setattr(store._files, "open", refuse)
+    for found in store.read(LOG_ID):
+        assert isinstance(found, StateError)
+        assert "credentials have expired" in str(found)
+
+
+def test_a_listing_that_a_store_remembers_is_asked_for_anew(tmp_path: Path) -> None:
+    mine, theirs = SnapshotStore(str(tmp_path), "t"), SnapshotStore(str(tmp_path), "t")
+    seen: list[str] = []
+    mine._files.invalidate_cache = lambda *_: seen.append("asked")  # type: ignore[method-assign]
+    assert mine.newest_at(LOG_ID) is None
+    theirs.write(snapshot(1))
+    assert mine.newest_at(LOG_ID) == 1
+    assert seen
+
+
+@pytest.mark.parametrize(
+    ("address", "said"), [("s3://bucket/x", "s3fs"), ("nowhere://x", "Protocol not known: nowhere")]
+)
+def test_an_address_that_nothing_serves_is_named_by_lint_and_run(address: str, said: str) -> None:
+    settings = Settings.model_validate({"state": {"dir": address}})
+    with pytest.raises(UsageError, match=said):
+        SnapshotStore(settings.state.dir, "t")
+    ((key, problem),) = cross_check(settings, {})
+    assert key == "state.dir"
+    assert said in problem
 
 
 def test_a_snapshot_of_another_configuration_is_named_and_the_log_does(

@@ -1,0 +1,44 @@
+"""What an index needs to know beside the sieve's own configuration, and the names of its steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pipeline.ports import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class IndexConfig:
+    """What the index needs to know beside the sieve's own configuration.
+
+    scheme: hash of the fingerprint scheme; group, member: of the consumer; most_blocks: in one transaction
+    check_s: an idle index makes sure this often that it was not displaced
+    trim_log: delete the log behind the oldest snapshot (they are on shared storage)
+    """
+
+    scheme: bytes
+    log: Partition
+    decisions: Partition
+    verdicts: str
+    group: str
+    transactional_id: str
+    member: str | None = None
+    most_blocks: int = 64
+    snapshot_every_s: float = 300.0
+    check_s: float = 5.0
+    trim_log: bool = False
+
+
+class IndexStep(StrEnum):
+    """Where a hook is called, in order."""
+
+    RESTORED = "index.restored"
+    POLLED = "index.polled"
+    JUDGED = "index.judged"
+    BEGUN = "index.begun"
+    DECIDED = "index.decided"
+    ANSWERED = "index.answered"
+    OFFSETS_SENT = "index.offsets_sent"
+    COMMITTED = "index.committed"
+    SNAPSHOT_WRITTEN = "index.snapshot_written"

@@ -1,0 +1,87 @@
+"""What an index reads and when it joins: nothing twice, and not before it could judge soon."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipeline import index, index_restore
+from tests.driver import DECISIONS, Process, World
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+
+
+def _judging(world: World) -> list[Process]:
+    return [each for each in world.processes if each.running and each.index is not None and each.index.live]
+
+
+def _checked(world: World) -> None:
+    world.settle()
+    truth = rebuild(world)
+    check_all_judged(world, truth)
+    check_complete(world, truth, check_output(world, truth))
+
+
+def _busy_world(messages: int) -> World:
+    """A process that has judged so many messages, in blocks of one each."""
+    world = World(partitions=1)
+    world.start("b")
+    for number in range(messages):
+        world.produce("in", 0, [b"text %d" % number])
+        world.settle()
+    return world
+
+
+def test_a_warm_standby_reads_no_decision_twice_when_it_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _busy_world(5)
+    world.start("c")
+    for number in range(40):
+        world.produce("in", 0, [b"more %d" % number])
+        world.settle()
+    world.run(20)
+    decoded = []
+    decode = index_restore.decode_ruling
+
+    def counted(*args: Any) -> Any:
+        decoded.append(args)
+        return decode(*args)
+
+    monkeypatch.setattr(index_restore, "decode_ruling", counted)
+    world.processes[0].kill()
+    world.produce("in", 0, [b"one more"])
+    _checked(world)
+    assert _judging(world) == [world.processes[1]]
+    assert len(decoded) <= 3, "the standby was up with all of them"
+
+
+def test_a_newcomer_far_behind_leaves_the_log_to_who_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _busy_world(60)
+    # Real clients give the log to whose name sorts first, as soon as it has joined.
+    monkeypatch.setattr(index, "_NEAR", 6)
+    monkeypatch.setattr(index, "_AT_ONCE", 1)
+    newcomer = world.start("a")
+    behind = []
+    while newcomer.index is None or newcomer.index._consumer is None:
+        world.run(1)
+        assert newcomer.index is not None
+        behind.append(world.cluster.log(DECISIONS).end - newcomer.index._follower.decisions_at)
+        assert _judging(world) == [world.processes[0]]
+        assert not (newcomer.index._consumer is None and newcomer.index.ready)
+    assert len(behind) > 5
+    assert behind == sorted(behind, reverse=True)
+    assert behind[-1] <= 6
+    world.processes[0].kill()
+    world.produce("in", 0, [b"text 3", b"new"])
+    _checked(world)
+    assert _judging(world) == [newcomer]
+
+
+def test_a_live_index_reads_on_from_where_it_was_after_a_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "_MARK_EVERY_S", 1.0)
+    world = _busy_world(80)
+    assert world.processes[0].index is not None
+    at = world.processes[0].index._follower.decisions_at
+    assert at > world.cluster.log(DECISIONS).end / 2
+    world.start("a")
+    world.produce("in", 0, [b"text 3", b"new"])
+    _checked(world)

@@ -1,0 +1,106 @@
+"""Shared snapshots, so that the index deletes its log behind them: what the log cannot bring back any more."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import fsspec
+import pytest
+
+from pipeline.ports import Partition
+from pipeline.service_build import group_of_workers
+from pipeline.settings import Settings
+from pipeline.worker_sessions import moved
+from stages.contract import Kind
+from stages.errors import StateError
+from stages.scheme import Scheme
+from tests.service.test_changed_settings import COUNT, IN, Deployment, base, deployment, posts
+from tests.service.test_changed_settings import scheme as scheme
+
+LOG = Partition("t.fingerprints", 0)
+
+
+@pytest.fixture
+def settings() -> Iterator[Settings]:
+    """State on a store of fsspec that is no folder."""
+    address = f"memory://{uuid.uuid4().hex}"
+    yield base(address)
+    fsspec.filesystem("memory").rm(address, recursive=True)
+
+
+@pytest.fixture
+def world(settings: Settings, scheme: Scheme) -> Deployment:
+    """A deployment that has judged `COUNT` posts, snapshots taken on the way, the log trimmed behind them."""
+    made = deployment(settings, scheme)
+    made.produce(posts(1, COUNT))
+    assert made.run(settings, 400)
+    assert made.cluster.log(LOG).beginning > 0
+    return made
+
+
+def _all_again(world: Deployment) -> None:
+    """As `reset --to earliest`: the offset moves, the mark stays."""
+    offsets = world.cluster.group(group_of_workers("t")).offsets
+    topic_id = world.cluster.topics[IN.topic].topic_id
+    offsets[IN] = moved(offsets[IN], topic_id, 0)
+
+
+def _exact_window(settings: Settings, messages: int) -> Settings:
+    window = settings.exact.window.model_copy(update={"messages": messages})
+    return settings.model_copy(update={"exact": settings.exact.model_copy(update={"window": window})})
+
+
+@pytest.mark.parametrize("change", ["nothing", "exact window", "near method"])
+def test_what_was_judged_stays_judged_under_other_settings(
+    change: str, settings: Settings, world: Deployment
+) -> None:
+    before = world.judged()
+    after = settings
+    if change == "exact window":
+        after = _exact_window(settings, 9_000)
+    if change == "near method":
+        after = settings.model_copy(update={"near": settings.near.model_copy(update={"method": "none"})})
+    _all_again(world)
+    world.produce(posts(4, 20))
+    assert world.run(after, 1_000)
+    judged = world.judged()
+    assert {at: judged[at] for at in before} == before
+    origins = world.origins("posts.unique") + world.origins("posts.duplicates")
+    assert sorted(origins) == list(range(COUNT + 20)), "each came out once"
+
+
+def test_copies_are_found_in_what_is_left_of_the_window(settings: Settings, world: Deployment) -> None:
+    texts = list(posts(1, COUNT))
+    kept = [texts[at] for at, kind in world.judged().items() if kind is Kind.UNIQUE][-30:]
+    world.produce(iter(kept))
+    assert world.run(_exact_window(settings, 9_000), 1_000)
+    again = list(world.judged().values())[COUNT:]
+    assert again == [Kind.EXACT] * 30, "the near stage's ring knows its keys"
+    assert any("what fits of the snapshot is used" in notice for notice in world.notices)
+
+
+def test_snapshots_that_cannot_be_read_stop_and_say_what_to_do(settings: Settings, world: Deployment) -> None:
+    files = fsspec.filesystem("memory")
+    kept = files.glob(f"{settings.state.dir}/t/*.snapshot")
+    content = {name: files.cat(name) for name in kept}
+    for name in kept:
+        files.pipe(name, content[name][:-1])
+    world.produce(posts(4, 20))
+    with pytest.raises(
+        StateError, match=r"checksum.*log before block \d+ was deleted: bring a snapshot back"
+    ):
+        world.run(settings, 100)
+    for name in kept:
+        files.pipe(name, content[name])
+    assert world.run(settings, 400)
+    assert len(world.judged()) == COUNT + 20
+
+
+def test_without_any_snapshot_it_goes_on_and_says_what_it_does_not_know(
+    settings: Settings, world: Deployment
+) -> None:
+    fsspec.filesystem("memory").rm(settings.state.dir, recursive=True)
+    world.produce(posts(4, 20))
+    assert world.run(settings, 400)
+    assert any("copies of what was judged there come out again" in notice for notice in world.notices)
