@@ -99,27 +99,6 @@ def test_paused_partitions_deliver_nothing_until_resumed(world: World) -> None:
     assert read(reader, 50, one).offsets == list(range(50))
 
 
-def test_no_partition_starves_another(world: World) -> None:
-    broker = world.broker()
-    topic = make_topic(broker, 2)
-    one, two = Partition(topic, 0), Partition(topic, 1)
-    for partition in (one, two):
-        write(broker, partition, [b"x" * 100 for _ in range(3000)])
-    reader = broker.reader()
-    reader.assign([one, two])
-    reader.seek(one, 0)
-    reader.seek(two, 0)
-    seen = {one: 0, two: 0}
-
-    def both() -> bool:
-        for records in reader.poll(0.1, 1000):
-            seen[records.partition] += len(records)
-        return min(seen.values()) > 0
-
-    until(both)
-    assert max(seen.values()) <= 3000
-
-
 def test_an_offset_out_of_range_is_an_error_and_no_jump(world: World) -> None:
     broker = world.broker()
     log = Partition(make_topic(broker), 0)
