@@ -1,0 +1,95 @@
+"""A process with both roles, the real scheme and the real sieve on the memory broker, driven step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import orjson
+
+from pipeline.index import Index
+from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
+from pipeline.memory_log import Entry
+from pipeline.ports import Messages, NewTopic, Partition, no_hook
+from pipeline.service_build import Builder, group_of_workers
+from pipeline.settings import Settings
+from pipeline.topics import create
+from pipeline.worker import Worker
+from stages.scheme import Scheme
+from stages.sieve import Sieve
+from tests.twins import Later
+
+_MOST_ROUNDS = 2_000
+
+
+class Stepped:
+    """One such process; `again` ends it and starts the next.
+
+    partitions: of each input topic; the outputs get as many as the first, but for `topics.output_partitions`
+    """
+
+    def __init__(self, settings: Settings, scheme: Scheme, partitions: Mapping[str, int]) -> None:
+        self.clock = ManualClock()
+        self.cluster = MemoryCluster(self.clock, session_timeout_s=6.0, transaction_timeout_s=8.0)
+        for name, count in partitions.items():
+            self.cluster.create(NewTopic(name, count))
+        self._broker = MemoryBroker(self.cluster)
+        create(settings, self._broker.admin())
+        self._settings = settings
+        self._builder = Builder(
+            settings, scheme, self.clock, lambda _: self._broker, "one", emit=True, background=Later()
+        )
+        self.index, self.worker = self._roles()
+
+    def _roles(self) -> tuple[Index, Worker]:
+        return self._builder.index(no_hook), self._builder.worker(no_hook)
+
+    def again(self) -> None:
+        """As kill -9 and a restart: the index restores from log and decisions."""
+        self.clock.sleep(20.0)
+        self.index, self.worker = self._roles()
+
+    @property
+    def sieve(self) -> Sieve:
+        """What the index remembers."""
+        sieve = self.index.state.sieve
+        assert isinstance(sieve, Sieve)
+        return sieve
+
+    def post(self, partition: Partition, text: str, time_ms: int | None = None) -> None:
+        """Write one post and wait until everything written is judged and emitted."""
+        self.posts(partition, [text], time_ms)
+
+    def posts(self, partition: Partition, texts: Iterable[str], time_ms: int | None = None) -> None:
+        """Write posts of one moment (default: now) and wait until everything written is emitted."""
+        messages = Messages()
+        for text in texts:
+            stamp = self.clock.now_ms() if time_ms is None else time_ms
+            messages.add(None, orjson.dumps({"text": text, "created_at": stamp}))
+        self.cluster.write(partition, messages)
+        self.settle()
+
+    def settle(self) -> None:
+        """Run until every input partition is committed up to its end."""
+        for _ in range(_MOST_ROUNDS):
+            self.index.step(0.05)
+            self.worker.step(0.05)
+            if self._quiet():
+                return
+        raise AssertionError(f"stuck: {self.index.notices} {self.worker.notices}")
+
+    def _quiet(self) -> bool:
+        offsets = self.cluster.group(group_of_workers(self._settings.app)).offsets
+        partitions = [
+            Partition(name, number)
+            for name in self._settings.input.topics
+            for number in range(len(self.cluster.topics[name].logs))
+        ]
+        return all(at in offsets and offsets[at].offset >= self.cluster.log(at).end for at in partitions)
+
+    def entries(self, topic: str) -> list[Entry]:
+        """What came out there, partition after partition."""
+        return [entry for log in self.cluster.topics[topic].logs for _, entry in log.visible()]
+
+    def texts(self, topic: str) -> list[str]:
+        """Texts of the posts that came out there."""
+        return [orjson.loads(entry.value or b"null")["text"] for entry in self.entries(topic)]
