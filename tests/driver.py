@@ -7,8 +7,9 @@ replaced. The clock moves only by polls that find nothing and by hand.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Literal
 
 from pipeline.batches import MessageReader
@@ -76,13 +77,21 @@ READER = MessageReader(Settings(input=InputSettings(encoding="text")))
 
 
 class World:
-    """The cluster, its topics, and a record of what retention took from the log (for the checker)."""
+    """The cluster, its topics, and a record of what retention took from the log (for the checker).
 
-    def __init__(self, partitions: int = 3, topics: Sequence[str] = ("in",)) -> None:
+    partitions: of each input and output topic; other: of those that have another number
+    """
+
+    def __init__(
+        self,
+        partitions: int = 3,
+        topics: Sequence[str] = ("in",),
+        other: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self.clock = ManualClock()
         self.cluster = MemoryCluster(self.clock, session_timeout_s=6.0, transaction_timeout_s=8.0)
         for name in (*topics, OUTPUT, DUPLICATES, DEAD):
-            self.cluster.create(NewTopic(name, partitions))
+            self.cluster.create(NewTopic(name, other.get(name, partitions)))
         for name, count in ((LOG.topic, 1), (DECISIONS.topic, 1), (VERDICTS, 2)):
             self.cluster.create(NewTopic(name, count))
         self.topic_ids = {name: {self.cluster.topics[name].topic_id} for name in topics}
@@ -91,10 +100,12 @@ class World:
         self.trimmed_log: dict[int, Entry] = {}
         self.stops: list[str] = []
 
-    def produce(self, topic: str, partition: int, values: Sequence[bytes | None]) -> None:
+    def produce(
+        self, topic: str, partition: int, values: Sequence[bytes | None], key: bytes | None = b"k"
+    ) -> None:
         messages = Messages()
         for value in values:
-            messages.add(b"k", value, (("h", b"1"),), self.clock.now_ms())
+            messages.add(key, value, (("h", b"1"),), self.clock.now_ms())
         self.cluster.write(Partition(topic, partition), messages)
 
     def trim_log(self, before: int) -> None:
