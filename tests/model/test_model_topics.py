@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pipeline.memory_log import Entry
-from pipeline.ports import Partition
 from tests.driver import DEAD, DUPLICATES, OUTPUT, WORKER, World
 from tests.model.checker import Truth, check_all_judged, check_complete, check_output, origin_of, rebuild
 
@@ -98,3 +97,14 @@ def test_messages_without_key_come_out_once_wherever_that_is() -> None:
     assert uniques == [("more", number, row) for number in range(7) for row in range(20)]
     assert all(entry.key is None for _, entry in came_out(world, OUTPUT))
     assert [origin_of(entry) for _, entry in came_out(world, DUPLICATES)] == [("more", 0, 20)]
+
+
+def test_a_worker_that_runs_on_sees_that_counts_agree_again() -> None:
+    world = world_of()
+    world.produce("in", 0, [b"before"], b"abc")
+    world.settle()
+    for topic in (OUTPUT, DUPLICATES, DEAD, "in"):
+        world.cluster.add_partitions(topic, COUNT + 1)
+    world.produce("in", COUNT, [b"after"], b"abc")
+    checked(world)
+    assert world.cluster.values(OUTPUT, COUNT) == [b"after"]
