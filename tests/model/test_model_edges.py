@@ -239,6 +239,9 @@ def test_a_damaged_snapshot_is_named_and_the_log_does(tmp_path: Path) -> None:
     process = restart(world, snapshots=str(tmp_path))
     process.step()
     assert process.index is not None
+    assert process.index.notices == [
+        f"{newest}: checksum differs, it is damaged; delete it, an older one or the log will do"
+    ]
     world.produce("in", 0, texts(0, 60))
     world.settle()
     check_complete(world, truth := rebuild(world), check_output(world, truth))
