@@ -13,6 +13,7 @@ from pipeline.blocks_frame import What
 from pipeline.blocks_positions import unpack_position
 from pipeline.blocks_verdicts import Result, Ruling, Source, decode_ruling
 from pipeline.memory_log import Entry
+from pipeline.ports import Partition
 from stages.contract import NO_LEADER, Kind
 from tests.driver import DEAD, DECISIONS, DUPLICATES, LOG, OUTPUT, SCHEME, World
 
@@ -201,7 +202,9 @@ def check_complete(world: World, truth: Truth, fates: Fates) -> None:
         if topic_id not in current:
             continue  # the originals went with their topic
         at = (truth.names[topic_id], partition, offset)
+        held = offset >= world.cluster.log(Partition(at[0], partition)).beginning
         assert at in fates.went or at in given_up, f"{at} was judged and never emitted"
+        assert not (held and at in given_up), f"{at} was given up, but retention has not taken it"
 
 
 def check_all_judged(world: World, truth: Truth) -> None:

@@ -33,7 +33,6 @@ class Chaos:
         self.folder = folder
         self.moves = moves
         self.moved = False
-        self.input_trimmed = False
         self.kept = str(folder) if self.random.random() < 0.5 else None
         self.slots = ["a", "b", "c"][: self.random.randint(1, 3)]
         for slot in self.slots:
@@ -157,7 +156,6 @@ class Chaos:
         self.revive()
 
     def trim_input(self) -> None:
-        self.input_trimmed = True
         log = self.world.cluster.log(
             Partition("in", self.random.randrange(len(self.world.cluster.topics["in"].logs)))
         )
@@ -165,7 +163,7 @@ class Chaos:
 
     def recreate(self) -> None:
         """The input topic is deleted and made again; `reset` then says where to begin."""
-        self.moved = self.input_trimmed = True
+        self.moved = True
         self.all_down()
         count = len(self.world.cluster.topics["in"].logs)
         self.world.cluster.delete("in")
