@@ -21,8 +21,10 @@ from pipeline.batches import Columns, make_batch
 from pipeline.batches_fields import to_json
 from pipeline.dedup_entries import dead_entry, dropped_entry
 from pipeline.dedup_report import Example, Summary
+from pipeline.dedup_unreadable import FirstUnreadable, all_unreadable_line, first_unreadable
 from pipeline.files_clash import refuse_clashes
-from pipeline.files_input import Chunk, Format, InputReader
+from pipeline.files_format import Format
+from pipeline.files_input import Chunk, InputReader
 from pipeline.files_lock import StateLock
 from pipeline.files_read import Source
 from pipeline.files_state import leaders_folder, load_state, new_state, state_output, write_state
@@ -31,6 +33,7 @@ from pipeline.leaders import LeaderBook
 from pipeline.settings import Settings
 from pipeline.settings_stages import scheme_config, sieve_config
 from stages.contract import NO_TIME, Batch, Kind, Verdicts, Window
+from stages.errors import FileError
 from stages.scheme import Scheme
 from stages.sieve import Sieve, SieveStats
 
@@ -94,6 +97,7 @@ class Dedup:
         self._reader = InputReader(settings, job.format)
         self._header_written = False
         self.summary = Summary(examples_wanted=job.examples)
+        self.first_unreadable: FirstUnreadable | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +129,8 @@ class Dedup:
         """What was done; all outputs are there when this returns.
 
         before_placing: called when all is on disk and the outputs are about to get their names
-        raises: FileError; no output is there then, unless renaming itself failed, which the error says
+        raises: FileError, also when there are rows and none can be read; no output is there then, unless
+            renaming itself failed, which the error says
         """
         job, summary = self._job, self.summary
         with ExitStack() as stack:
@@ -143,6 +148,7 @@ class Dedup:
             kept_rows = RowWriter(output)
             ended_bare = False
             for chunk, share in self._chunks(sources):
+                self.first_unreadable = self.first_unreadable or first_unreadable(chunk)
                 self._write_header(kept_rows)
                 verdicts = self._judge(chunk.columns)
                 started = perf_counter()
@@ -154,6 +160,8 @@ class Dedup:
                 summary.seconds["write"] += perf_counter() - started
                 if progress is not None:
                     progress(summary.rows, summary.dropped, share)
+            if self.first_unreadable is not None and summary.unreadable.total() == summary.rows:
+                raise FileError(all_unreadable_line(summary.unreadable, self.first_unreadable))
             started = perf_counter()
             self._write_header(kept_rows)
             kept_rows.end(newline=not ended_bare)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pipeline.batches_fields import id_text
-from pipeline.files_input import InputReader, format_of
+from pipeline.files_format import format_of
+from pipeline.files_input import InputReader
 from pipeline.files_read import Source
 from pipeline.settings import Settings
 from pipeline.settings_stages import scheme_config, sieve_config

@@ -6,25 +6,14 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any
 
 from pipeline.batches import Columns, MessageReader, Unreadable
+from pipeline.files_format import Format
 from pipeline.files_read import STDIN, Source
 from pipeline.files_rows import Rows, join_records, split_lines
 from pipeline.settings import Settings
 from stages.errors import FileError, UsageError
-
-Format = Literal["jsonl", "csv", "text"]
-
-_ENDINGS: dict[str, Format] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".csv": "csv",
-    ".txt": "text",
-    ".text": "text",
-}
 
 
 @dataclass(slots=True)
@@ -47,28 +36,6 @@ class Chunk:
         """The row's bytes, or the head of one that is too large; and its full size."""
         content = self.rows.rows[row]
         return (content, len(content)) if content is not None else self.rows.heads[row]
-
-
-def format_of(names: list[str], given: str | None, settings: Settings) -> Format:
-    """The one format of all inputs: the given one, `input.encoding: text`, or by ending (others: jsonl).
-
-    raises: UsageError where endings differ
-    """
-    if given is not None:
-        return _ENDINGS[{"jsonl": ".jsonl", "csv": ".csv", "text": ".txt"}[given]]
-    if settings.input.encoding == "text":
-        return "text"
-    found = {_ending(name): name for name in names}
-    if len(found) > 1:
-        (one, first), (other, second) = list(found.items())[:2]
-        raise UsageError(f"{first} looks like {one}, {second} like {other}; say which with --format")
-    return next(iter(found))
-
-
-def _ending(name: str) -> Format:
-    path = PurePath(name)
-    suffix = PurePath(path.stem).suffix if path.suffix in (".gz", ".zst") else path.suffix
-    return _ENDINGS.get(suffix.lower(), "jsonl")
 
 
 class InputReader:

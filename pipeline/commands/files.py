@@ -22,10 +22,11 @@ from rich.progress import (
 from pipeline.commands.options import settings_from, settings_options
 from pipeline.commands.pairs import pair_panel
 from pipeline.commands.summary import summary_table
-from pipeline.commands.terminal import printable, talk
+from pipeline.commands.terminal import say_error, talk
 from pipeline.dedup import Dedup, Job
 from pipeline.dedup import Progress as Shown
-from pipeline.files_input import format_of
+from pipeline.dedup_unreadable import unreadable_line
+from pipeline.files_format import format_of, refuse_output_ending
 from stages.errors import FileError
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -44,7 +45,7 @@ _STARTED = time.perf_counter()
     "--format", "form", type=click.Choice(["jsonl", "csv", "text"]), help="Of inputs and output (by ending)."
 )
 @click.option("--examples", default=0, metavar="N", type=click.IntRange(0, 100), help="Show N dropped pairs.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no summary; unreadable rows are still said.")
 def command(
     inputs: tuple[str, ...],
     output: str,
@@ -66,9 +67,12 @@ def command(
     """
     settings = settings_from(config, pairs, **given)
     names = list(inputs) or ["-"]
+    format_ = format_of(names, form, settings)
+    if form is None and settings.input.encoding == "json":
+        refuse_output_ending(output, format_)
     job = Job(
         inputs=names,
-        format=format_of(names, form, settings),
+        format=format_,
         output=output,
         duplicates=duplicates,
         dead_letter=dead_letter,
@@ -85,15 +89,12 @@ def command(
         dedup.summary.seconds["start"] = time.perf_counter() - _STARTED
         with _progress(console, quiet) as shown:
             summary = dedup.run(shown, before_placing=no_more)
-    if quiet:
-        return
-    for example in summary.examples.chosen():
-        console.print(pair_panel(example.entry), soft_wrap=True)
-    console.print(summary_table(summary, dedup.sieve_stats()))
-    for reason, count in summary.unreadable.most_common():
-        console.print(printable(f"unreadable: {count:,} rows, {reason}"), markup=False)
-    if summary.unreadable and dead_letter is None:
-        console.print("name a file with --dead-letter to see the unreadable rows", markup=False)
+    if not quiet:
+        for example in summary.examples.chosen():
+            console.print(pair_panel(example.entry), soft_wrap=True)
+        console.print(summary_table(summary, dedup.sieve_stats()))
+    if dedup.first_unreadable is not None:
+        say_error(unreadable_line(summary.unreadable, summary.rows, dedup.first_unreadable, dead_letter))
 
 
 def _shows(console: Console, quiet: bool) -> bool:

@@ -9,7 +9,8 @@ import click
 
 from pipeline.commands.options import settings_from, settings_options
 from pipeline.commands.terminal import say_error
-from pipeline.files_input import InputReader, format_of
+from pipeline.files_format import format_of
+from pipeline.files_input import InputReader
 from pipeline.files_read import Source
 from pipeline.files_write import Output
 from pipeline.settings import Settings

@@ -87,11 +87,11 @@ def _obey_permissions() -> None:
 def test_no_permission_is_one_line(tmp_path: Path, root: Path, source: Path, process: Words) -> None:
     closed = tmp_path / "closed"
     closed.mkdir()
-    (closed / "in").touch(0o000)
+    (closed / "in.jsonl").touch(0o000)
     closed.chmod(0o500)
     for arguments, said in (
         ((source, "-o", closed / "out"), f"{closed}/out: cannot be written: Permission denied"),
-        ((closed / "in",), f"{closed}/in: cannot be read: Permission denied"),
+        ((closed / "in.jsonl",), f"{closed}/in.jsonl: cannot be read: Permission denied"),
     ):
         words = process(["dedup", *arguments, *SMALL])
         ran = subprocess.run(

@@ -1,0 +1,76 @@
+"""What is said of rows that could not be read: never nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from pipeline.batches import Unreadable
+from pipeline.batches_decode import RefusedError, decode_json
+from pipeline.files_input import Chunk
+
+_SHOWN_FIELDS, _SHOWN_CHARACTERS = 12, 40
+
+_ADVICE = {
+    "missing_field": "name the right one, as with --text-field",
+    "not_text": "name another one with --text-field",
+    "not_utf8": "convert it to UTF-8 first",
+    "invalid_json": "if it holds no JSON lines, say what with --format",
+    "not_an_object": "if it holds plain lines, say --format text",
+    "invalid_csv": "if it holds no CSV, say what with --format",
+    "too_large": "raise input.max_bytes",
+}
+"""What to do when it is every row that has this reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstUnreadable:
+    """The first row that could not be read: where it stands, why, and its fields, where they are known."""
+
+    where: str
+    reason: str
+    detail: str
+    fields: tuple[str, ...]
+
+
+def first_unreadable(chunk: Chunk) -> FirstUnreadable | None:
+    """The first unreadable row of a chunk, or None."""
+    if not chunk.columns.unreadable:
+        return None
+    bad = chunk.columns.unreadable[0]
+    where = f"{chunk.source}:{chunk.line_of(bad.row)}"
+    return FirstUnreadable(where, bad.reason, bad.detail, _fields(chunk, bad))
+
+
+def unreadable_line(reasons: Counter[str], rows: int, first: FirstUnreadable, dead_letter: str | None) -> str:
+    """One line for a run that kept or dropped other rows."""
+    why = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
+    where = f"they are in {dead_letter}" if dead_letter is not None else "see all with --dead-letter FILE"
+    return (
+        f"unreadable: {reasons.total():,} of {rows:,} rows ({why}); "
+        f"the first, {first.where}, {first.detail}; {where}"
+    )
+
+
+def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
+    """One line for a run that has nothing else to show."""
+    count = reasons.total()
+    rows = "the only row" if count == 1 else f"all {count:,} rows"
+    why = ", ".join(reason for reason, _ in reasons.most_common())
+    shown = ", ".join(repr(name[:_SHOWN_CHARACTERS]) for name in first.fields[:_SHOWN_FIELDS])
+    instead = f" but {shown}" if shown else ""
+    more = ", …" if len(first.fields) > _SHOWN_FIELDS else ""
+    said = f"{rows} could not be read ({why}): {first.where} {first.detail}{instead}{more}"
+    advice = _ADVICE.get(first.reason)
+    return f"{said}; {advice}" if advice else said
+
+
+def _fields(chunk: Chunk, bad: Unreadable) -> tuple[str, ...]:
+    """Names in the row itself; a CSV's are in its header, which is checked before any row."""
+    if bad.reason != "missing_field":
+        return ()
+    try:
+        document = decode_json(chunk.raw(bad.row)[0])
+    except RefusedError:
+        return ()
+    return tuple(document) if isinstance(document, dict) else ()

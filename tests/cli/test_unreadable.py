@@ -1,0 +1,146 @@
+"""Rows that cannot be read are never passed over in silence, and a wrong format or field stops a run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SMALL, Run
+
+_TEXTS = ["今天武汉下雨了，大家出门记得带伞，注意安全。", "完全不同的另外一个句子在这里"]
+
+
+def _jsonl(path: Path, *rows: object) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def _posts(path: Path) -> Path:
+    return _jsonl(path, *({"id": number, "text": text} for number, text in enumerate(_TEXTS)))
+
+
+@pytest.mark.parametrize("dead_letter", [False, True])
+def test_a_quiet_run_says_what_it_could_not_read_in_one_line(
+    tmp_path: Path, run: Run, dead_letter: bool
+) -> None:
+    source = _jsonl(tmp_path / "in.jsonl", {"id": 1, "text": _TEXTS[0]}, {"id": 2}, 3, {"id": 4})
+    dead = tmp_path / "dead.jsonl"
+    ran = run(
+        "dedup",
+        "-q",
+        source,
+        "-o",
+        tmp_path / "out",
+        *(["--dead-letter", dead] if dead_letter else []),
+        *SMALL,
+    )
+    where = f"they are in {dead}" if dead_letter else "see all with --dead-letter FILE"
+    assert (ran.code, ran.err) == (
+        0,
+        "unreadable: 3 of 4 rows (2 missing_field, 1 not_an_object); "
+        f"the first, {source}:2, has no field 'text'; {where}\n",
+    )
+    assert dead.exists() == dead_letter
+
+
+def test_a_run_that_can_read_nothing_fails_and_names_the_fields_there_are(tmp_path: Path, run: Run) -> None:
+    source = _jsonl(tmp_path / "in.jsonl", *({"id": n, "text": _TEXTS[0], "lang": "zh"} for n in range(300)))
+    out = tmp_path / "out.jsonl"
+    out.write_text("what was there before")
+    names = ("-o", out, "--state", tmp_path / "state", "--dead-letter", tmp_path / "dead")
+    ran = run("dedup", "-q", source, *names, "--text-field", "tex", *SMALL)
+    assert (ran.code, ran.err) == (
+        1,
+        f"twinsieve: all 300 rows could not be read (missing_field): {source}:1 has no field 'tex' "
+        "but 'id', 'text', 'lang'; name the right one, as with --text-field\n",
+    )
+    assert out.read_text() == "what was there before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"just words\n", "the only row could not be read (invalid_json)"),
+        (b"\xff\xfe\n\xff\n", "all 2 rows could not be read (not_utf8)"),
+        (b'"text"\n{\n', "all 2 rows could not be read (not_an_object, invalid_json)"),
+    ],
+)
+def test_a_run_that_can_read_nothing_says_why(tmp_path: Path, run: Run, content: bytes, said: str) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(content)
+    ran = run("dedup", source, "-o", tmp_path / "out", *SMALL)
+    assert ran.code == 1
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_an_input_without_rows_is_no_failure(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "in.jsonl").touch()
+    ran = run("dedup", "-q", tmp_path / "in.jsonl", "-o", tmp_path / "out", *SMALL)
+    assert (ran.code, ran.err, (tmp_path / "out").read_bytes()) == (0, "", b"")
+
+
+@pytest.mark.parametrize("name", ["posts", "posts.tsv", "posts.gz", "posts.parquet.zst", "posts.jsonl.bz2"])
+@pytest.mark.parametrize("command", ["dedup", "explain", "train-idf"])
+def test_an_ending_that_says_nothing_is_refused(tmp_path: Path, run: Run, name: str, command: str) -> None:
+    source = _posts(tmp_path / name)
+    given = {
+        "dedup": (source, "-o", tmp_path / "out"),
+        "explain": ("--input", source, "--id", "0", "--id", "1"),
+        "train-idf": (source, "-o", tmp_path / "idf"),
+    }[command]
+    ran = run(command, *given)
+    assert (ran.code, ran.err) == (
+        2,
+        f"twinsieve: {source}: has no ending that says what it holds; known are .jsonl, .ndjson, .json, .csv, "
+        ".txt, .text, each also with .gz or .zst behind it; or say --format jsonl, csv or text\n",
+    )
+
+
+def test_a_format_that_is_said_needs_no_ending(tmp_path: Path, run: Run) -> None:
+    source = _posts(tmp_path / "posts")
+    for said in (("--format", "jsonl"), ("--set", "input.encoding=text")):
+        assert run("dedup", "-q", source, "-o", tmp_path / "out", *said, *SMALL).code == 0
+        assert (tmp_path / "out").read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "/proc/self/fd/0"])
+def test_a_pipe_has_no_ending_and_holds_json_lines(
+    tmp_path: Path, name: str, piped: Callable[..., subprocess.CompletedProcess[bytes]]
+) -> None:
+    content = _posts(tmp_path / "posts").read_bytes()
+    ran = piped(["dedup", "-q", name, *SMALL], content)
+    assert (ran.returncode, ran.stdout) == (0, content), ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "looks", "comes"),
+    [
+        ("p.jsonl", "z.csv", "csv", "jsonl"),
+        ("p.jsonl", "z.txt.gz", "text", "jsonl"),
+        ("p.csv", "z.json", "jsonl", "csv"),
+        ("-", "z.csv", "csv", "jsonl"),
+    ],
+)
+def test_an_output_whose_name_says_something_else_is_refused(
+    tmp_path: Path, run: Run, source: str, output: str, looks: str, comes: str
+) -> None:
+    named = source if source == "-" else _posts(tmp_path / source)
+    ran = run("dedup", named, "-o", tmp_path / output, *SMALL)
+    assert (ran.code, ran.err) == (
+        2,
+        f"twinsieve: -o {tmp_path / output}: looks like {looks}, but rows come out as they came in, as {comes}; "
+        "name another file, or say with --format what the rows are\n",
+    )
+    assert not (tmp_path / output).exists()
+
+
+def test_an_output_of_any_name_is_taken_where_the_format_is_said(tmp_path: Path, run: Run) -> None:
+    source = _posts(tmp_path / "p.jsonl")
+    for said in (("--format", "jsonl"), ("--set", "input.encoding=text")):
+        assert run("dedup", "-q", source, "-o", tmp_path / "z.csv", *said, *SMALL).code == 0
