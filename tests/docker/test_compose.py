@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry
 
+from pipeline.service_http import Pages
 from pipeline.settings_load import load_settings
 from pipeline.topics_plan import plan_of
+
+Healthy = Callable[..., subprocess.CompletedProcess[str]]
 
 SERVICE_KEYS = {
     "build",
@@ -142,14 +149,97 @@ def test_scripts_are_executable_and_parse(docker: Path, script: str) -> None:
         subprocess.run(["sh", "-n", str(path)], check=True)
 
 
-def test_an_absent_service_is_unhealthy(docker: Path) -> None:
-    environment = {**os.environ, "TWINSIEVE_HTTP__LISTEN": "0.0.0.0:1"}
-    done = subprocess.run(
-        [sys.executable, str(docker / "healthy")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+@pytest.fixture
+def healthy(docker: Path, root: Path) -> Healthy:
+    """Runs the script with this settings file, and these variables alone of twinsieve's."""
+
+    def ask(settings: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, str(docker / "healthy"), str(settings)]
+        others = {name: value for name, value in os.environ.items() if not name.startswith("TWINSIEVE_")}
+        environment = {**others, "PYTHONPATH": str(root), **variables}
+        return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+
+    return ask
+
+
+@pytest.fixture
+def service() -> Iterator[Pages]:
+    pages = Pages("127.0.0.1:0", CollectorRegistry(), healthy=lambda: True, ready=lambda: True)
+    yield pages
+    pages.close()
+
+
+def test_health_is_asked_where_the_settings_file_says(
+    tmp_path: Path, healthy: Healthy, service: Pages
+) -> None:
+    path = tmp_path / "settings.yaml"
+    for host in ("0.0.0.0", "127.0.0.1"):
+        path.write_text(f"http: {{listen: '{host}:{service.port}'}}\n")
+        done = healthy(path)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_health_is_asked_where_the_environment_says(tmp_path: Path, healthy: Healthy, service: Pages) -> None:
+    path = tmp_path / "settings.yaml"
+    listens = f"127.0.0.1:{service.port}"
+    assert healthy(path, TWINSIEVE_HTTP__LISTEN=listens).returncode == 0
+    path.write_text("http: {listen: '127.0.0.1:1'}\n")
+    assert healthy(path, TWINSIEVE_HTTP__LISTEN=listens).returncode == 0
+
+
+def test_a_service_that_listens_nowhere_is_taken_for_well(tmp_path: Path, healthy: Healthy) -> None:
+    (tmp_path / "settings.yaml").write_text("http: {listen: none}\n")
+    assert healthy(tmp_path / "settings.yaml").returncode == 0
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:1", "nonsense"])
+def test_an_absent_service_is_unhealthy(tmp_path: Path, healthy: Healthy, listen: str) -> None:
+    (tmp_path / "settings.yaml").write_text(f"http: {{listen: '{listen}'}}\n")
+    done = healthy(tmp_path / "settings.yaml")
+    assert (done.returncode, done.stderr.splitlines()[0].split()[0]) == (1, "unhealthy:")
+
+
+def test_the_image_sets_nothing_that_a_settings_file_may_set(docker: Path) -> None:
+    """The environment counts before the file, so a file with another state.dir would not be obeyed."""
+    assert not re.search(r"\bTWINSIEVE_", (docker / "Dockerfile").read_text())
+
+
+def test_state_is_kept_on_the_volume_and_metrics_reach_the_published_port(
+    compose: dict[str, Any], docker: Path
+) -> None:
+    settings = load_settings(docker / "settings.yaml")
+    for name in ("sieve-1", "sieve-2"):
+        mounts = [mount.split(":")[1] for mount in compose["services"][name]["volumes"]]
+        assert settings.state.dir in mounts
+        (port,) = compose["services"][name]["ports"]
+        assert settings.http.listen == f"0.0.0.0:{port.rpartition(':')[2]}"
+    final = dict(instructions(docker))
+    assert final["VOLUME"] == settings.state.dir
+
+
+def test_health_is_asked_by_the_file_that_the_service_runs_with(
+    compose: dict[str, Any], docker: Path
+) -> None:
+    final = dict(instructions(docker))
+    asked = json.loads(final["HEALTHCHECK"].partition("CMD ")[2])
+    assert asked == ["healthy", json.loads(final["CMD"])[-1]]
+    for name in ("sieve-1", "sieve-2"):
+        assert asked[1] in compose["services"][name]["command"]
+
+
+def test_the_broker_keeps_its_log_on_the_volume(compose: dict[str, Any]) -> None:
+    kafka = compose["services"]["kafka"]
+    assert [f"kafka:{kafka['environment']['KAFKA_LOG_DIRS']}"] == kafka["volumes"]
+
+
+def test_the_image_takes_the_confluent_client_that_the_tests_ran_with(docker: Path, root: Path) -> None:
+    installs = " ".join(rest for word, rest in instructions(docker) if word == "RUN")
+    assert re.search(r"-c requirements-dev\.lock\s+confluent-kafka(\s|$)", installs)
+    (pinned,) = re.findall(
+        r"^confluent-kafka==(\d+)\.(\d+)", (root / "requirements-dev.lock").read_text(), re.MULTILINE
     )
-    assert done.returncode == 1
-    assert "unhealthy" in done.stderr
+    extra = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"][
+        "confluent"
+    ]
+    assert extra == ["confluent-kafka>=2.5,<3"]
+    assert (2, 5) <= tuple(map(int, pinned)) < (3, 0)
