@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pipeline.settings import Settings
 from pipeline.settings_checks import cross_check
 from pipeline.settings_files import read_referenced
-from pipeline.settings_schema import SECRETS, did_you_mean, is_misspelt, literals, schema
+from pipeline.settings_schema import SECRETS, by_underscores, did_you_mean, is_misspelt, literals, schema
 from pipeline.settings_yaml import Finding, KeyPath, Place, Raw, Tree, dotted, read_flow, read_yaml
 from stages.errors import ConfigError
 
@@ -53,7 +53,9 @@ def check_settings(
     tree = read_yaml(path) if path is not None else Tree()
     base = path.parent if path is not None else Path()
     _refuse_secrets(tree)
-    for override in [*_from_environment(environ or {}), *flags]:
+    overrides, misspelt = _from_environment(environ or {})
+    tree.findings += misspelt
+    for override in [*overrides, *flags]:
         _put(tree, override)
     settings = _validate(tree)
     if settings is not None:
@@ -79,23 +81,29 @@ def _refuse_secrets(tree: Tree) -> None:
     for key in sorted(SECRETS):
         place = tree.key_places.get(tuple(key.split(".")))
         if place is not None:
-            variable = _PREFIX + key.replace(".", "__").upper()
-            tree.findings.append(
-                Finding(place, f"{key} is a secret; set {variable} or name a file in {key}_file")
-            )
+            advice = f"set {_variable(key)} or name a file in {key}_file"
+            tree.findings.append(Finding(place, f"{key} is a secret; {advice}"))
 
 
-def _from_environment(environ: Mapping[str, str]) -> list[Override]:
-    overrides = []
+def _from_environment(environ: Mapping[str, str]) -> tuple[list[Override], list[Finding]]:
+    overrides, findings = [], []
     for name in sorted(environ):
         if not name.startswith(_PREFIX):
             continue
         key = name[len(_PREFIX) :].lower().replace("__", ".")
+        meant = by_underscores().get(key.replace(".", "_"), key)
+        if meant != key:
+            findings.append(Finding(Place(name), f"sets nothing; did you mean {_variable(meant)}?"))
+            continue
         # Other variables of this name belong to others (a service's address in Kubernetes), unless misspelt.
         if "." not in key and schema().get(key, "section") == "section" and not is_misspelt(key):
             continue
         overrides.append(Override(key, environ[name], name))
-    return overrides
+    return overrides, findings
+
+
+def _variable(key: str) -> str:
+    return _PREFIX + key.replace(".", "__").upper()
 
 
 def _put(tree: Tree, override: Override) -> None:

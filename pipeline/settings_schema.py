@@ -78,6 +78,18 @@ def is_misspelt(name: str) -> bool:
     return name not in top and bool(get_close_matches(name, top, n=1, cutoff=0.75))
 
 
+@cache
+def by_underscores() -> dict[str, str]:
+    """Every key that takes a value, by what is left of it where a dot is written `_`.
+
+    A variable with one underscore too few or too many still tells which key was meant: no two are alike.
+
+    >>> by_underscores()["near_window_messages"]
+    'near.window.messages'
+    """
+    return {key.replace(".", "_"): key for key, kind in schema().items() if kind != "section"}
+
+
 def literals(key: str) -> tuple[str, ...]:
     """The words a key takes, or () where it is no choice."""
     model: type[BaseModel] = Settings

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.settings import Settings
 from pipeline.settings_load import Override, check_settings, load_settings
-from pipeline.settings_schema import SECRETS, schema
+from pipeline.settings_schema import SECRETS, by_underscores, schema
 from pipeline.settings_types import read_duration_ms, read_size_bytes
 from stages.errors import ConfigError
 
@@ -209,6 +209,28 @@ def test_a_secret_is_read_from_environment_or_file_and_never_shown(tmp_path: Pat
     with pytest.raises(ConfigError) as caught:
         load_settings(path, {"TWINSIEVE_DIGEST__SEED": "s3cret"})
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("NEAR_SIMILARITY", "NEAR__SIMILARITY"),
+        ("NEAR_WINDOW__MESSAGES", "NEAR__WINDOW__MESSAGES"),
+        ("KAFKA__SECURITY_PASSWORD_FILE", "KAFKA__SECURITY__PASSWORD_FILE"),
+        ("KAFKA__POLL__MESSAGES", "KAFKA__POLL_MESSAGES"),
+        ("DIGEST_SEED", "DIGEST__SEED"),
+    ],
+)
+def test_a_variable_with_an_underscore_too_few_or_too_many_is_no_stranger(given: str, meant: str) -> None:
+    _, found = check_settings(None, {f"TWINSIEVE_{given}": "17"})
+    assert [str(one) for one in found] == [
+        f"TWINSIEVE_{given}: sets nothing; did you mean TWINSIEVE_{meant}?"
+    ]
+
+
+def test_every_variable_can_be_told_by_its_words_alone() -> None:
+    values = [key for key, kind in schema().items() if kind != "section"]
+    assert sorted(by_underscores().values()) == sorted(values)
 
 
 def test_exact_fields_switch_near_off_unless_asked_for(tmp_path: Path) -> None:
