@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 misused. Data goes to stdout, talk to stderr, an
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -83,6 +84,7 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code; whatever went wrong was said on stderr in a line (settings: a line a problem)."""
     drop_stale_kernels()
+    _let_stdout_take_any_text()
     try:
         result = cli.main(
             args=list(arguments) if arguments is not None else None,
@@ -115,6 +117,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _let_go_of_stdout()
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _let_stdout_take_any_text() -> None:
+    r"""Nothing; what the terminal's encoding lacks is shown as `\u4e2d`. Data are bytes, past this."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _let_go_of_stdout() -> None:

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,34 @@ def test_quiet_is_quiet_on_a_terminal_too(tmp_path: Path, root: Path, process: W
     source.write_text("".join(json.dumps(post) + "\n" for post in generate(20, seed=5)))
     code, seen = _seen_on_a_terminal(process(["dedup", source, "-q", "-o", tmp_path / "out", *SMALL]), root)
     assert (code, seen) == (0, "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_report_is_shown_in_any_encoding(root: Path, process: Words, encoding: str) -> None:
+    environ = os.environ | {"PYTHONIOENCODING": encoding}
+    for arguments in (
+        ["explain", "你妈妈喊你回家吃饭", "你妈妈叫你回家吃饭"],
+        ["lint"],
+        ["lint", "/中.yaml"],
+    ):
+        ran = subprocess.run(process(arguments), capture_output=True, cwd=root, env=environ, check=False)
+        assert (ran.returncode in (0, 2), b"Traceback" in ran.stderr) == (True, False), ran.stderr
+        if arguments[0] == "explain":
+            shown = "你妈妈喊".encode(encoding, "backslashreplace")
+            assert shown in ran.stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_data_comes_out_byte_for_byte_in_any_encoding(
+    tmp_path: Path, root: Path, process: Words, encoding: str
+) -> None:
+    content = '{"text": "今天武汉下雨了，大家出门记得带伞"}\r\n{"text": "\u00e9tude \u2028"}'.encode()
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(content)
+    environ = os.environ | {"PYTHONIOENCODING": encoding}
+    words = process(["dedup", "-q", source, *SMALL])
+    ran = subprocess.run(words, capture_output=True, cwd=root, env=environ, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, content, b"")
 
 
 @given(st.text())
