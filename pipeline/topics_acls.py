@@ -21,10 +21,20 @@ class Grant:
     prefix: bool = False
 
 
+def trims_log(settings: Settings) -> bool:
+    """Whether the index deletes the log behind its snapshots: only where every process can read those.
+
+    >>> [trims_log(Settings.model_validate({"state": {"dir": name}})) for name in ("state", "s3://bucket/a")]
+    [False, True]
+    """
+    folder = settings.state.dir
+    return "://" in folder and not folder.startswith("file://")
+
+
 def grants(settings: Settings) -> list[Grant]:
     """What `run` needs; whoever may write the internal topics can suppress messages, so nobody else should.
 
-    Delete on the log is what the index needs to trim it behind its snapshots; Kafka has no smaller right.
+    Delete on the log is what the index needs to trim it behind shared snapshots; Kafka has no smaller right.
     """
     names = Names(settings.app)
     plan = plan_of(settings)
@@ -33,7 +43,8 @@ def grants(settings: Settings) -> list[Grant]:
     found += [
         Grant("topic", need.name, ("Read", "Write", "Describe", "DescribeConfigs")) for need in plan.internal
     ]
-    found.append(Grant("topic", names.fingerprints, ("Delete",)))
+    if trims_log(settings):
+        found.append(Grant("topic", names.fingerprints, ("Delete",)))
     found.append(Grant("group", names.prefix, ("Read", "Describe"), prefix=True))
     exactly_once = settings.kafka.delivery == "exactly-once"
     # The index writes in transactions in any case, the workers under exactly-once alone.
@@ -42,8 +53,13 @@ def grants(settings: Settings) -> list[Grant]:
     return found
 
 
-def acls(settings: Settings, principal: str = "User:twinsieve") -> list[str]:
+def acls(
+    settings: Settings, principal: str = "User:twinsieve", command_config: str = "admin.properties"
+) -> list[str]:
     """`kafka-acls.sh` commands, one line each, that let `principal` run these settings.
+
+    command_config: a file of Kafka's own format that says how an administrator connects; not used where the
+        protocol is plaintext
 
     >>> print(acls(Settings(), "User:sieve")[0])  # doctest: +ELLIPSIS
     kafka-acls.sh --bootstrap-server localhost:9092 --add --allow-principal User:sieve --operation Read ...
@@ -51,6 +67,8 @@ def acls(settings: Settings, principal: str = "User:twinsieve") -> list[str]:
     commands = []
     for grant in grants(settings):
         command = ["kafka-acls.sh", "--bootstrap-server", settings.kafka.bootstrap]
+        if settings.kafka.security.protocol != "plaintext":
+            command += ["--command-config", command_config]
         command += ["--add", "--allow-principal", principal]
         for operation in grant.operations:
             command += ["--operation", operation]

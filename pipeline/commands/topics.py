@@ -46,11 +46,23 @@ def create_topics(config: str | None, pairs: tuple[str, ...], **given: str | Non
 @command.command("acls")
 @settings_options
 @click.option("--principal", default="User:twinsieve", metavar="NAME", help="Who runs it (User:twinsieve).")
-def show_acls(principal: str, config: str | None, pairs: tuple[str, ...], **given: str | None) -> None:
+@click.option(
+    "--command-config",
+    default="admin.properties",
+    metavar="FILE",
+    help="Where kafka-acls.sh finds how to connect, unless in plaintext (admin.properties).",
+)
+def show_acls(
+    principal: str,
+    command_config: str,
+    config: str | None,
+    pairs: tuple[str, ...],
+    **given: str | None,
+) -> None:
     """Print the commands that grant what `run` needs, and nothing more. Asks no broker."""
     from pipeline.topics_acls import acls
 
-    for line in acls(settings_from(config, pairs, **given), principal):
+    for line in acls(settings_from(config, pairs, **given), principal, command_config):
         click.echo(printable(line))
 
 

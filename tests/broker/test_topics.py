@@ -146,7 +146,8 @@ def test_the_printed_acls_are_enough_and_no_more(secure_broker: SecureCluster, c
         "password": PASSWORDS["worker"],
     }
     kafka = {"client": client, "bootstrap": secure_broker.secure, "security": security}
-    settings = settings_for(app, kafka=kafka)
+    # Shared snapshots, so that the index trims its log.
+    settings = settings_for(app, kafka=kafka, state={"dir": "memory://snapshots"})
     open_kafka = settings.kafka.model_copy(
         update={"bootstrap": secure_broker.bootstrap, "security": Settings().kafka.security}
     )

@@ -1,0 +1,52 @@
+"""The rights that `topics acls` prints are those that a process with these settings uses."""
+
+from __future__ import annotations
+
+import shlex
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pipeline import service_build
+from pipeline.index import IndexConfig
+from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
+from pipeline.service_build import Builder, make_scheme
+from pipeline.settings import Settings
+from pipeline.topics_acls import acls, grants, trims_log
+
+
+def _settings(folder: str, **kafka: object) -> Settings:
+    return Settings.model_validate({"state": {"dir": folder}, "kafka": kafka})
+
+
+@pytest.mark.parametrize(
+    ("folder", "shared"),
+    [("./state", False), ("/var/lib/x", False), ("file:///var/lib/x", False), ("s3://bucket/x", True)],
+)
+def test_delete_is_granted_where_the_index_trims_its_log_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch, folder: str, shared: bool
+) -> None:
+    made: list[IndexConfig] = []
+    monkeypatch.setattr(service_build, "Index", lambda broker, clock, config, *rest: made.append(config))
+    monkeypatch.setattr(service_build, "SnapshotStore", lambda *given: None)
+    settings = _settings(folder)
+    clock = ManualClock()
+    cluster = MemoryCluster(clock)
+    with ThreadPoolExecutor(1) as background:
+        builder = Builder(
+            settings, make_scheme(settings), clock, lambda _: MemoryBroker(cluster), "m0", True, background
+        )
+        builder.index(lambda step: None)
+    deletes = [grant.name for grant in grants(settings) if "Delete" in grant.operations]
+    assert [config.trim_log for config in made] == [trims_log(settings)] == [shared]
+    assert deletes == (["twinsieve.fingerprints"] if shared else [])
+
+
+@pytest.mark.parametrize("protocol", ["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"])
+def test_commands_for_a_closed_broker_say_how_to_connect(protocol: str) -> None:
+    settings = _settings("state", security={"protocol": protocol})
+    for command in acls(settings, command_config="/etc/kafka/the admin.properties"):
+        words = shlex.split(command)
+        assert ("--command-config" in words) == (protocol != "plaintext")
+        if protocol != "plaintext":
+            assert words[words.index("--command-config") + 1] == "/etc/kafka/the admin.properties"
