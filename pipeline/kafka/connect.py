@@ -22,7 +22,7 @@ def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> Broker:
                 raise
             raise UsageError(
                 "kafka.client is confluent, but confluent-kafka is not installed; "
-                "run: pip install 'twinsieve[confluent]'"
+                "run in a checkout: pip install '.[confluent]'"
             ) from error
         return ConfluentBroker(settings, client_id)
     from pipeline.kafka.python_client import PythonBroker

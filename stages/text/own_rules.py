@@ -54,7 +54,7 @@ def _opencc() -> Any:
     except ImportError as problem:
         raise UsageError(
             "text.fold_variants needs OpenCC, which is not installed; "
-            "pip install 'twinsieve[opencc]' or set it to none"
+            "pip install '.[opencc]' in a checkout, or set it to none"
         ) from problem
     return opencc
 

@@ -280,7 +280,7 @@ def test_a_client_that_is_not_installed_says_what_to_install(monkeypatch: pytest
     for name in [name for name in sys.modules if name.startswith("pipeline.kafka.confluent")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(UsageError, match=r"pip install 'twinsieve\[confluent\]'"):
+    with pytest.raises(UsageError, match=r"in a checkout: pip install '\.\[confluent\]'"):
         connect_again(KafkaSettings(client="confluent"))
 
 

@@ -14,7 +14,7 @@ from pipeline.settings_schema import SECRETS, schema
 from pipeline.settings_stages import scheme_config, sieve_config
 from stages.sieve import worst_case_bytes
 
-_EXAMPLES = ("microblog", "news", "exact-only", "hamming", "production")
+_EXAMPLES = ("microblog", "news", "exact-only", "hamming", "kafka", "production")
 _LINE = re.compile(r"^(?P<indent> *)(?P<key>[a-z_]+):(?P<value>[^#]*)(?:#\s*(?P<comment>\S.*))?$")
 
 

@@ -14,6 +14,8 @@ import pytest
 from pipeline.batches_fields import to_json
 from pipeline.cli import main
 from pipeline.generate import generate
+from pipeline.worker_emit import ORIGIN, REASON
+from pipeline.worker_reasons import DISTANCE, LEADER, NOTE, SIMILARITY, STAGE
 
 _BLOCK = re.compile(r"^```(?P<kind>[a-z]*)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -64,6 +66,52 @@ def test_the_commands_of_the_readme_run(
         code = main(words[1:])
         said = capfd.readouterr()
         assert code == 0, f"{command}: {said.err}"
+
+
+def test_the_headers_that_the_readme_names_are_all_there_are(root: Path) -> None:
+    named = set(re.findall(r"`(twinsieve-[a-z]+)[:`]", (root / "README.md").read_text("utf-8")))
+    assert named == {ORIGIN, REASON, STAGE, LEADER, SIMILARITY, DISTANCE, NOTE}
+
+
+@pytest.mark.parametrize(
+    ("settings", "apart"),
+    [
+        ((), False),
+        (("--set", "exact.fields=text"), True),
+        (("--set", "scope=picture"), True),
+    ],
+)
+def test_what_the_limits_say_of_links_holds_and_can_be_changed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], settings: tuple[str, ...], apart: bool
+) -> None:
+    rows = [
+        {"text": "The bridge over the river is closed until Friday https://t.example/a1", "picture": "a"},
+        {"text": "The bridge over the river is closed until Friday https://t.example/b2", "picture": "b"},
+        {"text": "The bridge over the river is closed until Friday @bob", "picture": "c"},
+    ]
+    assert _kept(tmp_path, rows, settings) == (3 if apart else 1), capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("settings", "apart"),
+    [
+        ((), False),
+        (("--set", "scope=picture"), True),
+        (("--set", "exact.fields=text,picture", "--set", "near.method=text"), True),
+    ],
+)
+def test_what_the_limits_say_of_empty_texts_holds_and_can_be_changed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], settings: tuple[str, ...], apart: bool
+) -> None:
+    rows = [{"text": "", "picture": name} for name in "abc"]
+    assert _kept(tmp_path, rows, settings) == (3 if apart else 1), capfd.readouterr().err
+
+
+def _kept(folder: Path, rows: list[dict[str, str]], settings: tuple[str, ...]) -> int:
+    (folder / "in.jsonl").write_bytes(b"".join(to_json(row) + b"\n" for row in rows))
+    out = folder / "out.jsonl"
+    assert main(["dedup", "-q", str(folder / "in.jsonl"), "-o", str(out), *settings]) == 0
+    return len(out.read_bytes().splitlines())
 
 
 def _pair(posts: list[bytes]) -> str:
