@@ -1,4 +1,5 @@
-# `make demo` and `make test` need a Python with venv and nothing else; VENV and PYTHON may be given.
+# `make demo` and `make check` need a Python with venv and nothing else, `make test` also Java 17, Maven and OpenSSL,
+# which it installs where it may. VENV and PYTHON may be given.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
