@@ -152,6 +152,20 @@ class Deployment:
             found.update({at + place: Kind(int(ruling.verdicts.kinds[row])) for place, row in enumerate(new)})
         return found
 
+    def check_whole(self, old: dict[int, Kind], count: int) -> None:
+        """What was judged stays judged, each message came out once, and none was dropped for nothing."""
+        judged = self.judged()
+        assert {at: judged[at] for at in old} == old, "what was judged stays judged"
+        uniques, duplicates = self.origins("posts.unique"), self.origins("posts.duplicates")
+        assert sorted(uniques + duplicates) == list(range(count)), "each once, none lost"
+        assert uniques == [at for at, kind in judged.items() if kind is Kind.UNIQUE]
+        headers = [dict(entry.headers) for entry in self.entries("posts.duplicates")]
+        leaders = [_place(each["twinsieve-leader"]) for each in headers if "twinsieve-leader" in each]
+        nameless = [each for each in headers if "twinsieve-leader" not in each]
+        assert all(each.get("twinsieve-note") == b"at_word" for each in nameless)
+        assert len(leaders) > 10
+        assert set(leaders) <= set(uniques), "dropped for a leader that did not come out"
+
 
 def _place(header: bytes | None) -> int:
     assert header is not None
@@ -184,17 +198,7 @@ def test_no_message_is_dropped_for_a_leader_that_did_not_come_out(
     )
     world.produce(posts(2, MORE))
     assert world.run(after, 1_000)
-    judged = world.judged()
-    assert {at: judged[at] for at in old} == old, "what was judged stays judged"
-    uniques, duplicates = world.origins("posts.unique"), world.origins("posts.duplicates")
-    assert sorted(uniques + duplicates) == list(range(COUNT + MORE)), "each once, none lost"
-    assert uniques == [at for at, kind in judged.items() if kind is Kind.UNIQUE]
-    headers = [dict(entry.headers) for entry in world.entries("posts.duplicates")]
-    leaders = [_place(each["twinsieve-leader"]) for each in headers if "twinsieve-leader" in each]
-    nameless = [each for each in headers if "twinsieve-leader" not in each]
-    assert all(each.get("twinsieve-note") == b"at_word" for each in nameless)
-    assert len(leaders) > 10
-    assert set(leaders) <= set(uniques), "dropped for a leader that did not come out"
+    world.check_whole(old, COUNT + MORE)
 
 
 @pytest.mark.parametrize("change", CHANGES)
