@@ -134,7 +134,8 @@ def missing_secrets(settings: Settings) -> list[Problem]:
     security = settings.kafka.security
     if security.protocol.startswith("sasl") and security.password is None:
         variable = "TWINSIEVE_KAFKA__SECURITY__PASSWORD"
-        return [("kafka.security.password", f"is missing; set {variable} or name a file in password_file")]
+        advice = f"set {variable} or name a file in kafka.security.password_file"
+        return [("kafka.security.password", f"is missing; {advice}")]
     return []
 
 

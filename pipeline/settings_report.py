@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from pipeline.settings import Settings, WindowSettings
 from pipeline.settings_stages import sieve_config
+from stages.near.limits import LARGEST_WINDOW
 from stages.sieve import worst_case_bytes
 
 LOG_ROW_BYTES = 350
@@ -19,13 +21,29 @@ class Cover:
     """How far back a window reaches at some rate, if every message is kept (the worst case).
 
     hours: what it really covers; asked_hours: its age limit, None without one
-    by: what ends it, `messages` or `age`
+    by: what ends it, `messages` or `age`; most: messages that such a window may hold, None without limit
     """
 
     name: str
     hours: float
     asked_hours: float | None
     by: str
+    most: int | None = None
+
+    def shortfall(self, rate: float) -> str | None:
+        """One line where the window ends before its age, and what to do; None where it does not.
+
+        >>> print(Cover("near", 0.8, 24.0, "messages", 16_000_000).shortfall(1250.0))
+        near: 48 min of 24 h; raise near.window.messages (24 h hold 108,000,000, at most 16,000,000: 3.56 h)
+        """
+        if self.by != "messages" or self.asked_hours is None:
+            return None
+        key = f"{self.name}.window.messages"
+        asked, needed = _shown(self.asked_hours), math.ceil(self.asked_hours * _HOUR_S * rate)
+        said = f"{self.name}: {_shown(self.hours)} of {asked}; raise {key} ({asked} hold {needed:,}"
+        if self.most is not None and needed > self.most:
+            return f"{said}, at most {self.most:,}: {_shown(self.most / rate / _HOUR_S)})"
+        return f"{said})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +67,26 @@ def cost_of(settings: Settings, rate: float) -> Cost:
         for name, stage in (("exact", settings.exact), ("near", settings.near))
         if stage.method != "none"
     ]
+    most = {"near": LARGEST_WINDOW} if settings.near.method == "text" else {}
     return Cost(
         memory=worst_case_bytes(sieve_config(settings, "")),
-        covers=[_cover(name, window, rate) for name, window in windows],
+        covers=[_cover(name, window, rate, most.get(name)) for name, window in windows],
         log_bytes_a_day=round(rate * 24 * _HOUR_S * LOG_ROW_BYTES),
     )
 
 
-def _cover(name: str, window: WindowSettings, rate: float) -> Cover:
+def _cover(name: str, window: WindowSettings, rate: float, most: int | None) -> Cover:
     by_messages = window.messages / rate / _HOUR_S
     asked = None if window.age_ms is None else window.age_ms / 1000 / _HOUR_S
     if asked is None or by_messages < asked:
-        return Cover(name, by_messages, asked, "messages")
-    return Cover(name, asked, asked, "age")
+        return Cover(name, by_messages, asked, "messages", most)
+    return Cover(name, asked, asked, "age", most)
+
+
+def _shown(hours: float) -> str:
+    """In the unit in which it is short to say."""
+    for unit, in_hours, least in (("d", 24.0, 72.0), ("h", 1.0, 1.0), ("min", 1 / 60, 1 / 60)):
+        if hours >= least:
+            held = hours / in_hours
+            return f"{held:.3g} {unit}" if held < 1000 else f"{held:,.0f} {unit}"
+    return f"{hours * _HOUR_S:.3g} s"

@@ -10,6 +10,7 @@ import click
 from pipeline.commands.options import overrides_from, settings_options
 from pipeline.commands.terminal import printable
 from pipeline.settings import Settings
+from pipeline.settings_checks import missing_secrets
 from pipeline.settings_load import check_settings
 from stages.errors import ConfigError, SieveError
 
@@ -50,6 +51,8 @@ def command(
         click.echo(printable(line))
         ctx.exit(2)
     _print_cost(settings, rate)
+    for key, problem in missing_secrets(settings):
+        click.echo(f"not checked: secrets; {key} {problem}")
 
 
 def _second_look(settings: Settings, name: str) -> list[str]:
@@ -92,6 +95,8 @@ def _print_cost(settings: Settings, rate: float) -> None:
     console = report()
     console.print(memory)
     console.print(windows)
+    for line in filter(None, (cover.shortfall(rate) for cover in cost.covers)):
+        console.print(line, soft_wrap=True)
     console.print(
         f"log on Kafka: {cost.log_bytes_a_day / 1e9:,.1f} GB a day, at {LOG_ROW_BYTES} bytes a message"
     )

@@ -129,6 +129,41 @@ def test_lint_says_what_the_windows_cover_and_what_the_log_takes(run: Run) -> No
     assert ["near", "3.00", "3.00", "age"] in [line.split() for line in ran.out.splitlines()]
 
 
+@pytest.mark.parametrize(
+    ("window", "rate", "said"),
+    [
+        ({"messages": 1_000_000, "age": "24h"}, 5000,
+         "near: 3.33 min of 24 h; raise near.window.messages (24 h hold 432,000,000, at most 16,000,000: 53.3 min)"),
+        ({"messages": 10_000, "age": "7d"}, 10, "near: 16.7 min of 7 d; raise near.window.messages (7 d hold 6,048,000)"),
+        ({"messages": 10, "age": "1h"}, 1, "near: 10 s of 1 h; raise near.window.messages (1 h hold 3,600)"),
+        ({"messages": 3_600, "age": "1h"}, 1, None),
+        ({"messages": 10, "age": "none"}, 1000, None),
+    ],
+)  # fmt: skip
+def test_lint_says_which_window_ends_before_its_age(
+    run: Run, window: dict[str, object], rate: int, said: str | None
+) -> None:
+    sets = [word for key, value in window.items() for word in ("--set", f"near.window.{key}={value}")]
+    ran = run("lint", "--rate", rate, "--set", "exact.method=none", *sets)
+    found = [line for line in ran.out.splitlines() if line.startswith("near: ")]
+    assert (ran.code, found) == (0, [said] if said else [])
+
+
+def test_lint_says_that_it_did_not_see_a_secret(tmp_path: Path, run: Run) -> None:
+    sasl = ("--set", "kafka.security.protocol=sasl_ssl", "--set", "kafka.security.username=u")
+    note = (
+        "not checked: secrets; kafka.security.password is missing; set TWINSIEVE_KAFKA__SECURITY__PASSWORD or name "
+        "a file in kafka.security.password_file"
+    )
+    assert note in run("lint", *sasl).out.splitlines()
+    (tmp_path / "password").write_text("hunter2\n")
+    named = ("--set", f"kafka.security.password_file={tmp_path / 'password'}")
+    assert "not checked" not in run("lint", *sasl, *named).out
+    assert "not checked" not in run("lint").out
+    missing = run("lint", *sasl, "--set", "kafka.security.password_file=/no/such/file")
+    assert (missing.code, "which cannot be read: No such file" in missing.out) == (2, True)
+
+
 def test_memory_grows_with_the_windows() -> None:
     def total(messages: int) -> int:
         settings = Settings.model_validate(
@@ -216,7 +251,7 @@ def test_a_missing_password_is_said_before_anything_connects(run: Run) -> None:
         assert ran.code == 2
         assert ran.err == (
             "settings: kafka.security.password is missing; set TWINSIEVE_KAFKA__SECURITY__PASSWORD or name a file in "
-            "password_file\n"
+            "kafka.security.password_file\n"
         )
 
 
