@@ -9,7 +9,7 @@ from rich.text import Text
 
 from pipeline.evaluate import EvaluationReport
 from pipeline.evaluate_judged import LABELS, JudgedRun
-from pipeline.evaluate_scores import LENGTH_CLASSES, length_class
+from pipeline.evaluate_scores import LENGTH_CLASSES, Counts, length_class
 from stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
 
 
@@ -46,10 +46,13 @@ def report_tables(report: EvaluationReport) -> list[Table]:
             "/".join(f"{count:,}" for count in run.kept_apart.values()),
         )
         by_length = (run.scores.near_by_length[name] for name in classes)
-        lengths.add_row(
-            str(run.variant), *(f"{counts.recall:.3f} ({counts.to_drop:,})" for counts in by_length)
-        )
+        lengths.add_row(str(run.variant), *map(_recall, by_length))
     return [scores, lengths]
+
+
+def _recall(counts: Counts) -> str:
+    """With how many rows it stands for; a share of none would read as a perfect one."""
+    return f"{counts.recall:.3f} ({counts.to_drop:,})" if counts.to_drop else "–"
 
 
 def judged_table(runs: Sequence[JudgedRun], name: str) -> Table:

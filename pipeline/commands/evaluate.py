@@ -37,8 +37,16 @@ def command(
 ) -> None:
     """Measure the sieve on INPUT against PAIRS, the true pairs of its first rows.
 
-    PAIRS has a header and the columns later, earlier, similarity, kind, separated by tabs; .gz is read too.
-    The ideal drops a row if an earlier kept one is alike enough.
+    INPUT is JSON lines, plain, .gz or .zst. PAIRS has a header and the columns later, earlier, similarity,
+    kind, separated by tabs, one line for each two rows that are alike; plain or packed as well.
+
+    \b
+    later, earlier  ids of two rows (--id-field), each unique in INPUT; earlier stands before later
+    similarity      from 0 to 1; counts from --at on, where the kind is near
+    kind            raw: equal texts; body: equal bodies; near: others that are alike
+
+    The ideal drops a row if an earlier kept one is alike enough. An id that is not among the first rows of
+    INPUT is passed over; so is a row beyond the last one that PAIRS names (see --rows).
     """
     refuse_clashes([input_, pairs_file], {"--wrong": wrong, "--stats": stats})
     settings = settings_from(config, pairs, **given)

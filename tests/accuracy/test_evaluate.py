@@ -74,6 +74,10 @@ def test_tables_name_every_variant_and_class(files: tuple[Path, Path]) -> None:
     text = console.export_text()
     assert all(text.count(str(variant)) == 2 for variant in VARIANTS[2::3])
     assert "16-32" in text
+    by_length = text[text.index("near recall by body length") :]
+    row = next(line for line in by_length.splitlines() if str(VARIANTS[0]) in line)
+    # The two near rows to drop have 16 characters or more; no row of the other classes is to be dropped.
+    assert row.split(str(VARIANTS[0]))[1].replace("│", " ").split() == ["–", "0.500", "(2)", "–", "–", "–"]
     assert "3 to drop, 2 of them without an earlier equal body" in " ".join(text.split())
 
 
