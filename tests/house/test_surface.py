@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,3 +71,11 @@ def test_every_parameter_of_the_stages_has_a_type(root: Path) -> None:
         if argument.annotation is None and argument.arg not in ("self", "cls")
     ]
     assert not untyped, "\n".join(untyped)
+
+
+def test_what_the_package_data_names_is_there(root: Path) -> None:
+    """`py.typed` tells type checkers of others that these packages have types."""
+    data = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
+    for package in ("stages", "pipeline"):
+        assert (root / package / "py.typed").is_file()
+    assert all(any((root / package).glob(pattern) for package in ("stages", "pipeline")) for pattern in data)
