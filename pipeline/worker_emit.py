@@ -20,9 +20,9 @@ REASON = "twinsieve-reason"
 
 @dataclass(frozen=True, slots=True)
 class EmitConfig:
-    """Where messages go; None switches duplicates or dead letters off. `emit` False: nowhere (shadow mode).
+    """Where messages go; None switches duplicates or dead letters off.
 
-    same_number: input topics with as many partitions as the output; others go by key
+    emit: False in shadow mode, in which they go nowhere
     """
 
     output: str
