@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from operator import methodcaller
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from pipeline.kafka.confluent_admin import ConfluentAdmin
-from pipeline.kafka.confluent_options import Heard, translated
+from pipeline.kafka.confluent_options import Heard, reason, translated
+from pipeline.kafka.decoding import UNREADABLE_NAME, undecodable
 from pipeline.ports import (
     NO_TIMESTAMP,
     AbortableError,
     FatalError,
+    Header,
     Partition,
     Records,
 )
@@ -25,7 +28,12 @@ _SEEK_S = 5.0
 _FETCH_BYTES = 4 << 20
 _MOST = 1_000_000
 _PASSING = (KafkaError._STATE, KafkaError._UNKNOWN_PARTITION, KafkaError._TIMED_OUT)
+_UNDECODABLE = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._NOT_IMPLEMENTED)
 _NO_NEWS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
+
+_ask_headers = methodcaller("headers")
+"""confluent-kafka 2.16 answers with null pointers for names that are not UTF-8, and leaves the exception for
+whoever comes next. Only a call that the interpreter has not specialised notices, as a SystemError."""
 
 
 def consumer_options(settings: KafkaSettings, options: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
@@ -38,6 +46,8 @@ def consumer_options(settings: KafkaSettings, options: Mapping[str, Any], heard:
         "enable.partition.eof": True,
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
+        # Off by default: what a disk or a wire has altered would be read as if it had been written so.
+        "check.crcs": True,
         "allow.auto.create.topics": False,
         # By default a full local queue is looked at again only after a second: 150,000 instead of
         # 800,000 messages/s.
@@ -92,8 +102,12 @@ class Reading:
 
     def _notice_failure(self, error: KafkaException, doing: str) -> None:
         """The next poll's error; messages that came in the same call are delivered first."""
-        if not isinstance(self._later, FatalError):
-            self._later = translated(error, doing)
+        self._fail_later(translated(error, doing), error)
+
+    def _fail_later(self, said: BrokerError, error: KafkaException) -> None:
+        # The worst one counts: nothing that comes after it may have the role go on.
+        if self._later is None or self._later.retryable:
+            self._later = said
             self._later.__cause__ = error
 
     def _columns(self, messages: list[Any]) -> list[Records]:
@@ -105,12 +119,14 @@ class Reading:
             error = message.error()
             if error is not None:
                 self._notice(message, error)
+                # It may have silenced the partition of the messages behind it.
+                last = None
                 continue
             here = message.topic(), message.partition()
             if here != last:
                 last, partition = here, Partition(*here)
                 wanted, records = self._live.get(partition, 0), None
-                if partition in self._live:
+                if partition in self._live and partition not in self._stopped:
                     records = found.setdefault(partition, Records(partition))
             offset = message.offset()
             if records is None or offset < wanted:
@@ -120,7 +136,7 @@ class Reading:
             records.timestamps_ms.append(stamp if kind and stamp >= 0 else NO_TIMESTAMP)
             records.keys.append(message.key())
             records.values.append(message.value())
-            records.headers.append(message.headers() or ())
+            records.headers.append(_headers(message))
         held = [records for records in found.values() if len(records)]
         for records in held:
             self._passed(records.partition, records.offsets[-1] + 1)
@@ -131,20 +147,32 @@ class Reading:
             self._live[partition] = offset
 
     def _notice(self, message: Any, error: KafkaError) -> None:
-        if error.code() == KafkaError._PARTITION_EOF:
+        code, at = error.code(), None
+        if message.topic():
+            at = Partition(message.topic(), message.partition())
+        if code in _NO_NEWS or at in self._stopped:
+            return
+        if code == KafkaError._PARTITION_EOF and at is not None:
             # librdkafka's own position stays behind the last message; this offset is past control markers.
-            self._passed(Partition(message.topic(), message.partition()), message.offset())
+            self._passed(at, message.offset())
             return
-        if error.code() in _NO_NEWS:
+        refused = KafkaException(error)
+        if code in _UNDECODABLE and at is not None:
+            offset = message.offset()
+            if offset >= self._live.get(at, 0):  # else it was sought away from
+                # librdkafka 2.16 goes on in the midst of the damage, and may take what is there for messages:
+                # the partition is silent until it is sought again.
+                self._stopped.add(at)
+                self._fail_later(undecodable(at, offset, reason(refused)), refused)
             return
-        where = f"reading {message.topic()}[{message.partition()}]" if message.topic() else "reading"
-        if error.code() == KafkaError._AUTO_OFFSET_RESET:
-            self._stopped.add(Partition(message.topic(), message.partition()))
-        self._notice_failure(KafkaException(error), where)
+        if code == KafkaError._AUTO_OFFSET_RESET and at is not None:
+            self._stopped.add(at)
+        self._notice_failure(refused, "reading" if at is None else f"reading {at}")
 
     def _seek(self, partition: Partition, offset: int) -> None:
         if partition in self._stopped:
-            # After an offset out of range librdkafka gives a partition up and refuses to seek in it.
+            # After an offset out of range librdkafka gives a partition up and refuses to seek in it; behind a
+            # batch that it could not decode it may do the same.
             self._stopped.discard(partition)
             self._live[partition] = offset
             self._restart(partition)
@@ -209,6 +237,14 @@ class Reading:
         except (KafkaException, RuntimeError):
             # RuntimeError: closed before.
             return
+
+
+def _headers(message: Any) -> Sequence[Header]:
+    try:
+        return _ask_headers(message) or ()
+    except (UnicodeDecodeError, SystemError):
+        # A name that is not UTF-8, and there is no other way to the headers.
+        return ((UNREADABLE_NAME, b""),)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition, errors
 
 from pipeline.kafka.python_admin import PythonAdmin
+from pipeline.kafka.python_decoding import decode_safely
 from pipeline.kafka.python_options import connected, translated
 from pipeline.ports import NO_TIMESTAMP, AbortableError, Partition, Records
 from pipeline.settings import KafkaSettings
@@ -53,6 +54,7 @@ class Reading:
 
     def __init__(self, consumer: KafkaConsumer, admin: Callable[[], PythonAdmin]) -> None:
         self._consumer = consumer
+        decode_safely(consumer)
         self._admin = admin
         self._lock = threading.RLock()
         self._live: set[TopicPartition] = set()

@@ -1,0 +1,161 @@
+"""Batches that a client may fail to decode: every codec is read, odd names pass, damage ends a process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import kafka.codec
+import pytest
+from confluent_kafka import Producer
+from kafka import KafkaProducer
+
+from pipeline.ports import AbortableError, Partition, Reader, Records
+from stages.errors import BrokerError
+from tests.broker.cluster import Cluster
+from tests.broker.services import Service, origins, settings_for, until_ended, wait_for
+from tests.broker.worlds import KafkaWorld, make_topic, read_all, until, write
+
+_BATCH = 20
+
+
+def write_batch(bootstrap: str, log: Partition, codec: str) -> None:
+    """One batch of 20 messages, compressed."""
+    producer = Producer({"bootstrap.servers": bootstrap, "compression.type": codec, "linger.ms": 500})
+    for number in range(_BATCH):
+        producer.produce(log.topic, b"%d" % number * 100, partition=log.number)
+    assert producer.flush(60) == 0
+
+
+def damage(cluster: Cluster, log: Partition) -> None:
+    """Alters the middle of the log on disk, where brokers do not look."""
+    segment = cluster.folder / "node1" / "data" / f"{log.topic}-{log.number}" / f"{0:020}.log"
+    with open(segment, "r+b") as file:
+        file.seek(segment.stat().st_size // 2)
+        held = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([held[0] ^ 0x55]))
+
+
+def polled(reader: Reader, log: Partition, offset: int) -> Records:
+    """The first records from this offset on; what may be tried again is, as a role would."""
+    reader.seek(log, offset)
+
+    def poll() -> list[Records]:
+        try:
+            return reader.poll(0.1, 100)
+        except AbortableError:
+            reader.seek(log, offset)
+            return []
+
+    return until(poll)[0]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_every_codec_is_read(client: str, bootstrap: str, codec: str) -> None:
+    world = KafkaWorld(client, bootstrap)
+    broker = world.broker()
+    log = Partition(make_topic(broker), 0)
+    write_batch(bootstrap, log, codec)
+    assert read_all(broker, log).values == [b"%d" % number * 100 for number in range(_BATCH)]
+    world.close()
+
+
+def test_a_damaged_batch_is_named_every_time_and_can_be_passed_over(
+    client: str, mortal_broker: Cluster
+) -> None:
+    world = KafkaWorld(client, mortal_broker.bootstrap)
+    broker = world.broker()
+    log = Partition(make_topic(broker), 0)
+    write(broker, log, [b"before"])
+    write_batch(mortal_broker.bootstrap, log, "none")
+    write(broker, log, [b"behind"])
+    damage(mortal_broker, log)
+    reader = broker.reader()
+    reader.assign([log])
+    assert polled(reader, log, 0).values == [b"before"]
+    for _ in range(2):
+        with pytest.raises(BrokerError, match="cannot be decoded") as said:
+            polled(reader, log, 1)
+        assert not said.value.retryable
+        assert str(said.value).startswith(f"{log}@1: ")
+        assert f"twinsieve reset --to '{log}=" in str(said.value)
+        assert reader.poll(0.0, 100) == [], "nothing behind it passes for the next message"
+    assert polled(reader, log, 1 + _BATCH).values == [b"behind"]
+    world.close()
+
+
+def test_a_process_ends_at_a_damaged_batch_and_emits_what_comes_before(
+    client: str, mortal_broker: Cluster, tmp_path: Path
+) -> None:
+    service = Service(settings_for(client, mortal_broker.bootstrap, tmp_path))
+    source = Partition(service.settings.input.topics[0], 0)
+    rain = '{"text": "今天武汉下雨了，大家出门记得带伞"}'.encode()
+    write(service.broker, source, [rain])
+    service.start()
+    wait_for(lambda: len(service.read("out")) == 1, service)
+    service.stop()
+    write_batch(mortal_broker.bootstrap, source, "none")
+    damage(mortal_broker, source)
+    write(service.broker, source, ['{"text": "北京的天气晴朗，适合到公园里走一走"}'.encode()])
+    service.start()
+    said = until_ended(service)
+    assert isinstance(said, BrokerError)
+    assert str(said).startswith(f"{source}@1: cannot be decoded")
+    assert list(origins(service.read("out"))) == [0], "the message behind it waits"
+    service.end()
+
+
+def test_a_codec_without_its_library_is_said_and_hangs_nobody(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = KafkaWorld("kafka-python", bootstrap)
+    broker = world.broker()
+    log = Partition(make_topic(broker), 0)
+    write_batch(bootstrap, log, "snappy")
+    monkeypatch.setattr(kafka.codec, "snappy", None)
+    reader = broker.reader()
+    reader.assign([log])
+    for _ in range(2):
+        with pytest.raises(BrokerError, match="snappy compression codec not found; install it") as said:
+            polled(reader, log, 0)
+        assert not said.value.retryable
+    world.close()
+
+
+class _Bytes(str):
+    """A header name that kafka-python sends as bytes which are no UTF-8."""
+
+    __slots__ = ()
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        return b"\xff\xfe" + super().encode(encoding)
+
+
+def test_a_header_name_that_is_no_text_stops_nobody(client: str, bootstrap: str, tmp_path: Path) -> None:
+    service = Service(settings_for(client, bootstrap, tmp_path))
+    source = service.settings.input.topics[0]
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    texts = (
+        "今天武汉下雨了，大家出门记得带伞",
+        "北京的天气晴朗，适合到公园里走一走",
+        "长江水位昨夜上涨，堤防加强巡查",
+    )
+    names = ("plain", _Bytes("odd"), "plain")
+    for text, name in zip(texts, names, strict=True):
+        value = f'{{"text": "{text}"}}'.encode()
+        headers = [(name, b"1"), ("other", b"2")]
+        producer.send(source, value, partition=0, headers=headers).get(60)
+    producer.close()
+    service.start()
+    wait_for(lambda: len(service.read("out")) + len(service.read("dead")) >= 3, service)
+    out, dead = service.read("out"), service.read("dead")
+    if client == "kafka-python":
+        assert list(origins(out)) == [0, 1, 2]
+        name, value = out.headers[origins(out)[1]][0]
+        assert (name.encode(), value) == (b"\xff\xfeodd", b"1"), "it goes out as it came"
+    else:
+        # confluent-kafka hands no headers out where a name is no text, and can send none.
+        assert list(origins(out)) == [0, 2]
+        assert dict(dead.headers[origins(dead)[1]])["twinsieve-reason"] == b"bad-header"
+        assert dead.values == [f'{{"text": "{texts[1]}"}}'.encode()]
+    service.end()
