@@ -38,7 +38,7 @@ from pipeline.ports import (
     no_hook,
 )
 from pipeline.records import RecordReader
-from pipeline.worker_answers import Answers
+from pipeline.worker_answers import Answers, take_answered
 from pipeline.worker_asks import Asks
 from pipeline.worker_config import WorkerConfig
 from pipeline.worker_emit import Emission, Emitter
@@ -190,7 +190,8 @@ class Worker:
             self._open(to_open, polled.membership)
             self._hook(WorkerStep.OPENED)
         self._appender.confirm(0)
-        wait_s = min(timeout_s, self._pace.left_s()) if self.unanswered else 0
+        waits = self.unanswered and not any(session.ready for session in self._sessions.values())
+        wait_s = min(timeout_s, self._pace.left_s()) if waits else 0
         self._answers.poll(wait_s, self._config.poll_messages, self._sessions)
         self._hook(WorkerStep.ANSWERED)
         emission = self._emit(polled.membership)
@@ -246,34 +247,26 @@ class Worker:
             self._consumer.pause([records.partition])
 
     def _emit(self, membership: Membership) -> Emission:
-        """Everything answered goes out in one transaction with the offsets behind it."""
-        emission = Emission()
-        ready = [session for session in self._sessions.values() if session.ready]
-        if not ready:
+        """What is answered goes out in one transaction with the offsets behind it."""
+        emission, config = Emission(), self._config
+        taken = take_answered(self._sessions.values(), config.most_emitted, config.most_emitted_bytes)
+        if not taken:
             return emission
-        emitter = Emitter(self._config.emit, self._topics.partitions(self._config.emit.topics))
+        emitter = Emitter(config.emit, self._topics.partitions(config.emit.topics))
         offsets: dict[Partition, Committed] = {}
-        ends: dict[Partition, int] = {}
-        for session in ready:
-            for asked, ruling in session.ready:
+        for session, blocks in taken:
+            for asked, ruling in blocks:
                 emitter.add(emission, asked, ruling, self._transactor)
-                ends[session.partition] = asked.end
-            end = ends[session.partition]
+            end = blocks[-1][0].end
             if session.fresh or end > session.emitted:
                 offsets[session.partition] = session.mark(end)
         if offsets:
             self._transact(emission, offsets, membership)
             self._failures = 0
         now_s = self._clock.monotonic_s()
-        for session in ready:
-            for asked, _ in session.ready:
-                session.pending.popleft()
-                session.pending_rows -= len(asked.records)
-                session.pending_bytes -= asked.bytes_held
-            session.ready.clear()
+        for session, blocks in taken:
+            session.emitted_blocks(len(blocks))
             session.asked_s = session.active_s = now_s
-            session.emitted = ends[session.partition]
-            session.settled = True
             self._attempts.pop(session.partition, None)
             if session.fresh:
                 session.fresh = False
@@ -302,7 +295,7 @@ class Worker:
         now_s = self._clock.monotonic_s()
         for partition, session in list(self._sessions.items()):
             patience_s = min(60.0, self._config.answer_s * 2 ** self._attempts.get(partition, 0))
-            if session.pending and now_s - session.asked_s >= patience_s:
+            if session.pending and not session.ready and now_s - session.asked_s >= patience_s:
                 self._attempts[partition] = self._attempts.get(partition, 0) + 1
                 self.notices.append(f"{partition}: no answer for {patience_s:.0f} s; asking again")
                 del self._sessions[partition]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from pipeline.blocks_frame import What
-from pipeline.blocks_verdicts import Result, decode_ruling, session_of
+from pipeline.blocks_verdicts import Result, Ruling, decode_ruling, session_of
 from pipeline.ports import AbortableError, Partition, Reader
-from pipeline.worker_sessions import Session, refusal
+from pipeline.worker_sessions import Asked, Session, refusal
 
 
 class Answers:
@@ -72,3 +72,25 @@ class Answers:
     def close(self) -> None:
         """Give up reading."""
         self._reader.close()
+
+
+def take_answered(
+    sessions: Iterable[Session], most_rows: int, most_bytes: int
+) -> list[tuple[Session, list[tuple[Asked, Ruling]]]]:
+    """Answered blocks of sessions, oldest first, up to a bound; who has waited longest has the first turn.
+
+    They stay where they are: `Session.emitted_blocks` takes them away once they are out.
+    """
+    taken = []
+    for session in sorted((each for each in sessions if each.ready), key=lambda each: each.active_s):
+        if most_rows <= 0 or most_bytes <= 0:
+            break
+        blocks: list[tuple[Asked, Ruling]] = []
+        for asked, ruling in session.ready:
+            if blocks and (most_rows <= 0 or most_bytes <= 0):
+                break
+            blocks.append((asked, ruling))
+            most_rows -= len(asked.records)
+            most_bytes -= asked.bytes_held
+        taken.append((session, blocks))
+    return taken

@@ -16,6 +16,9 @@ class WorkerConfig:
     scheme: hash of the fingerprint scheme; group, member: of the input consumer
     most_pending, most_pending_bytes: rows of one partition, and bytes of their values, that wait for answers
         before it is paused
+    most_emitted, most_emitted_bytes: rows of one transaction, and bytes of their originals, give or take one
+        block of each partition: after a stall all that waited is answered at once, and a transaction that
+        holds it all would outlast `kafka.transaction_timeout` again and again
     answer_s: without an answer for so long a new session begins; doubled each time, up to a minute
     ask_again_s: while answers are awaited, input is looked for this often; see `Pace`
     report_s: an idle partition reports after so long; check_s: an idle worker makes sure so often that it was
@@ -36,6 +39,8 @@ class WorkerConfig:
     block_bytes: int = 900 << 10
     most_pending: int = 50_000
     most_pending_bytes: int = 128 << 20
+    most_emitted: int = 20_000
+    most_emitted_bytes: int = 32 << 20
     answer_s: float = 10.0
     ask_again_s: float = 0.02
     report_s: float = 1.0

@@ -104,6 +104,16 @@ class Session:
     active_s: float = 0.0
     settled: bool = False
 
+    def emitted_blocks(self, count: int) -> None:
+        """The first blocks that were answered are out."""
+        for _ in range(count):
+            asked, _ = self.ready.popleft()
+            self.pending.popleft()
+            self.pending_rows -= len(asked.records)
+            self.pending_bytes -= asked.bytes_held
+            self.emitted = asked.end
+        self.settled = True
+
     def mark(self, emitted: int) -> Committed:
         """What to commit once everything below `emitted` is."""
         return Committed(emitted, Mark(self.topic_id, self.chain, emitted).text())

@@ -57,6 +57,7 @@ WORKER = WorkerConfig(
     poll_messages=7,
     block_bytes=1_200,
     most_pending=20,
+    most_emitted=12,
     answer_s=4.0,
     report_s=0.5,
     check_s=3.0,
