@@ -24,6 +24,7 @@ from pipeline.records import RecordReader
 from pipeline.settings import Settings
 from pipeline.settings_stages import scheme_config, sieve_config
 from pipeline.snapshots import SnapshotStore
+from pipeline.topics_acls import trims_log
 from pipeline.topics_names import Names
 from pipeline.worker import Worker
 from pipeline.worker_config import WorkerConfig
@@ -119,7 +120,7 @@ class Builder:
             most_blocks=_MOST_BLOCKS,
             snapshot_every_s=settings.state.snapshot_every_ms / 1000,
             check_s=_CHECK_S,
-            trim_log="://" in settings.state.dir and not settings.state.dir.startswith("file://"),
+            trim_log=trims_log(settings),
         )
         store = SnapshotStore(settings.state.dir, settings.app, settings.state.keep)
         # Decisions, answers and the log offset must stand or fall together, however messages are delivered.

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pipeline import service_build
-from pipeline.index import IndexConfig
+from pipeline.index_config import IndexConfig
 from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
 from pipeline.service_build import Builder, make_scheme
 from pipeline.settings import Settings
