@@ -139,7 +139,7 @@ def test_nothing_is_lost_or_doubled_when_leaders_die(three_brokers: Cluster, cli
         three_brokers.nodes[node].kill()
         for number in range(3):
             appender.append(Partition(topic, number), messages([b"%d, leader gone" % node]))
-        until(lambda: appender.confirm(1.0) == 0, 60.0)
+        until(lambda: appender.confirm(1.0) == 0)
         transacted(broker, fresh("tx"), topic, b"transaction %d" % node)
         three_brokers.nodes[node].start()
         three_brokers.nodes[node].wait_ready()
@@ -168,11 +168,11 @@ def test_a_partition_without_a_leader_is_no_missing_one(three_brokers: Cluster) 
         admin.create_topic(NewTopic(topic, 3, 1))
         return list(leaders().values()).count(1) == 1
 
-    until(first_node_leads_one, 60.0)
+    until(first_node_leads_one)
     refused: dict[int, BrokerError] = {}
     three_brokers.nodes[0].kill()
     # The others name the dead node as leader until its session ends.
-    until(lambda: 1 not in leaders().values(), 30.0)
+    until(lambda: 1 not in leaders().values())
     alone = {number for number, leader in leaders().items() if leader < 0}
     for number in range(3):
         try:
@@ -192,7 +192,7 @@ def test_a_partition_without_a_leader_is_no_missing_one(three_brokers: Cluster) 
             later.append(error)
             return False
 
-    until(all_there, 60.0)
+    until(all_there)
     assert all(error.retryable for error in (*refused.values(), *later)), (refused, later)
     broker.close()
 
@@ -274,7 +274,7 @@ def test_a_session_that_ends_in_an_outage_is_no_displacement(mortal_broker: Clus
             consumer = broker.group_consumer(group, [topic], "one")
             return False
 
-    until(assigned, 60.0)
+    until(assigned)
     assert not any(error.fenced for error in refused), refused
     assert len(refused) <= 1, refused
     transactor = broker.transactor(fresh("tx"))
@@ -306,7 +306,7 @@ def test_an_outage_does_not_keep_a_displaced_member_from_ending(mortal_broker: C
             return error.fenced
         return False
 
-    until(displaced, 30.0)
+    until(displaced)
     broker.close()
     other.close()
 
