@@ -5,7 +5,6 @@ Every process is the command itself; the harness only starts, kills, freezes and
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import shutil
@@ -17,25 +16,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import cycle, islice
 from pathlib import Path
 
-import orjson
 import yaml
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
-from pipeline.generate import generate
+from bench.kafka_load import PARTITIONS, Load, Place
 from pipeline.kafka import connect
 from pipeline.ports import NewTopic
 from pipeline.settings import KafkaSettings, Settings
 from pipeline.topics import create
 
-PARTITIONS = 4
 COMMAND = [sys.executable, "-m", "pipeline.cli", "run"]
 _ROOT = Path(__file__).resolve().parent.parent
 _ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
-Place = tuple[int, int]
-"""Partition and offset of an input message."""
 
 
 class Deployment:
@@ -110,80 +104,6 @@ class Deployment:
             print(f"logs: {self.folder}", file=sys.stderr)
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-
-@dataclass
-class Load:
-    """Posts written to the input at a steady rate by a thread; `None`: as fast as it goes.
-
-    posts: a file of real ones, gzipped JSON lines, from its beginning again where it ends; else generated
-    """
-
-    bootstrap: str
-    topic: str
-    messages: int
-    rate: float | None = None
-    seed: int = 1
-    posts: Path | None = None
-    sent_s: dict[Place, float] = field(default_factory=dict)
-    failed: int = 0
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    def run(self) -> None:
-        """Until all is written and acknowledged, or stopped."""
-        producer = Producer(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "enable.idempotence": True,
-                "linger.ms": 2 if self.rate else 50,
-                "compression.type": "lz4",
-                "delivery.timeout.ms": 300_000,
-                "queue.buffering.max.messages": 1_000_000,
-                "reconnect.backoff.max.ms": 100,
-                "log_level": 0,
-            }
-        )
-        start = time.monotonic()
-        for number, value in enumerate(self._values()):
-            if self.rate is not None:
-                ahead = start + number / self.rate - time.monotonic()
-                if ahead > 0.002:
-                    producer.poll(0)
-                    time.sleep(ahead)
-            if self.stop.is_set():
-                break
-            self._send(producer, number, value)
-        producer.flush(300)
-
-    @property
-    def what(self) -> str:
-        """What is written, in words."""
-        return "generated posts" if self.posts is None else f"posts of {self.posts.name}"
-
-    def _values(self) -> Iterator[bytes]:
-        if self.posts is None:
-            yield from map(orjson.dumps, generate(self.messages, self.seed))
-        else:
-            lines = gzip.decompress(self.posts.read_bytes()).splitlines()
-            yield from islice(cycle(lines), self.messages)
-
-    def _send(self, producer: Producer, number: int, value: bytes) -> None:
-        at = time.monotonic()
-
-        def told(error: KafkaError | None, message: object) -> None:
-            if error is not None:
-                self.failed += 1
-            else:
-                self.sent_s[message.partition(), message.offset()] = at  # type: ignore[attr-defined]
-
-        while True:
-            try:
-                producer.produce(
-                    self.topic, value, b"%d" % number, partition=number % PARTITIONS, on_delivery=told
-                )
-                return
-            except BufferError:
-                producer.poll(0.1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ import orjson
 import yaml
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bench.kafka_deployment import PARTITIONS, Deployment, in_thread, poll_until
+from bench.kafka_deployment import Deployment, in_thread, poll_until
+from bench.kafka_load import PARTITIONS
 from bench.machine import machine_line
 from pipeline.generate import generate
 from pipeline.kafka import connect

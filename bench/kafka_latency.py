@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import time
 
-from bench.kafka_deployment import Deployment, Load, Watcher, in_thread, judge, poll_until
+from bench.kafka_deployment import Deployment, Watcher, in_thread, judge, poll_until
+from bench.kafka_load import Load
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 

@@ -10,7 +10,8 @@ import argparse
 import sys
 import time
 
-from bench.kafka_deployment import Deployment, Findings, Load, Watcher, in_thread, judge, poll_until
+from bench.kafka_deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
+from bench.kafka_load import Load
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 

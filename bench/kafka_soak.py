@@ -19,7 +19,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.kafka_deployment import Deployment, Findings, Load, Watcher, in_thread, judge, poll_until
+from bench.kafka_deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
+from bench.kafka_load import Load
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 

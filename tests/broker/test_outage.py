@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bench.kafka_deployment import PARTITIONS, Deployment, poll_until
+from bench.kafka_deployment import Deployment, poll_until
+from bench.kafka_load import PARTITIONS
 from bench.kafka_outage import most_lines, outage
 from pipeline.kafka import connect
 from pipeline.settings import KafkaSettings
