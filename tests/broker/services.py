@@ -24,20 +24,23 @@ DEADLINE_S = 90.0
 LARGE = 16 << 20
 
 
-def settings_for(client: str, bootstrap: str, folder: Path, **source: object) -> Settings:
+def written_settings(client: str, bootstrap: str, folder: Path, **source: object) -> dict[str, object]:
+    """As they stand in a file; nobody else uses these topics."""
     app = fresh("app")
-    return Settings.model_validate(
-        {
-            "app": app,
-            "input": {"topics": [f"{app}-in"], "time_field": "none", **source},
-            "output": {"topic": f"{app}-out", "duplicates": f"{app}-dup", "dead_letter": f"{app}-dead"},
-            "near": {"window": {"messages": 1_000}},
-            "exact": {"window": {"messages": 1_000}},
-            "kafka": {"client": client, "bootstrap": bootstrap, "idle_report": "100ms"},
-            "state": {"dir": str(folder)},
-            "http": {"listen": "none"},
-        }
-    )
+    return {
+        "app": app,
+        "input": {"topics": [f"{app}-in"], "time_field": "none", **source},
+        "output": {"topic": f"{app}-out", "duplicates": f"{app}-dup", "dead_letter": f"{app}-dead"},
+        "near": {"window": {"messages": 1_000}},
+        "exact": {"window": {"messages": 1_000}},
+        "kafka": {"client": client, "bootstrap": bootstrap, "idle_report": "100ms"},
+        "state": {"dir": str(folder)},
+        "http": {"listen": "none"},
+    }
+
+
+def settings_for(client: str, bootstrap: str, folder: Path, **source: object) -> Settings:
+    return Settings.model_validate(written_settings(client, bootstrap, folder, **source))
 
 
 class Service:

@@ -1,0 +1,154 @@
+"""`twinsieve run` on an input that is no longer what it was judged as: it says so, in one line, and ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from pipeline.ports import NewTopic
+from pipeline.settings import Settings
+from stages.errors import BrokerError
+from tests.broker.services import Service, origins, written_settings
+from tests.broker.worlds import DEADLINE_S, until
+
+_COMMAND = [sys.executable, "-m", "pipeline.cli"]
+_POSTS = [
+    "今天武汉下雨了，大家出门记得带伞",
+    "地铁二号线晚点十分钟，请换乘公交",
+    "新店开张，凉皮和奶茶都打八折哦",
+    "图书馆周末延长开放到晚上十点",
+    "明天上午小区停水，请提前储水备用",
+]
+
+
+class Operator:
+    """Runs the command on a service's topics, and does to its input what brokers and people do."""
+
+    def __init__(self, client: str, bootstrap: str, folder: Path) -> None:
+        written = written_settings(client, bootstrap, folder)
+        self.service = Service(Settings.model_validate(written))
+        self.input = self.service.settings.input.topics[0]
+        self._file = folder / "settings.yaml"
+        self._file.write_text(yaml.safe_dump(written))
+        self._log = folder / "run.log"
+        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """A `twinsieve run` process begins."""
+        command = [*_COMMAND, "run", "--member", "one", "-c", str(self._file)]
+        with open(self._log, "wb") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def stop(self) -> None:
+        """SIGTERM; it ends well."""
+        assert self._process is not None
+        self._process.terminate()
+        assert self._process.wait(DEADLINE_S) == 0, self._log.read_text()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(DEADLINE_S)
+
+    def refusal(self) -> str:
+        """The one thing that is said by the process that ends by itself with exit code 1, but for its log."""
+        assert self._process is not None
+        code = self._process.wait(DEADLINE_S)
+        said = self._log.read_text()
+        assert code == 1, said
+        (line,) = [line for line in said.splitlines() if not line.startswith("time=")]
+        return line.replace(self.input, "input")
+
+    def produce(self, posts: list[str]) -> None:
+        self.service.produce(*((b"k", b'{"text": "%s"}' % post.encode(), []) for post in posts))
+
+    def wait_for(self, uniques: int) -> None:
+        """So many have come out, and the process lives."""
+        assert self._process is not None
+        process = self._process
+
+        def out() -> bool:
+            assert process.poll() is None, self._log.read_text()
+            return len(self.service.read("out")) == uniques
+
+        until(out)
+
+    def recreate_input(self) -> None:
+        """Another topic of its name."""
+        self._admin.delete_topics([self.input])[self.input].result()
+        admin = self.service.broker.admin()
+        until(lambda: admin.topics([self.input])[self.input] is None)
+
+        def made() -> bool:
+            try:
+                admin.create_topic(NewTopic(self.input, 1))
+            except BrokerError:
+                return False
+            return True
+
+        until(made)
+
+    def trim_input(self, before: int) -> None:
+        """What retention does, at once."""
+        (done,) = self._admin.delete_records([TopicPartition(self.input, 0, before)]).values()
+        assert done.result().low_watermark == before
+
+    def reset(self, target: str) -> None:
+        """`twinsieve reset --to`, again and again while the group has its member of before."""
+        command = [*_COMMAND, "reset", "-c", str(self._file), "--to", target, "--yes"]
+        until(lambda: subprocess.run(command, capture_output=True, check=False).returncode == 0)
+
+
+@pytest.fixture
+def operator(client: str, bootstrap: str, tmp_path: Path) -> Iterator[Operator]:
+    made = Operator(client, bootstrap, tmp_path)
+    yield made
+    made.kill()
+    made.service.end()
+
+
+def test_a_topic_created_again_ends_a_run_and_every_next_one_until_a_reset(operator: Operator) -> None:
+    operator.produce(_POSTS[:3])
+    operator.start()
+    operator.wait_for(3)
+    operator.recreate_input()
+    operator.produce(_POSTS[3:])
+    running = operator.refusal()
+    assert running.startswith("twinsieve: input[0]: ")
+    assert "created again" in running
+    assert "`twinsieve reset` says where to begin" in running
+    operator.start()
+    # The broker forgets a group's offsets together with their topic: the log of blocks remembers it.
+    assert operator.refusal() == (
+        "twinsieve: input[0]: another topic of its name was judged; this one was created again; "
+        "`twinsieve reset` says where to begin"
+    )
+    assert len(operator.service.read("out")) == 3
+    operator.reset("earliest")
+    operator.start()
+    operator.wait_for(5)
+    operator.stop()
+    assert len(operator.service.read("dup")) == 0
+
+
+def test_an_input_trimmed_beyond_the_committed_offset_ends_a_run(operator: Operator) -> None:
+    operator.produce(_POSTS[:2])
+    operator.start()
+    operator.wait_for(2)
+    operator.stop()
+    operator.produce(_POSTS[2:])
+    operator.trim_input(4)
+    operator.start()
+    assert operator.refusal() == (
+        "twinsieve: input[0]: retention took 2 messages from 2 on that were never judged; "
+        "set input.trimmed to continue, or restore them"
+    )
+    assert sorted(origins(operator.service.read("out"))) == [0, 1]
