@@ -41,9 +41,9 @@ class ConfluentReader(Reading):
     ) -> None:
         heard = Heard()
         # librdkafka wants a group id even where no group is meant; it is never joined or committed to.
-        super().__init__(
-            {**consumer_options(settings, options, heard), "group.id": "twinsieve-reader"}, heard, admin
-        )
+        # But librdkafka asks for its coordinator: the app's rights on groups must cover it.
+        group = f"{options['client.id']}.reader"
+        super().__init__({**consumer_options(settings, options, heard), "group.id": group}, heard, admin)
         self._wanted: set[Partition] = set()
         self._known: set[str] = set()
 

@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from kafka import KafkaAdminClient
-from kafka.admin import (
-    ACL,
-    ACLOperation,
-    ACLPermissionType,
-    ACLResourcePatternType,
-    ResourcePattern,
-    ResourceType,
-)
 
-from pipeline.kafka import connect
 from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from pipeline.ports import Committed, NewTopic, Partition, Transactor
+from pipeline.ports import NewTopic
 from pipeline.settings import Settings
 from pipeline.topics import check, create
-from pipeline.topics_acls import Grant, acls, grants
+from pipeline.topics_acls import acls, grants
 from pipeline.topics_plan import internal_topic, plan_of
 from stages.errors import BrokerError
-from tests.broker.cluster import PASSWORDS, SecureCluster
-from tests.broker.worlds import World, assigned, fetched, fresh, messages, until
+from tests.broker.worlds import World, fresh
 
 GOOD = {"retention.ms": "-1", "max.message.bytes": "1048588"}
 
@@ -135,95 +124,6 @@ def test_printed_acls_name_everything_once() -> None:
     assert all("--allow-principal User:sieve" in command for command in commands)
     assert any("--topic app-in" in command and "Write" not in command for command in commands)
     assert not any("Read" in command for command in commands if "--topic app-out" in command)
-
-
-def test_the_printed_acls_are_enough_and_no_more(secure_broker: SecureCluster, client: str) -> None:
-    app = fresh("app")
-    security = {
-        "protocol": "sasl_ssl",
-        "ca_file": str(secure_broker.authority),
-        "username": "worker",
-        "password": PASSWORDS["worker"],
-    }
-    kafka = {"client": client, "bootstrap": secure_broker.secure, "security": security}
-    # Shared snapshots, so that the index trims its log.
-    settings = settings_for(app, kafka=kafka, state={"dir": "memory://snapshots"})
-    open_kafka = settings.kafka.model_copy(
-        update={"bootstrap": secure_broker.bootstrap, "security": Settings().kafka.security}
-    )
-    chief = connect(open_kafka)
-    source, out = Partition(f"{app}-in", 0), Partition(f"{app}-out", 0)
-    chief.admin().create_topic(NewTopic(source.topic, 1))
-    create(settings, chief.admin())
-    _allow(secure_broker.bootstrap, "User:worker", grants(settings))
-    feeder = chief.appender()
-    feeder.append(source, messages([b"a"]))
-    until(lambda: feeder.confirm(1.0) == 0)
-
-    broker = connect(settings.kafka)
-    assert check(settings, broker.admin()) == []
-    consumer = broker.group_consumer(f"{app}.workers", [source.topic], "m0")
-    assigned(consumer, 1)
-    consumer.seek(source, 0)
-    _, polled = fetched(consumer, 1)
-    asker = broker.appender()
-    asker.append(Partition(f"{app}.fingerprints", 0), messages([b"block"]))
-    until(lambda: asker.confirm(1.0) == 0)
-    transactor = broker.transactor(f"{app}.worker.m0")
-    transactor.begin()
-    for topic in (out.topic, f"{app}-dup", f"{app}-dead", f"{app}.decisions", f"{app}.verdicts"):
-        transactor.send(topic, 0, messages([b"x"]))
-    transactor.send_offsets({source: Committed(1)}, polled.membership)
-    transactor.commit()
-    broker.admin().delete_records({Partition(f"{app}.fingerprints", 0): 1})
-    with pytest.raises(BrokerError):
-        broker.group_consumer(f"{app}.workers", [out.topic])
-    with pytest.raises(BrokerError):
-        broker.transactor("somebody.else")
-    transactor.begin()
-    with pytest.raises(BrokerError):
-        _send_and_commit(transactor, source)
-    broker.close()
-    chief.close()
-
-
-def _send_and_commit(transactor: Transactor, target: Partition) -> None:
-    transactor.send(target.topic, target.number, messages([b"never"]))
-    transactor.commit()
-
-
-def _allow(bootstrap: str, principal: str, wanted: list[Grant]) -> None:
-    kinds = {
-        "topic": ResourceType.TOPIC,
-        "group": ResourceType.GROUP,
-        "transactional-id": ResourceType.TRANSACTIONAL_ID,
-    }
-    operations = {
-        "Read": ACLOperation.READ,
-        "Write": ACLOperation.WRITE,
-        "Describe": ACLOperation.DESCRIBE,
-        "DescribeConfigs": ACLOperation.DESCRIBE_CONFIGS,
-        "Delete": ACLOperation.DELETE,
-    }
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    admin.create_acls(
-        [
-            ACL(
-                principal=principal,
-                host="*",
-                operation=operations[operation],
-                permission_type=ACLPermissionType.ALLOW,
-                resource_pattern=ResourcePattern(
-                    kinds[grant.resource],
-                    grant.name,
-                    ACLResourcePatternType.PREFIXED if grant.prefix else ACLResourcePatternType.LITERAL,
-                ),
-            )
-            for grant in wanted
-            for operation in grant.operations
-        ]
-    )
-    admin.close()
 
 
 def test_the_index_may_write_transactions_however_messages_are_delivered() -> None:

@@ -1,0 +1,257 @@
+"""The rights that `twinsieve topics acls` prints, granted as printed to a user of their own."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from pipeline.kafka import connect
+from pipeline.ports import Broker, NewTopic, Partition, Records
+from pipeline.settings import Settings
+from pipeline.topics import create
+from stages.errors import BrokerError
+from tests.broker.cluster import SecureCluster
+from tests.broker.groups import shares
+from tests.broker.services import origins
+from tests.broker.worlds import DEADLINE_S, fresh, messages, read_all, until
+
+_COMMAND = [sys.executable, "-m", "pipeline.cli"]
+_PASSWORD = "fresh-secret"
+_POSTS = [
+    '{"text": "今天武汉下雨了，大家出门记得带伞"}'.encode(),
+    '{"text": "地铁二号线晚点十分钟，请换乘公交"}'.encode(),
+    '{"text": "新店开张，凉皮和奶茶都打八折哦"}'.encode(),
+    '{"text": "图书馆周末延长开放到晚上十点"}'.encode(),
+]
+_OPERATIONS = {
+    "Read": AclOperation.READ,
+    "Write": AclOperation.WRITE,
+    "Describe": AclOperation.DESCRIBE,
+    "DescribeConfigs": AclOperation.DESCRIBE_CONFIGS,
+    "Delete": AclOperation.DELETE,
+}
+
+
+def bindings(command: str) -> list[AclBinding]:
+    """What a `kafka-acls.sh --add` command grants; anything else in it is an error."""
+    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--add", action="store_true", required=True)
+    parser.add_argument("--bootstrap-server", required=True)
+    parser.add_argument("--allow-principal", required=True)
+    parser.add_argument("--operation", action="append", required=True, choices=list(_OPERATIONS))
+    parser.add_argument("--resource-pattern-type", default="literal", choices=["literal", "prefixed"])
+    one = parser.add_mutually_exclusive_group(required=True)
+    kinds = {
+        "topic": ResourceType.TOPIC,
+        "group": ResourceType.GROUP,
+        "transactional_id": ResourceType.TRANSACTIONAL_ID,
+    }
+    for kind in kinds:
+        one.add_argument(f"--{kind.replace('_', '-')}")
+    program, *words = shlex.split(command)
+    assert program == "kafka-acls.sh"
+    given = parser.parse_args(words)
+    ((kind, name),) = [(kind, getattr(given, kind)) for kind in kinds if getattr(given, kind)]
+    pattern = ResourcePatternType[given.resource_pattern_type.upper()]
+    return [
+        AclBinding(
+            kinds[kind], name, pattern, given.allow_principal, "*", _OPERATIONS[each], AclPermissionType.ALLOW
+        )
+        for each in given.operation
+    ]
+
+
+class Tenant:
+    """A new user of the secure cluster with topics of its own, and whole commands that it runs.
+
+    chief: may do everything; admin: the same, with no code of ours
+    """
+
+    def __init__(self, cluster: SecureCluster, client: str, folder: Path) -> None:
+        self.user, self.app = fresh("user"), fresh("app")
+        self.old = f"{self.app}-old"
+        self.log = folder / "log"
+        password = folder / "password"
+        password.write_text(_PASSWORD)
+        written = {
+            "app": self.app,
+            "input": {"topics": [f"{self.app}-in"], "time_field": "none"},
+            "output": {
+                "topic": f"{self.app}-out",
+                "duplicates": f"{self.app}-dup",
+                "dead_letter": f"{self.app}-dead",
+            },
+            "near": {"window": {"messages": 1_000}},
+            "exact": {"window": {"messages": 1_000}},
+            # An address of shared storage, with which the index deletes its log behind snapshots.
+            "state": {"dir": f"local://{folder / 'state'}", "snapshot_every": "500ms"},
+            "http": {"listen": "none"},
+            "kafka": {
+                "client": client,
+                "bootstrap": cluster.secure,
+                "session_timeout": f"{2 * DEADLINE_S:g}s",
+                "security": {
+                    "protocol": "sasl_ssl",
+                    "ca_file": str(cluster.authority),
+                    "username": self.user,
+                    "password_file": str(password),
+                },
+            },
+        }
+        self.settings = Settings.model_validate(written)
+        self._file = folder / "settings.yaml"
+        self._file.write_text(yaml.safe_dump(written))
+        self._bootstrap = cluster.bootstrap
+        self.admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        open_kafka = {"bootstrap": cluster.bootstrap, "security": Settings().kafka.security}
+        self.chief: Broker = connect(self.settings.kafka.model_copy(update=open_kafka))
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        secret = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+        upsertion = UserScramCredentialUpsertion(self.user, secret, _PASSWORD.encode())
+        self.admin.alter_user_scram_credentials([upsertion])[self.user].result()
+        for name in (f"{self.app}-in", self.old):
+            self.chief.admin().create_topic(NewTopic(name, 2))
+        create(self.settings, self.chief.admin())
+
+    def grant(self, wanted: list[AclBinding]) -> None:
+        for done in self.admin.create_acls(wanted).values():
+            done.result()
+
+    def grant_printed(self) -> None:
+        """Exactly what the command prints."""
+        printed = self.command("topics", "acls", "--principal", f"User:{self.user}").splitlines()
+        self.grant([binding for line in printed for binding in bindings(line)])
+
+    def command(self, *words: str) -> str:
+        """What a command prints that ends well."""
+        done = subprocess.run(
+            [*_COMMAND, *words, "-c", str(self._file)],
+            capture_output=True,
+            text=True,
+            timeout=2 * DEADLINE_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def start(self, member: str) -> None:
+        command = [*_COMMAND, "run", "--member", member, "-c", str(self._file)]
+        with open(self.log, "ab") as log:
+            self._processes[member] = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def stop(self, member: str) -> None:
+        self._processes[member].send_signal(signal.SIGTERM)
+        assert self._processes[member].wait(DEADLINE_S) == 0, self.log.read_text()
+
+    def produce(self, topic: str, values: list[bytes], partition: int) -> None:
+        producer = Producer({"bootstrap.servers": self._bootstrap})
+        for value in values:
+            producer.produce(topic, value, b"k", partition)
+        assert producer.flush(60) == 0
+
+    def read(self, kind: str, partition: int) -> Records:
+        """All that came out so far."""
+        return read_all(self.chief, Partition(f"{self.app}-{kind}", partition))
+
+    def wait_for(self, kind: str, partition: int, count: int) -> None:
+        def out() -> bool:
+            assert all(each.poll() in (None, 0) for each in self._processes.values()), self.log.read_text()
+            return len(self.read(kind, partition)) == count
+
+        until(out)
+
+    def close(self) -> None:
+        for process in self._processes.values():
+            process.kill()
+            process.wait(DEADLINE_S)
+        self.chief.close()
+
+
+@pytest.fixture
+def tenant(secure_broker: SecureCluster, client: str, tmp_path: Path) -> Iterator[Tenant]:
+    made = Tenant(secure_broker, client, tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_user_with_the_printed_rights_seeds_resets_and_runs(tenant: Tenant) -> None:
+    tenant.grant_printed()
+    # docs/OPERATIONS.md: of the topic that `seed` reads, the settings know nothing.
+    tenant.grant(
+        bindings(
+            f"kafka-acls.sh --bootstrap-server x --add --allow-principal User:{tenant.user} "
+            f"--operation Read --topic {tenant.old}"
+        )
+    )
+    tenant.produce(tenant.old, _POSTS[:1], 0)
+    tenant.produce(f"{tenant.app}-in", _POSTS[1:2], 0)
+    assert tenant.command("topics", "check") == ""
+    seeded = tenant.command("seed", "--topic", tenant.old, "--member", "a")
+    assert seeded.startswith("seed: 1 messages kept, 0 passed over")
+    assert "none -> 1" in tenant.command("reset", "--to", "latest", "--yes")
+    for member in ("a", "b"):
+        tenant.start(member)
+    groups = {kind: f"{tenant.app}.{kind}" for kind in ("workers", "index")}
+    until(lambda: [len(share) for share in shares(tenant.admin, groups["workers"]).values()] == [1, 1])
+    until(lambda: len(shares(tenant.admin, groups["index"])) == 2)
+    tenant.produce(f"{tenant.app}-in", [_POSTS[0], _POSTS[2]], 0)
+    tenant.produce(f"{tenant.app}-in", [b"no JSON", _POSTS[3]], 1)
+    for kind, partition, count in (("out", 0, 1), ("out", 1, 1), ("dup", 0, 1), ("dead", 1, 1)):
+        tenant.wait_for(kind, partition, count)
+    assert list(origins(tenant.read("out", 0))) == [2]
+    assert list(origins(tenant.read("dup", 0))) == [1]
+
+    def trimmed() -> bool:
+        at = Partition(f"{tenant.app}.fingerprints", 0)
+        return tenant.chief.admin().beginning_offsets([at])[at] > 0
+
+    until(trimmed)
+    tenant.stop("a")
+    assert {role: set(shares(tenant.admin, group)) for role, group in groups.items()} == {
+        "workers": {"b-worker"},
+        "index": {"b-index"},
+    }
+    tenant.stop("b")
+    assert "permission" not in tenant.log.read_text()
+
+
+def test_the_printed_rights_allow_nothing_else(tenant: Tenant) -> None:
+    tenant.grant_printed()
+    own = connect(tenant.settings.kafka)
+    with pytest.raises(BrokerError):
+        own.group_consumer(f"{tenant.app}.workers", [f"{tenant.app}-out"])
+    stranger = own.group_consumer("somebody.else", [f"{tenant.app}-in"])
+    with pytest.raises(BrokerError):
+        until(lambda: stranger.poll(0.1, 1).assignment)
+    with pytest.raises(BrokerError):
+        own.transactor("somebody.else")
+    transactor = own.transactor(f"{tenant.app}.worker.m0")
+    transactor.begin()
+
+    def write_to_the_input() -> None:
+        transactor.send(f"{tenant.app}-in", 0, messages([b"never"]))
+        transactor.commit()
+
+    with pytest.raises(BrokerError):
+        write_to_the_input()
+    own.close()
