@@ -1,0 +1,52 @@
+"""What the measurements put in is known by its place in the input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import KafkaError, Producer
+
+from bench import kafka_load
+from bench.kafka_load import PARTITIONS, Load
+from pipeline.kafka import connect
+from pipeline.ports import NewTopic
+from pipeline.settings import KafkaSettings
+from tests.broker.worlds import fresh
+
+Told = Callable[[KafkaError | None, object], None]
+
+
+class _NoOffset:
+    """A delivery report of a message that the broker had before."""
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return -1001
+
+
+class _Forgetful(Producer):
+    """Every third message is told to be there, but not where."""
+
+    def produce(self, topic: str, value: bytes, key: bytes, *, partition: int, on_delivery: Told) -> None:
+        def told(error: KafkaError | None, message: object) -> None:
+            on_delivery(error, message if int(key) % 3 else _NoOffset())
+
+        super().produce(topic, value, key, partition, on_delivery=told)
+
+
+def test_a_message_that_is_acknowledged_without_its_place_is_found(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, messages = fresh("load"), 1_000
+    broker = connect(KafkaSettings(bootstrap=bootstrap))
+    broker.admin().create_topic(NewTopic(topic, PARTITIONS))
+    monkeypatch.setattr(kafka_load, "Producer", _Forgetful)
+    load = Load(bootstrap, topic, messages)
+    load.run()
+    each = messages // PARTITIONS
+    assert load.failed == 0
+    assert load.sent_s.keys() == {(number, at) for number in range(PARTITIONS) for at in range(each)}
+    broker.close()
