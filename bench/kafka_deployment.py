@@ -172,9 +172,13 @@ def _place(header: bytes | None) -> Place | None:
 
 @dataclass(frozen=True)
 class Findings:
-    """lost: never came out; extra: came out twice; orphans: dropped for a leader that was not kept."""
+    """lost: never came out; extra: came out twice; orphans: dropped for a leader that was not kept.
+
+    timed: those of the messages that the times are of
+    """
 
     messages: int
+    timed: int
     unique: int
     lost: int
     extra: int
@@ -226,6 +230,7 @@ def judge(load: Load, watcher: Watcher, output: str, since_s: float = 0.0) -> Fi
 
     return Findings(
         len(load.sent_s),
+        sum(at >= since_s for at in load.sent_s.values()),
         len(unique),
         len(load.sent_s.keys() - watcher.seen.keys()),
         extra,

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
-from bench.kafka_soak import soak
+import pytest
+
+from bench import kafka_soak
+from bench.kafka_deployment import Findings
+from bench.kafka_soak import LOADED, soak
 
 
 def test_killed_frozen_and_joining_processes_lose_and_double_nothing(
@@ -12,4 +18,28 @@ def test_killed_frozen_and_joining_processes_lose_and_double_nothing(
 ) -> None:
     found, done = soak(client, seconds=60.0, rate=3_000.0, seed=1, pause_s=4.0, posts=real_posts)
     assert found.good, f"{found} after {done}"
-    assert found.messages > 60 * 1_000
+    assert found.timed >= LOADED * 60 * 3_000
+
+
+@pytest.mark.parametrize(
+    ("found", "more", "code"),
+    [
+        ({"p99_ms": 4_999.0}, [], 0),
+        ({"p99_ms": 5_001.0}, [], 1),
+        ({"p99_ms": 5_001.0}, ["--p99", "6"], 0),
+        ({"p99_ms": 15_001.0}, ["--client", "kafka-python"], 1),
+        ({"p99_ms": 14_999.0}, ["--client", "kafka-python"], 0),
+        ({"timed": 16_199}, [], 1),
+        ({"lost": 1}, [], 1),
+    ],
+)
+def test_a_soak_is_red_for_a_slow_tail_and_a_small_load(
+    monkeypatch: pytest.MonkeyPatch, found: dict[str, float], more: list[str], code: int
+) -> None:
+    good = Findings(20_000, 18_000, 12_000, 0, 0, 0, 0, 10.0, 100.0, 1.0, 1.0)
+    monkeypatch.setattr(kafka_soak, "soak", lambda *_, **__: (replace(good, **found), "nothing"))
+    client = [] if "--client" in more else ["--client", "confluent"]
+    monkeypatch.setattr(sys, "argv", ["soak", "--seconds", "6", "--rate", "3000", *client, *more])
+    with pytest.raises(SystemExit) as ended:
+        kafka_soak.main()
+    assert ended.value.code == code
