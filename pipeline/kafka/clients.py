@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from pipeline.kafka.closing import Closing
 from pipeline.kafka.limits import Limits
 from pipeline.ports import Admin, Appender, GroupConsumer, Reader, Transactor
 from pipeline.settings import KafkaSettings
@@ -82,6 +83,8 @@ class Clients(ABC, Generic[A]):
             self._own_admin = None
 
     def _kept(self, client: C) -> C:
+        # A process that lives for months makes new clients at every rebalance.
+        self._made = [made for made in self._made if not (isinstance(made, Closing) and made.closed)]
         self._made.append(client)
         return client
 

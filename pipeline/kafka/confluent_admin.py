@@ -18,6 +18,7 @@ from confluent_kafka import (
 )
 from confluent_kafka import admin as confluent_admin
 
+from pipeline.kafka.closing import Closing
 from pipeline.kafka.confluent_options import Heard, cause, reason
 from pipeline.kafka.confluent_refusals import AWAY, MISSING, NO_LEADER, PASSING, MissingError, admin_error
 from pipeline.kafka.tls import handshake_problem
@@ -36,7 +37,7 @@ _kafka: Any = confluent_admin
 _T = TypeVar("_T")
 
 
-class ConfluentAdmin:
+class ConfluentAdmin(Closing):
     """`ports.Admin` on confluent-kafka.
 
     connect_timeout_s: how long to try to reach a broker at all
@@ -229,6 +230,7 @@ class ConfluentAdmin:
 
     def close(self) -> None:
         """As `ports.Admin.close`; librdkafka's admin client ends with its last reference."""
+        self.closed = True
         self._client.poll(0)
 
     def _ask(self, doing: str, ask: Callable[[], _T], of: Collection[Partition] = ()) -> _T:

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pipeline.kafka.confluent_membership import ConfluentMember
 from pipeline.kafka.confluent_options import Heard, translated
-from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put
+from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put, shut
 from pipeline.kafka.limits import Limits
 from pipeline.kafka.transacting import Transacting
 from pipeline.ports import AbortableError, Committed, Membership, Messages, Partition
@@ -25,7 +25,7 @@ class ConfluentPlainTransactor(Transacting):
         self._timeout_s = settings.request_timeout_ms / 1000
         self._failure: KafkaError | None = None
         self._offsets: list[tuple[list[Any], Membership]] = []
-        self._producer = Producer(self._options)
+        self._producer: Any = Producer(self._options)
 
     def begin(self) -> None:
         """As `ports.Transactor.begin`."""
@@ -84,5 +84,7 @@ class ConfluentPlainTransactor(Transacting):
 
     def close(self) -> None:
         """As `ports.Transactor.close`."""
-        if self._producer.flush(CLOSE_S):
-            self._producer.purge()
+        self.closed = True
+        if self._producer is not None:
+            kept, self._producer = [self._producer], None
+            shut(kept)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
+from pipeline.kafka.closing import Closing
 from pipeline.kafka.confluent_options import Heard, reason
+from pipeline.kafka.deadline import DeadlineError, within
 from pipeline.kafka.limits import Limits
 from pipeline.ports import AbortableError, Committed, Messages, Partition
 from pipeline.settings import KafkaSettings
@@ -73,7 +76,27 @@ def held_offsets(offsets: Mapping[Partition, Committed]) -> list[Any]:
     ]
 
 
-class ConfluentAppender:
+def shut(kept: list[Producer], wait_s: float = CLOSE_S) -> None:
+    """Ends the producer in the list, and its threads and connections, if nobody else holds it.
+
+    wait_s: for what is on its way; what is not acknowledged by then is given up
+
+    librdkafka ends with the last reference, in whichever thread drops it, and nobody says how long it takes.
+    Producer.close() of newer releases waits for its transaction and messages without limit.
+    """
+    try:
+        waiting = kept[0].flush(wait_s)
+    except KafkaException:
+        waiting = 1  # it met a fatal error, which every call repeats
+    if waiting:
+        kept[0].purge()
+        # Else the callbacks of what was given up are never freed.
+        kept[0].poll(0)
+    with suppress(DeadlineError):
+        within(CLOSE_S, kept.clear)
+
+
+class ConfluentAppender(Closing):
     """`ports.Appender` on confluent-kafka."""
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], limits: Limits) -> None:
@@ -138,7 +161,7 @@ class ConfluentAppender:
 
     def close(self) -> None:
         """As `ports.Appender.close`."""
+        self.closed = True
         if self._producer is not None:
-            if self._producer.flush(CLOSE_S):
-                self._producer.purge()
-            self._producer = None
+            kept, self._producer = [self._producer], None
+            shut(kept)

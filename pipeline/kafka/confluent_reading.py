@@ -10,6 +10,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from pipeline.kafka.closing import Closing
 from pipeline.kafka.confluent_admin import ConfluentAdmin
 from pipeline.kafka.confluent_options import Heard, reason, translated
 from pipeline.kafka.decoding import UNREADABLE_NAME, undecodable
@@ -59,7 +60,7 @@ def consumer_options(settings: KafkaSettings, options: Mapping[str, Any], heard:
     }
 
 
-class Reading:
+class Reading(Closing):
     """What both kinds of consumer share: grouping messages into columns, positions, pauses."""
 
     def __init__(self, options: dict[str, Any], heard: Heard, admin: Callable[[], ConfluentAdmin]) -> None:
@@ -232,6 +233,7 @@ class Reading:
 
     def close(self) -> None:
         """As `ports.Reader.close`."""
+        self.closed = True
         try:
             self._consumer.close()
         except (KafkaException, RuntimeError):

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pipeline.kafka.confluent_membership import ConfluentMember
 from pipeline.kafka.confluent_options import Heard, cause, may_be_fenced, reason, translated
-from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put
+from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put, shut
 from pipeline.kafka.deadline import DeadlineError, within
 from pipeline.kafka.limits import Limits
 from pipeline.kafka.slot import taken
@@ -106,6 +106,7 @@ class ConfluentTransactor(Transacting):
 
     def begin(self) -> None:
         """As `ports.Transactor.begin`."""
+        self._alive()
         self._call("begin", self._producer.begin_transaction)
         self._failure = None
         self._open = True
@@ -177,20 +178,23 @@ class ConfluentTransactor(Transacting):
 
     def close(self) -> None:
         """As `ports.Transactor.close`."""
-        try:
+        self.closed = True
+        if self._producer is None:
+            return
+        kept, self._producer = [self._producer], None
+        # If its broker is away or it is fenced, the next holder of the slot aborts for it.
+        with suppress(KafkaException):
             if self._open and not self._dead:
-                self._open = False
-                self._producer.abort_transaction(CLOSE_S)
-        except KafkaException:
-            # Its broker is away or it is fenced; the next holder of the slot aborts for it.
-            self._producer.purge()
+                kept[0].abort_transaction(CLOSE_S)
+        self._open = False
+        shut(kept, 0.0)
 
     def _is_displaced(self) -> bool:
         return taken(None if self._member is None else self._member.fenced, self._heartbeats_s)
 
     def _alive(self) -> None:
-        if self._dead:
-            raise FatalError(f"{self._name}: finished by an earlier error; new clients are needed")
+        if self._dead or self.closed:
+            raise FatalError(f"{self._name}: closed, or finished by an earlier error; new clients are needed")
 
     def _call(self, doing: str, call: Callable[[], object]) -> None:
         self._alive()

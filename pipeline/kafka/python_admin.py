@@ -12,6 +12,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove, Offs
 from kafka.protocol.consumer.offsets import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
+from pipeline.kafka.closing import Closing
 from pipeline.kafka.deadline import DeadlineError, within
 from pipeline.kafka.python_options import connected, reason
 from pipeline.ports import NO_TOPIC_ID, Committed, NewTopic, Partition, TopicInfo
@@ -26,7 +27,7 @@ _NOT_ALLOWED = 29
 _T = TypeVar("_T")
 
 
-class PythonAdmin:
+class PythonAdmin(Closing):
     """`ports.Admin` on kafka-python."""
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any]) -> None:
@@ -184,6 +185,7 @@ class PythonAdmin:
 
     def close(self) -> None:
         """As `ports.Admin.close`."""
+        self.closed = True
         self._client.close()
 
     def _ask(self, doing: str, ask: Callable[[], _T]) -> _T:

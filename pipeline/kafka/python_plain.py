@@ -95,4 +95,5 @@ class PythonPlainTransactor(Transacting):
 
     def close(self) -> None:
         """As `ports.Transactor.close`."""
+        self.closed = True
         shut(self._producer)

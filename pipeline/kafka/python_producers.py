@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka import KafkaProducer, errors
 
+from pipeline.kafka.closing import Closing
 from pipeline.kafka.limits import Limits
 from pipeline.kafka.python_options import connected, reason
 from pipeline.ports import AbortableError, Messages, Partition
@@ -62,7 +63,7 @@ def shut(producer: KafkaProducer) -> None:
         cut_off(producer)
 
 
-class PythonAppender:
+class PythonAppender(Closing):
     """`ports.Appender` on kafka-python.
 
     After a failed batch kafka-python goes on with the next one, which would leave a gap. The first failure
@@ -163,6 +164,7 @@ class PythonAppender:
 
     def close(self) -> None:
         """As `ports.Appender.close`."""
+        self.closed = True
         if self._producer is not None:
             shut(self._producer)
             self._producer = None

@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
 
+from pipeline.kafka.closing import Closing
 from pipeline.kafka.python_admin import PythonAdmin
 from pipeline.kafka.python_decoding import decode_safely
 from pipeline.kafka.python_options import connected, translated
@@ -45,7 +46,7 @@ def make_consumer(settings: KafkaSettings, options: Mapping[str, Any], **more: A
     )
 
 
-class Reading:
+class Reading(Closing):
     """What both kinds of consumer share: a partition is silent until its first `seek`.
 
     kafka-python would otherwise look up committed offsets by itself and deliver from there. A silent
@@ -120,6 +121,7 @@ class Reading:
 
     def close(self) -> None:
         """As `ports.Reader.close`."""
+        self.closed = True
         try:
             self._consumer.close(autocommit=False, timeout_ms=_CLOSE_MS)
         except (errors.KafkaError, RuntimeError):

@@ -131,6 +131,7 @@ class PythonTransactor(Transacting):
 
     def close(self) -> None:
         """As `ports.Transactor.close`."""
+        self.closed = True
         # Left open it would hold up every reader until it times out, so even a finished producer tries.
         if self._open:
             self._open = False
@@ -145,8 +146,8 @@ class PythonTransactor(Transacting):
             shut(self._producer)
 
     def _alive(self) -> None:
-        if self._dead:
-            raise FatalError(f"{self._name}: finished by an earlier error; new clients are needed")
+        if self._dead or self.closed:
+            raise FatalError(f"{self._name}: closed, or finished by an earlier error; new clients are needed")
 
     def _call(self, doing: str, call: Callable[[], object]) -> None:
         self._alive()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pipeline.kafka.closing import Closing
 from pipeline.kafka.limits import Limits
 from pipeline.ports import AbortableError, Membership, Messages
 from stages.errors import UsageError
 
 
-class Transacting:
+class Transacting(Closing):
     """The rules of `ports.Transactor` that need no client."""
 
     def __init__(self, limits: Limits) -> None:

@@ -1,0 +1,12 @@
+"""The end of a client."""
+
+from __future__ import annotations
+
+
+class Closing:
+    """A client that tells whether it was closed; whoever made it forgets it then.
+
+    closed: set by its `close`
+    """
+
+    closed = False
