@@ -292,9 +292,9 @@ class Worker:
 
     def _look_after(self, polled: Polled) -> None:
         """New sessions where answers fail to come, reports where nothing moves, a look at who we are."""
-        now_s = self._clock.monotonic_s()
+        now_s, answer_s = self._clock.monotonic_s(), self._config.answer_s
         for partition, session in list(self._sessions.items()):
-            patience_s = min(60.0, self._config.answer_s * 2 ** self._attempts.get(partition, 0))
+            patience_s = max(answer_s, min(60.0, answer_s * 2 ** self._attempts.get(partition, 0)))
             if session.pending and not session.ready and now_s - session.asked_s >= patience_s:
                 self._attempts[partition] = self._attempts.get(partition, 0) + 1
                 self.notices.append(f"{partition}: no answer for {patience_s:.0f} s; asking again")

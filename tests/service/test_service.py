@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from pipeline.memory import MemoryBroker, MemoryCluster
 from pipeline.ports import FatalError, Messages, NewTopic, Partition
-from pipeline.service import SystemClock, run_service
+from pipeline.service import SystemClock
 from pipeline.service_build import group_of_index, group_of_workers
 from pipeline.service_http import Pages
 from pipeline.service_slots import take_slot
@@ -28,48 +25,8 @@ from pipeline.settings import (
     TopicSettings,
     WindowSettings,
 )
-from stages.errors import BrokerError, SieveError, UsageError
-
-DEADLINE_S = 60.0
-
-
-class Service:
-    """One process in a thread; what it raised is kept."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        cluster: MemoryCluster,
-        broker: Callable[[MemoryCluster], MemoryBroker] = MemoryBroker,
-        **options: object,
-    ) -> None:
-        self._broker = broker
-        self.stop = threading.Event()
-        self.error: SieveError | None = None
-        self._settings = settings
-        self._cluster = cluster
-        self._options = options
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            run_service(
-                self._settings,
-                connect=lambda _: self._broker(self._cluster),
-                stop=self.stop,
-                **self._options,  # type: ignore[arg-type]
-            )
-        except SieveError as error:
-            self.error = error
-
-    def end(self) -> None:
-        self.stop.set()
-        self.join()
-
-    def join(self) -> None:
-        self._thread.join(DEADLINE_S)
-        assert not self._thread.is_alive(), "the service does not stop"
+from stages.errors import BrokerError, UsageError
+from tests.service.running import Service, wait_for
 
 
 @pytest.fixture
@@ -96,13 +53,6 @@ def produce(cluster: MemoryCluster, texts: list[str], partition: int = 0) -> Non
     for text in texts:
         messages.add(b"k", b'{"id": "1", "text": "%s"}' % text.encode())
     MemoryBroker(cluster).appender().append(Partition("posts", partition), messages)
-
-
-def wait_for(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {DEADLINE_S} s: {what}"
-        time.sleep(0.01)
 
 
 POSTS = [

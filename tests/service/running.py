@@ -1,0 +1,64 @@
+"""A service that runs: one process in a thread of this one, on the memory broker."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from pipeline.memory import MemoryBroker, MemoryCluster
+from pipeline.service import run_service
+from pipeline.settings import Settings
+from stages.errors import SieveError
+
+DEADLINE_S = 60.0
+
+
+class Service:
+    """One process in a thread; what it raised is kept."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        cluster: MemoryCluster,
+        broker: Callable[[MemoryCluster], MemoryBroker] = MemoryBroker,
+        **options: object,
+    ) -> None:
+        self._broker = broker
+        self.stop = threading.Event()
+        self.error: SieveError | None = None
+        self._settings = settings
+        self._cluster = cluster
+        self._options = options
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            run_service(
+                self._settings,
+                connect=lambda _: self._broker(self._cluster),
+                stop=self.stop,
+                **self._options,  # type: ignore[arg-type]
+            )
+        except SieveError as error:
+            self.error = error
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def end(self) -> None:
+        self.stop.set()
+        self.join()
+
+    def join(self) -> None:
+        self._thread.join(DEADLINE_S)
+        assert not self._thread.is_alive(), "the service does not stop"
+
+
+def wait_for(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {DEADLINE_S} s: {what}"
+        time.sleep(0.01)

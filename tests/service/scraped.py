@@ -1,0 +1,65 @@
+"""A running service whose pages are read, and whose clock moves by hand."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
+from pipeline.settings import Settings
+from tests.service.running import Service, wait_for
+
+
+class Scraped:
+    """A service with a clock that stands still, and its pages."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        cluster: MemoryCluster,
+        ports: list[int],
+        broker: Callable[[MemoryCluster], MemoryBroker] = MemoryBroker,
+        **options: object,
+    ) -> None:
+        known = len(ports)
+        self.clock = ManualClock()
+        self.service = Service(settings, cluster, broker, clock=self.clock, **options)
+        wait_for(lambda: len(ports) > known or self.service.error is not None, "it listens")
+        assert self.service.error is None
+        self._port = ports[-1]
+
+    def page(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=10) as answer:
+                return int(answer.status), answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def status(self, path: str) -> int:
+        return self.page(path)[0]
+
+    def metrics(self) -> dict[str, dict[tuple[str, ...], float]]:
+        """Values by name (without the program's) and the values of the labels."""
+        found: dict[str, dict[tuple[str, ...], float]] = {}
+        for family in text_string_to_metric_families(self.page("/metrics")[1]):
+            for sample in family.samples:
+                labels = tuple(sample.labels[name] for name in sorted(sample.labels))
+                found.setdefault(sample.name.removeprefix("twinsieve_"), {})[labels] = sample.value
+        return found
+
+    def tells(self, **wanted: float | dict[tuple[str, ...], float]) -> None:
+        """Wait until the metrics of these names are exactly these."""
+        expected = {name: held if isinstance(held, dict) else {(): held} for name, held in wanted.items()}
+
+        def now() -> dict[str, dict[tuple[str, ...], float] | None]:
+            metrics = self.metrics()
+            return {name: metrics.get(name) for name in expected}
+
+        try:
+            wait_for(lambda: now() == expected, "the metrics")
+        except AssertionError:
+            assert now() == expected

@@ -1,0 +1,299 @@
+"""The pages of a running service: what they say is compared with what was sent to it.
+
+The service's clock moves by hand, so that it looks at its gauges when told; the broker's goes by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from pipeline import service
+from pipeline.memory import MemoryBroker, MemoryCluster
+from pipeline.memory_clients import MemoryReader
+from pipeline.ports import Messages, NewTopic, Partition, Records
+from pipeline.service import SystemClock
+from pipeline.service_http import Pages
+from pipeline.settings import Settings
+from tests.service.running import wait_for
+from tests.service.scraped import Scraped
+
+LOG = Partition("t.fingerprints", 0)
+LOOK_S = 5.0
+RING = 4
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    made = MemoryCluster(SystemClock())
+    made.create(NewTopic("posts", 2))
+    return made
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings.model_validate(
+        {
+            "app": "t",
+            "topics": {"auto_create": True},
+            "state": {"dir": str(tmp_path / "state"), "snapshot_every": "12s"},
+            "http": {"listen": "127.0.0.1:0"},
+            # No reports while nothing moves: whether one is on its way when the gauges are read is chance.
+            "kafka": {"idle_report": "1h", "answer_timeout": "60s"},
+            "near": {"window": {"messages": RING}},
+            "exact": {"window": {"messages": 10_000}},
+        }
+    )
+
+
+@pytest.fixture
+def start(
+    settings: Settings, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Scraped]]:
+    """Starts services on free ports; whatever the test says of them, they end with it."""
+    ports: list[int] = []
+    started: list[Scraped] = []
+
+    class Listening(Pages):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)  # type: ignore[arg-type]
+            ports.append(self.port)
+
+    def make(changed: Settings = settings, **options: object) -> Scraped:
+        started.append(Scraped(changed, cluster, ports, **options))  # type: ignore[arg-type]
+        return started[-1]
+
+    monkeypatch.setattr(service, "Pages", Listening)
+    yield make
+    for each in started:
+        each.service.stop.set()
+
+        def ended(one: Scraped = each) -> bool:
+            # One that waits for answers gives up after some time, which does not pass by itself.
+            one.clock.sleep(1.0)
+            return not one.service.running
+
+        wait_for(ended, "the service ends")
+
+
+def text_of(number: int) -> str:
+    dice = random.Random(number)
+    return "".join(chr(0x4E00 + dice.randrange(5_000)) for _ in range(30))
+
+
+def post(number: int, at_ms: int | None = None) -> bytes:
+    return orjson.dumps({"text": text_of(number), "created_at": at_ms})
+
+
+def produce(cluster: MemoryCluster, partition: int, values: list[bytes]) -> None:
+    messages = Messages()
+    for value in values:
+        messages.add(None, value)
+    MemoryBroker(cluster).appender().append(Partition("posts", partition), messages)
+
+
+def came_out(cluster: MemoryCluster) -> int:
+    """Messages in all outputs."""
+    names = [name for name in ("posts.unique", "posts.duplicates", "posts.dead") if name in cluster.topics]
+    return sum(len(cluster.values(name, number)) for name in names for number in range(2))
+
+
+def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: MemoryCluster) -> None:
+    running = start(member="one")
+    began_ms, every_ms = running.clock.now_ms() - 7_200_000, 600_000
+    near = orjson.dumps({"text": text_of(4)[:15] + "改" + text_of(4)[16:]})
+    uniques = [post(number, began_ms + number * every_ms) for number in range(6)]
+    produce(cluster, 0, [*uniques, post(5), near, post(0), b"{no json", b"[]", b"\xff"])
+    wait_for(lambda: came_out(cluster) == 12, "all of the first partition")
+    produce(cluster, 1, [post(6, began_ms + 6 * every_ms), post(6)])
+    wait_for(lambda: came_out(cluster) == 14, "all of the second partition")
+    running.clock.sleep(LOOK_S)
+    running.tells(
+        messages_total={("unique",): 7, ("exact",): 3, ("near",): 1, ("unreadable",): 3},
+        dead_letters_total={("invalid_json",): 1, ("not_an_object",): 1, ("not_utf8",): 1},
+        pending_messages={("0", "posts"): 0, ("1", "posts"): 0},
+        lag_messages={("0", "posts"): 0, ("1", "posts"): 0},
+        unanswered_blocks=0,
+        trimmed_messages_total=0,
+        resyncs_total=0,
+        index_live=1,
+        index_lag_blocks=0,
+        index_sessions=2,
+        index_holes=0,
+        index_given_up_messages=0,
+        # The first post had left the ring when it came again, the others had not.
+        index_at_word_total=1,
+        window_messages=RING,
+        window_capacity_messages=RING,
+        # Posts 3, 4, 5 and 6 are held, ten minutes apart.
+        window_hours=0.5,
+        snapshot_age_seconds=LOOK_S,
+    )
+    assert running.metrics()["step_seconds_count"].keys() >= {("worker.committed",), ("index.judged",)}
+
+
+def test_the_age_of_the_snapshot_is_that_of_the_one_on_disk(
+    start: Callable[..., Scraped], cluster: MemoryCluster, settings: Settings
+) -> None:
+    running = start(member="one")
+    folder = Path(settings.state.dir) / "t"
+    produce(cluster, 0, [post(1)])
+    wait_for(lambda: came_out(cluster) == 1, "a message")
+    for looks in (1, 2):
+        running.clock.sleep(LOOK_S)
+        running.tells(snapshot_age_seconds=looks * LOOK_S)
+    assert not folder.exists()
+    running.clock.sleep(LOOK_S)
+    produce(cluster, 0, [post(2)])
+    wait_for(lambda: len(list(folder.glob("*.snapshot"))) == 1, "a snapshot after twelve seconds")
+    running.clock.sleep(LOOK_S)
+    running.tells(snapshot_age_seconds=LOOK_S)
+
+
+def test_what_waits_for_an_index_is_pending_and_lags_until_it_comes(
+    start: Callable[..., Scraped], cluster: MemoryCluster
+) -> None:
+    first = start(member="one")
+    for number in range(2):
+        produce(cluster, number, [post(number)])
+    wait_for(lambda: came_out(cluster) == 2, "both partitions begun")
+    first.service.end()
+    produce(cluster, 0, [post(number) for number in range(10, 15)])
+    produce(cluster, 1, [post(number) for number in range(20, 23)])
+    judged = cluster.log(LOG).end
+    worker = start(member="one", role="worker")
+    # Each partition asks with the block that begins its session, and after a pause with one of messages.
+    wait_for(lambda: cluster.log(LOG).end == judged + 2, "two sessions")
+    worker.clock.sleep(LOOK_S)
+    wait_for(lambda: cluster.log(LOG).end == judged + 4, "everything is asked")
+    worker.clock.sleep(LOOK_S)
+    waiting = {("0", "posts"): 5.0, ("1", "posts"): 3.0}
+    worker.tells(pending_messages=waiting, lag_messages=waiting, unanswered_blocks=4, index_live=0)
+    assert "messages_total" not in worker.metrics()
+    index = start(member="one", role="index")
+    wait_for(lambda: came_out(cluster) == 10, "the answers")
+    for each in (worker, index):
+        each.clock.sleep(LOOK_S)
+    worker.tells(
+        pending_messages=dict.fromkeys(waiting, 0.0),
+        lag_messages=dict.fromkeys(waiting, 0.0),
+        unanswered_blocks=0,
+        messages_total={("unique",): 8},
+        index_live=0,
+    )
+    index.tells(index_live=1, index_sessions=4, window_messages=RING)
+
+
+class Gate:
+    """Lets so many polls pass. `tried` is set once one was held back after them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left = 0.0
+        self.tried = threading.Event()
+
+    def let(self, polls: float) -> None:
+        with self._lock:
+            self._left = polls
+            self.tried.clear()
+
+    def take(self) -> bool:
+        with self._lock:
+            if self._left <= 0:
+                self.tried.set()
+                return False
+            self._left -= 1
+            return True
+
+
+class HeldBroker(MemoryBroker):
+    """Its readers get a block and its decision at a time, while the gate lets them."""
+
+    def __init__(self, cluster: MemoryCluster, gate: Gate) -> None:
+        super().__init__(cluster)
+        self._gate = gate
+
+    def reader(self) -> MemoryReader:
+        made = super().reader()
+        poll = made.poll
+
+        def held(timeout_s: float, _: int) -> list[Records]:
+            return poll(timeout_s, 2) if self._gate.take() else []
+
+        made.poll = held  # type: ignore[method-assign]
+        return made
+
+
+def test_a_restore_is_healthy_not_ready_and_tells_how_long_it_takes(
+    start: Callable[..., Scraped],
+    cluster: MemoryCluster,
+    settings: Settings,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "twinsieve")
+    one_a_block = settings.kafka.model_copy(update={"poll_messages": 1})
+    first = start(settings.model_copy(update={"kafka": one_a_block}), member="one")
+    produce(cluster, 0, [post(number) for number in range(30)])
+    wait_for(lambda: came_out(cluster) == 30, "thirty blocks of one message")
+    first.service.end()
+    end = cluster.log(LOG).end
+    assert end > 30
+    gate = Gate()
+    elsewhere = settings.state.model_copy(update={"dir": str(tmp_path / "elsewhere")})
+    running = start(
+        settings.model_copy(update={"state": elsewhere}),
+        broker=lambda cluster: HeldBroker(cluster, gate),
+        member="one",
+        role="index",
+    )
+    caplog.clear()
+    at = 0
+    for polls, told in (
+        (5, f"block=5 of={end} rate=1/s left={end - 5}s"),
+        (10, f"block=15 of={end} rate=2/s left={(end - 15) / 2:.0f}s"),
+        (0, f"block=15 of={end} rate=0/s left=unknown"),
+    ):
+        at += polls
+        gate.let(polls)
+        assert gate.tried.wait(60), "the restore goes on"
+        running.clock.sleep(LOOK_S)
+        wait_for(lambda told=told: f"index: restoring {told}" in caplog.messages, told)  # type: ignore[misc]
+        running.tells(index_live=0, index_lag_blocks=end - at)
+        assert (running.status("/healthz"), running.status("/readyz")) == (200, 503)
+    gate.let(float("inf"))
+    wait_for(lambda: running.status("/readyz") == 200, "it is ready")
+    assert running.status("/healthz") == 200
+    assert f"index: judging from block {end} on" in caplog.messages
+    assert len([line for line in caplog.messages if "restoring" in line]) == 3
+    running.clock.sleep(LOOK_S)
+    running.tells(index_live=1, index_lag_blocks=0, index_sessions=2, window_messages=RING)
+
+
+def test_a_role_that_no_longer_goes_round_is_not_healthy(start: Callable[..., Scraped]) -> None:
+    stuck, free, arrived = threading.Event(), threading.Event(), threading.Event()
+
+    def hook(step: str) -> None:
+        if step == "consumer.poll.before" and stuck.is_set():
+            arrived.set()
+            free.wait(60)
+
+    running = start(broker=lambda cluster: MemoryBroker(cluster, hook), member="one")
+    wait_for(lambda: running.status("/readyz") == 200, "it is ready")
+    stuck.set()
+    try:
+        assert arrived.wait(60)
+        running.clock.sleep(119.0)
+        assert running.status("/healthz") == 200
+        running.clock.sleep(2.0)
+        assert running.status("/healthz") == 503
+    finally:
+        stuck.clear()
+        free.set()
+    wait_for(lambda: running.status("/healthz") == 200, "it goes round again")
