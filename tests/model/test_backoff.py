@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from pipeline.ports import AbortableError
 from pipeline.worker import WorkerStep
-from tests.driver import LOG, World
+from tests.driver import LOG, WORKER, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 
 
@@ -37,3 +38,16 @@ def test_refused_emissions_fill_the_log_ever_more_slowly() -> None:
     truth = rebuild(world)
     check_all_judged(world, truth)
     check_complete(world, truth, check_output(world, truth))
+
+
+def test_a_long_patience_is_kept() -> None:
+    world = World(partitions=1)
+    process = world.start("a", roles="worker", worker_config=replace(WORKER, answer_s=100.0))
+    world.produce("in", 0, [b"a"])
+    start_s = world.clock.monotonic_s()
+    while world.clock.monotonic_s() < start_s + 90.0:
+        world.run(1)
+    assert process.notices == []
+    while world.clock.monotonic_s() < start_s + 110.0:
+        world.run(1)
+    assert process.notices == ["in[0]: no answer for 100 s; asking again"]
