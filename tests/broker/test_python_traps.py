@@ -16,7 +16,7 @@ from pipeline.ports import AbortableError, Committed, FatalError, NewTopic, Part
 from pipeline.settings import KafkaSettings
 from pipeline.topics_acls import Grant
 from tests.broker.cluster import PASSWORDS, SecureCluster
-from tests.broker.test_topics import _allow
+from tests.broker.grants import allow
 from tests.broker.worlds import (
     KafkaWorld,
     assigned,
@@ -89,7 +89,7 @@ def test_a_transaction_on_a_topic_one_may_not_write_ends_in_an_answer(
     chief = connect(KafkaSettings(bootstrap=secure_broker.bootstrap))
     topic, name = fresh(), fresh("tx")
     chief.admin().create_topic(NewTopic(topic, 1))
-    _allow(
+    allow(
         secure_broker.bootstrap,
         "User:nobody",
         [Grant("topic", topic, ("Describe",)), Grant("transactional-id", name, ("Write", "Describe"))],

@@ -237,9 +237,9 @@ def test_a_group_that_may_not_be_read_is_fatal(secure_broker: SecureCluster, cli
 
 def _allow_topic(bootstrap: str, principal: str, topic: str) -> None:
     from pipeline.topics_acls import Grant
-    from tests.broker.test_topics import _allow
+    from tests.broker.grants import allow
 
-    _allow(bootstrap, principal, [Grant("topic", topic, ("Read", "Describe", "DescribeConfigs"))])
+    allow(bootstrap, principal, [Grant("topic", topic, ("Read", "Describe", "DescribeConfigs"))])
 
 
 def test_a_message_of_5_mb_is_named_and_the_rest_goes_through(bootstrap: str, client: str) -> None:

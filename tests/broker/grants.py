@@ -1,0 +1,53 @@
+"""Rights on a broker, granted to its users by the one who may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafka import KafkaAdminClient
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePattern,
+    ResourceType,
+)
+
+from pipeline.topics_acls import Grant
+
+_KINDS = {
+    "topic": ResourceType.TOPIC,
+    "group": ResourceType.GROUP,
+    "transactional-id": ResourceType.TRANSACTIONAL_ID,
+}
+_OPERATIONS = {
+    "Read": ACLOperation.READ,
+    "Write": ACLOperation.WRITE,
+    "Describe": ACLOperation.DESCRIBE,
+    "DescribeConfigs": ACLOperation.DESCRIBE_CONFIGS,
+    "Delete": ACLOperation.DELETE,
+}
+
+
+def allow(bootstrap: str, principal: str, wanted: Iterable[Grant]) -> None:
+    """These, and what was granted before."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin.create_acls(
+        [
+            ACL(
+                principal=principal,
+                host="*",
+                operation=_OPERATIONS[operation],
+                permission_type=ACLPermissionType.ALLOW,
+                resource_pattern=ResourcePattern(
+                    _KINDS[grant.resource],
+                    grant.name,
+                    ACLResourcePatternType.PREFIXED if grant.prefix else ACLResourcePatternType.LITERAL,
+                ),
+            )
+            for grant in wanted
+            for operation in grant.operations
+        ]
+    )
+    admin.close()
