@@ -16,9 +16,9 @@ A `Broker` is built once per process and makes the clients that the roles hold:
 
 **Errors.** Every call raises only these (bad arguments apart), and none blocks without limit:
 `AbortableError`: abort the open transaction, resync (drop what is pending, seek to what is committed, begin
-new sessions), go on. `FatalError`: this client is finished; close everything, and exit if `fenced`, else
-build new clients. `BrokerError` (plain, from `Admin` and while connecting, and from a poll that met a batch
-nobody can decode): one line saying what, where, what to do.
+new sessions), go on. `FatalError`: this client is finished; close everything, and exit if `fenced`, or if
+`denied` before anything worked, else build new clients. `BrokerError` (plain, from `Admin` and while
+connecting, and from a poll that met a batch nobody can decode): one line saying what, where, what to do.
 
 **Batches.** Messages cross in columns (`Records`, `Messages`), so that no row costs a call.
 

@@ -32,13 +32,16 @@ class UnstableError(AbortableError):
 class FatalError(BrokerError):
     """The client is finished; `fenced`: another process has taken its slot (exit), else build a new one.
 
+    denied: a permission is missing, which somebody must grant.
+
     A producer whose open transaction merely outlived the transaction timeout is not `fenced`, although the
     broker uses the same word for it.
     """
 
-    def __init__(self, message: str, *, fenced: bool = False) -> None:
+    def __init__(self, message: str, *, fenced: bool = False, denied: bool = False) -> None:
         super().__init__(message, retryable=False)
         self.fenced = fenced
+        self.denied = denied
 
 
 class Partition(NamedTuple):

@@ -37,6 +37,7 @@ class Loop(ABC):
         self._turned_s = clock.monotonic_s()
         self._looked_s = clock.monotonic_s()
         self._reached_s = clock.monotonic_s()
+        self._worked = False
         self.ready = False
 
     def stop(self) -> None:
@@ -71,7 +72,9 @@ class Loop(ABC):
             self._failures = 0
         except BrokerError as error:
             if isinstance(error, FatalError):
-                if error.fenced:
+                # What a role was never allowed to do is told once; a permission that was taken away may be
+                # granted again.
+                if error.fenced or (error.denied and not self._worked):
                     raise
                 self._give_up()
             elif not error.retryable:
@@ -124,6 +127,7 @@ class WorkerLoop(Loop):
         self._tell(self._worker)
 
     def _count(self, emission: Emission) -> None:
+        self._worked = self._worked or bool(emission.kinds)
         self._metrics.emitted(emission)
 
     def _tell(self, worker: Worker) -> None:
@@ -187,6 +191,7 @@ class IndexLoop(Loop):
         index = self._index
         for ruling in index.step(_POLL_S):
             self._metrics.ruled(ruling)
+            self._worked = True
         self.ready = index.ready
         if index.live and not self._was_live:
             _log.info("index: judging from block %d on", index.state.at)
@@ -205,6 +210,8 @@ class IndexLoop(Loop):
             return
         self._metrics.see_index(self._index)
         if self._index.ready:
+            # Standing by for so long it has done what it is for.
+            self._worked = self._worked or not self._index.live
             return
         progress, now_s = self._index.progress(), self._clock.monotonic_s()
         rate = (progress.at - self._seen_at) / max(now_s - self._seen_s, 0.001)

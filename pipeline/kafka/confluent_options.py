@@ -17,6 +17,7 @@ from pipeline.settings import KafkaSettings
 from stages.errors import BrokerError
 
 _log = logging.getLogger(__name__)
+GRANT = "grant it (twinsieve topics acls prints what is needed)"
 _EVERY_S = 5.0
 _MOST_HEARD = 50
 _FENCED_MEMBER = (KafkaError.FENCED_INSTANCE_ID,)
@@ -152,7 +153,7 @@ def translated(error: Exception, doing: str) -> BrokerError:
     if displaced or inner.code() in _FENCED_MEMBER:
         return FatalError(f"{said}; another process runs as this member, so this one ends", fenced=True)
     if inner.code() in _NOT_ALLOWED:
-        return FatalError(f"{said}; grant it (twinsieve topics acls prints what is needed)")
+        return FatalError(f"{said}; {GRANT}", denied=True)
     if inner.code() in _FENCED_PRODUCER:
         return FatalError(f"{said}; the transaction timed out or another process has this slot")
     if inner.fatal() or inner.code() == KafkaError._FATAL:

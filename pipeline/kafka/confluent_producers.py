@@ -10,16 +10,18 @@ from typing import Any, NoReturn
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from pipeline.kafka.closing import Closing
-from pipeline.kafka.confluent_options import Heard, reason
+from pipeline.kafka.confluent_options import GRANT, Heard, cause, reason, translated
 from pipeline.kafka.deadline import DeadlineError, within
 from pipeline.kafka.limits import Limits
-from pipeline.ports import AbortableError, Committed, Messages, Partition
+from pipeline.ports import AbortableError, Committed, FatalError, Messages, Partition
 from pipeline.settings import KafkaSettings
 
 _BATCH_BYTES = 256 << 10
 _QUEUE_KBYTES = 64 << 10
 _BLOCK_S = 5.0
 CLOSE_S = 2.0
+_DENIED = "Topic authorization failed"
+"""In the text alone, where a producer that may leave no gap reports its end."""
 
 
 def producer_options(settings: KafkaSettings, options: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
@@ -109,6 +111,7 @@ class ConfluentAppender(Closing):
         }
         self._limits = limits
         self._failure: KafkaError | None = None
+        self._failed_at = ""
         self._waiting = 0
         self._round = 0
         self._producer: Producer | None = Producer(self._options)
@@ -121,10 +124,11 @@ class ConfluentAppender(Closing):
             raise AbortableError(f"{partition}: {refusal}; {advice}")
         turn = self._round
 
-        def told(error: KafkaError | None, _: object) -> None:
+        def told(error: KafkaError | None, message: Any) -> None:
             if turn == self._round:
                 self._waiting -= 1
-                self._failure = self._failure or error
+                if error is not None and self._failure is None:
+                    self._failure, self._failed_at = error, f" to {message.topic()}[{message.partition()}]"
 
         producer = self._producer = self._producer or Producer(self._options)
         try:
@@ -133,7 +137,7 @@ class ConfluentAppender(Closing):
                 put(producer, partition.topic, partition.number, messages, row, told)
         except (KafkaException, BufferError) as error:
             self._give_up(f"append to {partition}", error)
-        producer.poll(0)
+        self._serve(producer, 0)
         if self._failure is not None:
             self._give_up(f"append to {partition}", KafkaException(self._failure))
 
@@ -141,22 +145,34 @@ class ConfluentAppender(Closing):
         """As `ports.Appender.confirm`."""
         if self._producer is not None and self._waiting:
             deadline = time.monotonic() + timeout_s
-            self._producer.poll(0)
+            self._serve(self._producer, 0)
             while self._waiting and self._failure is None and time.monotonic() < deadline:
-                self._producer.poll(max(0.0, deadline - time.monotonic()))
+                self._serve(self._producer, max(0.0, deadline - time.monotonic()))
         if self._failure is not None:
-            self._give_up("append", KafkaException(self._failure))
+            self._give_up(f"append{self._failed_at}", KafkaException(self._failure))
         return self._waiting
+
+    def _serve(self, producer: Producer, timeout_s: float) -> None:
+        try:
+            producer.poll(timeout_s)
+        except KafkaException as error:
+            # Fatal, for there may be no gap. What it was, the message that failed has said, or says now.
+            with suppress(KafkaException):
+                producer.poll(0)
+            self._failure = self._failure or cause(error)
 
     def _give_up(self, doing: str, error: Exception) -> NoReturn:
         self._round += 1
         self._waiting = 0
-        self._failure = None
+        self._failure, self._failed_at = None, ""
         if self._producer is not None:
             # Frees what is queued, so that a producer that nobody serves any more cannot send it later.
             self._producer.purge(in_queue=True, in_flight=True, blocking=False)
             self._producer = None
         self._heard.fatal = None
+        said = translated(error, doing)
+        if isinstance(said, FatalError) and (said.denied or _DENIED in str(said)):
+            raise FatalError(f"{doing}: {reason(error)}; {GRANT}", denied=True) from error
         raise AbortableError(f"{doing}: {reason(error)}; asking again from the committed offsets") from error
 
     def close(self) -> None:

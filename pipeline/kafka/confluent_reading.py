@@ -168,7 +168,8 @@ class Reading(Closing):
             return
         if code == KafkaError._AUTO_OFFSET_RESET and at is not None:
             self._stopped.add(at)
-        self._notice_failure(refused, "reading" if at is None else f"reading {at}")
+        group = self._options["group.id"]
+        self._notice_failure(refused, f"reading for group {group}" if at is None else f"reading {at}")
 
     def _seek(self, partition: Partition, offset: int) -> None:
         if partition in self._stopped:

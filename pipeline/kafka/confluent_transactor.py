@@ -48,6 +48,7 @@ class ConfluentTransactor(Transacting):
         self._name = f"transaction {transactional_id}"
         self._dead = False
         self._failure: KafkaError | None = None
+        self._topics: set[str] = set()
         own = {
             "transactional.id": transactional_id,
             "transaction.timeout.ms": settings.transaction_timeout_ms,
@@ -109,11 +110,13 @@ class ConfluentTransactor(Transacting):
         self._alive()
         self._call("begin", self._producer.begin_transaction)
         self._failure = None
+        self._topics.clear()
         self._open = True
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
         """As `ports.Transactor.send`."""
         self._require_open("send")
+        self._topics.add(topic)
         where = topic if partition is None else str(Partition(topic, partition))
 
         def send_all() -> None:
@@ -201,6 +204,10 @@ class ConfluentTransactor(Transacting):
         try:
             call()
         except (KafkaException, BufferError) as error:
+            inner = cause(error)
+            if inner is not None and inner.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                # librdkafka does not say which.
+                doing = f"{doing} to {', '.join(sorted(self._topics))}"
             said = translated(error, f"{self._name}: {doing}")
             stale = self._member is not None and self._member.stale
             if isinstance(said, FatalError) and said.fenced and stale:

@@ -18,6 +18,7 @@ from pipeline.ports import AbortableError, FatalError
 from pipeline.settings import KafkaSettings
 from stages.errors import BrokerError
 
+_GRANT = "grant it (twinsieve topics acls prints what is needed)"
 _REQUEST_TIMEOUT_MS = 30_000
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -63,13 +64,15 @@ def warn_without_crc32c() -> None:
 
 def translated(error: Exception, doing: str) -> BrokerError:
     """The port's error for one of kafka-python's, chained by the caller; `doing` says what failed where."""
+    # After the first error a producer says of every call that an earlier one failed, and with what.
+    error = next((each for each in error.args if isinstance(each, errors.AuthorizationError)), error)
     said = f"{doing}: {reason(error)}"
     if isinstance(error, _FENCED_MEMBER):
         return FatalError(f"{said}; another process runs as this member, so this one ends", fenced=True)
     if isinstance(error, _FENCED_PRODUCER):
         return FatalError(f"{said}; the transaction timed out or another process has this slot")
     if isinstance(error, _NOT_ALLOWED):
-        return FatalError(f"{said}; grant it (twinsieve topics acls prints what is needed)")
+        return FatalError(f"{said}; {_GRANT}", denied=True)
     if isinstance(error, errors.InvalidTxnStateError | errors.IllegalStateError):
         return FatalError(f"{said}; the producer is finished")
     return AbortableError(said)

@@ -11,7 +11,7 @@ from kafka import KafkaProducer, errors
 
 from pipeline.kafka.closing import Closing
 from pipeline.kafka.limits import Limits
-from pipeline.kafka.python_options import connected, reason
+from pipeline.kafka.python_options import connected, reason, translated
 from pipeline.ports import AbortableError, Messages, Partition
 from pipeline.settings import KafkaSettings
 
@@ -147,6 +147,8 @@ class PythonAppender(Closing):
             self._waiting = self._waiting_bytes = 0
         if producer is not None:
             cut_off(producer)
+        if isinstance(failure, errors.AuthorizationError):
+            raise translated(failure, doing) from failure
         said = reason(failure) if failure is not None else "failed"
         raise AbortableError(f"{doing}: {said}; asking again from the committed offsets") from failure
 

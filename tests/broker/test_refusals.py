@@ -205,8 +205,10 @@ def test_each_missing_permission_is_named(secure_broker: SecureCluster, client: 
     with pytest.raises(BrokerError, match=topic) as read:
         nobody.group_consumer(fresh("g"), [topic])
     assert not read.value.retryable
-    with pytest.raises(FatalError):
-        nobody.transactor(fresh("tx"))
+    name = fresh("tx")
+    with pytest.raises(FatalError, match=rf"transaction {name}: .*grant it \(twinsieve topics acls ") as held:
+        nobody.transactor(name)
+    assert held.value.denied
     appender = nobody.appender()
 
     def append() -> None:
@@ -214,8 +216,9 @@ def test_each_missing_permission_is_named(secure_broker: SecureCluster, client: 
         while appender.confirm(1.0):
             pass
 
-    with pytest.raises(BrokerError):
+    with pytest.raises(FatalError, match=rf"{topic}.*grant it \(twinsieve topics acls ") as appended:
         append()
+    assert appended.value.denied
     assert read_all(chief, Partition(topic, 0)).values == [b"a"]
     nobody.close()
     chief.close()

@@ -1,0 +1,99 @@
+"""`twinsieve run` without one of the permissions it needs: it says which, once, and ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pipeline.kafka import connect
+from pipeline.ports import Broker, NewTopic, Partition
+from pipeline.settings import KafkaSettings, Settings
+from pipeline.topics import create
+from pipeline.topics_acls import Grant, grants
+from tests.broker.cluster import PASSWORDS, SecureCluster
+from tests.broker.grants import allow
+from tests.broker.worlds import fresh, write
+
+_TIMEOUT_S = 120.0
+
+
+class App:
+    """All topics of an app, a message in its input, and the settings of a user who may do what is granted."""
+
+    def __init__(self, client: str, broker: SecureCluster, chief: Broker, folder: Path) -> None:
+        self.name = fresh("app")
+        secret = folder / "password"
+        secret.write_text(PASSWORDS["nobody"])
+        security = {
+            "protocol": "sasl_ssl",
+            "ca_file": str(broker.authority),
+            "username": "nobody",
+            "password_file": str(secret),
+        }
+        settings = {
+            "app": self.name,
+            "input": {"topics": [f"{self.name}-in"]},
+            "output": {"topic": f"{self.name}-out", "duplicates": "none", "dead_letter": "none"},
+            "kafka": {"client": client, "bootstrap": broker.secure, "security": security},
+            "state": {"dir": str(folder / "state")},
+            "http": {"listen": "none"},
+        }
+        self._file = folder / "settings.yaml"
+        self._file.write_text(yaml.safe_dump(settings))
+        self.settings = Settings.model_validate(settings)
+        self._bootstrap = broker.bootstrap
+        chief.admin().create_topic(NewTopic(f"{self.name}-in", 1))
+        create(self.settings, chief.admin())
+        write(
+            chief, Partition(f"{self.name}-in", 0), ['{"text": "今天武汉下雨了，大家出门记得带伞"}'.encode()]
+        )
+
+    def allow_all_but(self, resource: str, name: str, operation: str) -> None:
+        kept = []
+        for grant in grants(self.settings):
+            here = grant.resource == resource and grant.name in (f"{self.name}{name}", f"{self.name}.")
+            operations = tuple(each for each in grant.operations if not (here and each == operation))
+            kept.append(Grant(grant.resource, grant.name, operations, grant.prefix))
+        assert kept != grants(self.settings)
+        allow(self._bootstrap, "User:nobody", kept)
+
+    def refused(self) -> str:
+        """What `run` says before it ends with exit code 1, in the name of no app."""
+        command = [sys.executable, "-m", "pipeline.cli", "run", "--member", "one", "-c", str(self._file)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        assert done.returncode == 1, done.stderr
+        (said,) = [line for line in done.stderr.splitlines() if line.startswith("twinsieve: ")]
+        return said.replace(self.name, "app")
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "operation", "where"),
+    [
+        ("transactional-id", "", "Write", ("transaction app.",)),
+        ("group", "", "Read", ("group app.workers", "group app.index")),
+        ("topic", ".fingerprints", "Write", ("app.fingerprints",)),
+        ("topic", ".verdicts", "Read", ("app.verdicts",)),
+        ("topic", ".decisions", "Write", ("app.decisions",)),
+        ("topic", "-out", "Write", ("app-out",)),
+    ],
+)
+def test_a_missing_permission_ends_run_with_its_name(
+    client: str,
+    secure_broker: SecureCluster,
+    tmp_path: Path,
+    resource: str,
+    name: str,
+    operation: str,
+    where: tuple[str, ...],
+) -> None:
+    chief = connect(KafkaSettings(bootstrap=secure_broker.bootstrap))
+    app = App(client, secure_broker, chief, tmp_path)
+    app.allow_all_but(resource, name, operation)
+    said = app.refused()
+    assert any(each in said for each in where), said
+    assert "grant it (twinsieve topics acls prints what is needed)" in said
+    chief.close()
