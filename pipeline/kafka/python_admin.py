@@ -198,11 +198,12 @@ class PythonAdmin(Closing):
                 raise BrokerError(f"{doing}: {error}; the broker is away", retryable=True) from error
             except errors.KafkaError as error:
                 missing = isinstance(error, errors.UnknownTopicOrPartitionError)
-                passing = bool(error.retriable) and not missing
+                # A leader that left the metadata between two requests is unknown to the client, and it calls
+                # that final; the next metadata name another.
+                moved = isinstance(error, errors.UnknownBrokerIdError)
+                passing = moved or (bool(error.retriable) and not missing)
                 if passing and time.monotonic() < deadline:
                     time.sleep(_PAUSE_S)
                     continue
                 said = "no such topic or partition" if missing else reason(error)
-                raise BrokerError(
-                    f"{doing}: {said}", retryable=bool(error.retriable and not missing)
-                ) from error
+                raise BrokerError(f"{doing}: {said}", retryable=passing) from error

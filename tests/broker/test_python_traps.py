@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 import pytest
-from kafka.errors import IllegalStateError
+from kafka.errors import IllegalStateError, UnknownBrokerIdError
 
-from pipeline.kafka import connect
+from pipeline.kafka import connect, python_admin
+from pipeline.kafka.python_admin import PythonAdmin
 from pipeline.kafka.python_consumers import PythonGroupConsumer, PythonMember
 from pipeline.kafka.python_options import common_options
 from pipeline.ports import AbortableError, Committed, FatalError, NewTopic, Partition, Transactor
 from pipeline.settings import KafkaSettings
 from pipeline.topics_acls import Grant
+from stages.errors import BrokerError
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
 from tests.broker.worlds import (
@@ -138,6 +140,25 @@ def test_a_transaction_that_timed_out_ends_its_producer_and_nothing_of_it_is_see
     heir.commit()
     assert read_all(broker, out).values == [b"after"]
     world.close()
+
+
+def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its metadata may lose a broker between the question who leads and the question to that leader."""
+    admin = object.__new__(PythonAdmin)
+    answers: list[Exception | int] = [UnknownBrokerIdError(2), 7]
+
+    def ask() -> int:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert admin._ask("offsets of a[0]", ask) == 7
+    monkeypatch.setattr(python_admin, "_RETRY_S", 0.0)
+    answers = [UnknownBrokerIdError(2)]
+    with pytest.raises(BrokerError, match=r"offsets of a\[0\]: UnknownBrokerIdError") as said:
+        admin._ask("offsets of a[0]", ask)
+    assert said.value.retryable
 
 
 def _send_and_commit(transactor: Transactor, topic: str) -> None:
