@@ -57,6 +57,7 @@ def bindings(command: str) -> list[AclBinding]:
     parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--add", action="store_true", required=True)
     parser.add_argument("--bootstrap-server", required=True)
+    parser.add_argument("--command-config")
     parser.add_argument("--allow-principal", required=True)
     parser.add_argument("--operation", action="append", required=True, choices=list(_OPERATIONS))
     parser.add_argument("--resource-pattern-type", default="literal", choices=["literal", "prefixed"])
