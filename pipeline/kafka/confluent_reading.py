@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from pipeline.kafka.closing import Closing
 from pipeline.kafka.confluent_admin import ConfluentAdmin
 from pipeline.kafka.confluent_options import Heard, reason, translated
+from pipeline.kafka.deadline import METADATA_S
 from pipeline.kafka.decoding import UNREADABLE_NAME, undecodable
 from pipeline.ports import (
     NO_TIMESTAMP,
@@ -56,7 +57,7 @@ def consumer_options(settings: KafkaSettings, options: Mapping[str, Any], heard:
         "fetch.wait.max.ms": 100,
         "fetch.error.backoff.ms": 50,
         "max.partition.fetch.bytes": max(_FETCH_BYTES, settings.message_bytes),
-        "topic.metadata.refresh.interval.ms": 60_000,
+        "topic.metadata.refresh.interval.ms": int(METADATA_S * 1000),
     }
 
 

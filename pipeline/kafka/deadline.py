@@ -9,6 +9,9 @@ from typing import TypeVar
 COMMITTED_S = 2.0
 """How long a question for committed offsets may take. One that a living transaction holds back is free within
 milliseconds; for the others `committed_offsets` does something, and the sooner the better."""
+METADATA_S = 20.0
+"""How old what a consumer knows of its topics may get. A topic that has grown brings no messages of its new
+partitions before that; the clients' own defaults are minutes."""
 _T = TypeVar("_T")
 
 

@@ -12,7 +12,9 @@ def keep_finished_joins(consumer: KafkaConsumer) -> None:
     """A join that ends between two polls counts.
 
     kafka-python 3.0 throws the answer of such a join away and joins anew; if the member leads the group,
-    everybody must join again. Members that poll briefly, or in turn, may then never come to rest.
+    everybody must join again. Members that poll briefly, or in turn, may then never come to rest. A leader
+    that joined because a topic has changed does not even do that: having shared the topic out it sees no
+    change any more, and is without its share for ever.
     """
     # There is no public way in: the next poll looks only at whether the join it left behind is done.
     coordinator = consumer._coordinator
@@ -25,7 +27,13 @@ def keep_finished_joins(consumer: KafkaConsumer) -> None:
             coordinator._join_task = _Answered(task.value)
         return await join(timeout_ms)
 
+    needs = coordinator.need_rejoin
+
+    def needs_or_has_begun() -> bool:
+        return bool(needs() or coordinator.rejoining)
+
     coordinator.join_group_async = join_or_take
+    coordinator.need_rejoin = needs_or_has_begun
 
 
 class _Answered:

@@ -10,6 +10,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition, errors
 
 from pipeline.kafka.closing import Closing
+from pipeline.kafka.deadline import METADATA_S
 from pipeline.kafka.python_admin import PythonAdmin
 from pipeline.kafka.python_decoding import decode_safely
 from pipeline.kafka.python_options import connected, translated
@@ -41,6 +42,7 @@ def make_consumer(settings: KafkaSettings, options: Mapping[str, Any], **more: A
             max_poll_records=settings.poll_messages,
             max_partition_fetch_bytes=max(_FETCH_BYTES, settings.message_bytes),
             fetch_max_wait_ms=100,
+            metadata_max_age_ms=int(METADATA_S * 1000),
             metrics_enabled=False,
         ),
     )

@@ -35,6 +35,10 @@ class PythonTransactor(Transacting):
     ) -> None:
         super().__init__(limits)
         self._deadline_s = settings.request_timeout_ms / 1000
+        # As in confluent_transactor: older than its time-out a transaction is lost, so nothing is gained by
+        # waiting longer for its offsets or its abort. The answer may never come, above all when their
+        # coordinator has died.
+        self._life_s = min(self._deadline_s, settings.transaction_timeout_ms / 1000)
         self._heartbeats_s = settings.session_timeout_ms / 2000
         self._fenced: Callable[[], bool] | None = None
         self._name = f"transaction {transactional_id}"
@@ -62,7 +66,7 @@ class PythonTransactor(Transacting):
 
     def begin(self) -> None:
         """As `ports.Transactor.begin`."""
-        self._call("begin", self._producer.begin_transaction)
+        self._call("begin", self._producer.begin_transaction, self._deadline_s)
         self._open = True
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
@@ -94,12 +98,16 @@ class PythonTransactor(Transacting):
             TopicPartition(*partition): OffsetAndMetadata(committed.offset, committed.metadata, -1)
             for partition, committed in offsets.items()
         }
-        self._call("offsets", lambda: self._producer.send_offsets_to_transaction(held, member.metadata))
+        self._call(
+            "offsets",
+            lambda: self._producer.send_offsets_to_transaction(held, member.metadata),
+            self._life_s,
+        )
 
     def commit(self) -> None:
         """As `ports.Transactor.commit`."""
         self._require_open("commit")
-        self._call("commit", self._flush_and_commit)
+        self._call("commit", self._flush_and_commit, self._deadline_s)
         self._open = False
         self._futures.clear()
 
@@ -119,7 +127,7 @@ class PythonTransactor(Transacting):
         self._alive()
         self._futures.clear()
         try:
-            within(self._deadline_s, self._producer.abort_transaction)
+            within(self._life_s, self._producer.abort_transaction)
         except (errors.KafkaError, DeadlineError) as error:
             # After an internal epoch bump the client is in a state from which abort cannot leave; and every
             # call of a producer that met a fatal error raises. A new producer of the same id aborts for it.
@@ -149,10 +157,10 @@ class PythonTransactor(Transacting):
         if self._dead or self.closed:
             raise FatalError(f"{self._name}: closed, or finished by an earlier error; new clients are needed")
 
-    def _call(self, doing: str, call: Callable[[], object]) -> None:
+    def _call(self, doing: str, call: Callable[[], object], seconds: float) -> None:
         self._alive()
         try:
-            within(self._deadline_s, call)
+            within(seconds, call)
         except DeadlineError as error:
             # send_offsets_to_transaction and commit_transaction wait without limit; after a broker restart
             # inside a transaction their answer never comes.

@@ -17,6 +17,7 @@ from tests.broker.cluster import Cluster
 from tests.broker.worlds import (
     DEADLINE_S,
     KafkaWorld,
+    assigned,
     fresh,
     make_topic,
     messages,
@@ -337,3 +338,24 @@ def test_a_finished_transactor_says_so(mortal_broker: Cluster, client: str) -> N
         zombie.abort()
     first.close()
     second.close()
+
+
+def test_offsets_are_waited_for_as_long_as_their_transaction_lives(
+    mortal_broker: Cluster, client: str
+) -> None:
+    broker = KafkaWorld(client, mortal_broker.bootstrap, transaction_timeout="2s").broker()
+    log = Partition(make_topic(broker), 0)
+    consumer = broker.group_consumer(fresh("g"), [log.topic])
+    membership = assigned(consumer, 1).membership
+    transactor = broker.transactor(fresh("tx"))
+    transactor.begin()
+    mortal_broker.nodes[0].freeze()
+    start = time.monotonic()
+    try:
+        with pytest.raises(BrokerError):
+            transactor.send_offsets({log: Committed(0)}, membership)
+    finally:
+        mortal_broker.nodes[0].thaw()
+    assert time.monotonic() - start < 30.0, "the default of kafka.request_timeout is 40 s"
+    transactor.close()
+    broker.close()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 import pytest
+from kafka import KafkaAdminClient
 from kafka.errors import IllegalStateError, UnknownBrokerIdError
 
 from pipeline.kafka import connect, python_admin
@@ -164,3 +165,31 @@ def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch:
 def _send_and_commit(transactor: Transactor, topic: str) -> None:
     transactor.send(topic, 0, messages([b"never"]))
     transactor.commit()
+
+
+def test_a_topic_that_is_back_is_shared_out_again_though_nobody_waits(bootstrap: str) -> None:
+    """A leader that joins for a changed topic no longer needs to join once it has shared the topic out."""
+    world = KafkaWorld("kafka-python", bootstrap)
+    broker = world.broker()
+    topic = make_topic(broker)
+    consumer = broker.group_consumer(fresh("g"), [topic])
+    assigned(consumer, 1)
+
+    def assignment() -> frozenset[Partition]:
+        time.sleep(0.05)
+        return consumer.poll(0.0, 10).assignment
+
+    def is_back() -> bool:
+        try:
+            broker.admin().create_topic(NewTopic(topic, 1))
+        except BrokerError:
+            return False
+        return True
+
+    brokers = KafkaAdminClient(bootstrap_servers=bootstrap)
+    brokers.delete_topics([topic])
+    brokers.close()
+    until(lambda: not assignment())
+    until(is_back)
+    until(assignment)
+    world.close()

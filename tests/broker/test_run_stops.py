@@ -61,9 +61,10 @@ class Operator:
     def refusal(self) -> str:
         """The one thing that is said by the process that ends by itself with exit code 1, but for its log."""
         assert self._process is not None
-        code = self._process.wait(DEADLINE_S)
+        process = self._process
+        until(lambda: process.poll() is not None, self._log.read_text)
         said = self._log.read_text()
-        assert code == 1, said
+        assert process.returncode == 1, said
         (line,) = [line for line in said.splitlines() if not line.startswith("time=")]
         return line.replace(self.input, "input")
 

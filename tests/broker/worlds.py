@@ -76,8 +76,10 @@ class KafkaWorld:
             broker.close()
 
 
-def until(what: Callable[[], _T | None]) -> _T:
+def until(what: Callable[[], _T | None], said: Callable[[], str] = lambda: "") -> _T:
     """The first thing `what` returns that is true and not empty; asks again until the deadline.
+
+    said: what to show where it never is
 
     On the memory broker every call moves the clock, so the deadline never comes.
     """
@@ -86,7 +88,7 @@ def until(what: Callable[[], _T | None]) -> _T:
         found = what()
         if found:
             return found
-    raise AssertionError(f"did not happen within {DEADLINE_S:g} s")
+    raise AssertionError(f"did not happen within {DEADLINE_S:g} s {said()}")
 
 
 def fresh(kind: str = "t") -> str:
