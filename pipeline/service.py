@@ -28,6 +28,7 @@ from pipeline.topics_names import Names
 from stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
+_END_S = 30.0
 
 Role = Literal["worker", "index", "both"]
 
@@ -101,22 +102,45 @@ def run_service(
         slot.release()
 
 
-def drive(workers: list[Loop], indexes: list[Loop], stop: threading.Event) -> None:
-    """Run all loops; the first that fails ends the others, and its error is raised."""
-    loops = [*workers, *indexes]
-    with ThreadPoolExecutor(len(loops), thread_name_prefix="role") as pool:
-        running: dict[Loop, Future[None]] = {loop: pool.submit(loop.run) for loop in loops}
-        while not stop.is_set():
-            done, _ = wait(running.values(), timeout=0.2, return_when=FIRST_COMPLETED)
-            if done:
-                break
-        # Workers first: they need the index for their last answers.
-        for group in (workers, indexes):
-            for loop in group:
-                loop.stop()
-            wait([running[loop] for loop in group])
+def drive(workers: list[Loop], indexes: list[Loop], stop: threading.Event, end_s: float = _END_S) -> None:
+    """Run all loops; the first that fails ends the others, and its error is raised.
+
+    end_s: how long the others may take to end after one has failed, each kind of them: a client that hangs
+        keeps no process alive that has something to say. A clean stop takes its time: a snapshot may be large
+    """
+    running: dict[Loop, Future[None]] = {loop: _started(loop) for loop in [*workers, *indexes]}
+    while not stop.is_set():
+        done, _ = wait(running.values(), timeout=0.2, return_when=FIRST_COMPLETED)
+        if done:
+            break
+    # Workers first: they need the index for their last answers.
+    for group in (workers, indexes):
+        for loop in group:
+            loop.stop()
+        failed = any(future.done() and future.exception() for future in running.values())
+        _, hanging = wait([running[loop] for loop in group], end_s if failed else None)
+        for loop in group:
+            if running[loop] in hanging:
+                _log.error("%s: does not end, so the process ends without it; nothing is lost", loop.name)
     for future in running.values():
-        future.result()
+        if future.done():
+            future.result()
+
+
+def _started(loop: Loop) -> Future[None]:
+    """A loop in a thread that does not outlive the process."""
+    ended: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            loop.run()
+        except BaseException as error:  # noqa: BLE001 (raised by whoever waits)
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+
+    threading.Thread(target=run, name=f"role-{loop.name}", daemon=True).start()
+    return ended
 
 
 def connect_by_settings(settings: Settings) -> Broker:

@@ -90,7 +90,11 @@ class ConfluentTransactor(Transacting):
             if said is None:
                 return producer
             if said.args[0].code() not in _LATER or time.monotonic() >= deadline:
-                raise said
+                # Its end may take its time, and comes with the last reference, of which a traceback has one.
+                kept = [producer]
+                del producer
+                shut(kept, 0.0)
+                raise said.with_traceback(None)
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _MOST_PAUSE_S)
 

@@ -1,0 +1,58 @@
+"""A role that hangs in its client keeps no process alive that has something to say."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+
+from pipeline.memory import ManualClock
+from pipeline.metrics import Metrics
+from pipeline.ports import FatalError
+from pipeline.service import drive
+from pipeline.service_loops import Loop
+
+
+class _Role(Loop):
+    """Does one thing and never looks at anything."""
+
+    def __init__(self, name: str, error: Exception | None) -> None:
+        clock = ManualClock()
+        super().__init__(name, clock, Metrics(clock))
+        self.let_go = threading.Event()
+        self._error = error
+
+    def _step(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self.let_go.wait()
+
+    def _show(self) -> None:
+        """Nothing to show."""
+
+    _look = _finish = _give_up = _show
+
+
+@pytest.mark.parametrize("hanging", ["worker", "index"])
+def test_the_error_of_one_role_is_told_though_the_other_hangs(
+    hanging: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    denied = FatalError("transaction app.index: not allowed", denied=True)
+    roles = {name: _Role(name, None if name == hanging else denied) for name in ("worker", "index")}
+    with pytest.raises(FatalError, match="not allowed"):
+        drive([roles["worker"]], [roles["index"]], threading.Event(), 0.2)
+    assert f"{hanging}: does not end" in caplog.text
+    roles[hanging].let_go.set()
+
+
+def test_a_clean_stop_waits_for_a_role_that_takes_its_time() -> None:
+    role, stop = _Role("index", None), threading.Event()
+    stop.set()
+    ended = threading.Thread(target=drive, args=([], [role], stop, 0.0))
+    ended.start()
+    ended.join(0.5)
+    assert ended.is_alive()
+    role.let_go.set()
+    ended.join()
