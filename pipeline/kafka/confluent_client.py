@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from pipeline.kafka.clients import CONNECT_TIMEOUT_S, Clients
 from pipeline.kafka.confluent_admin import ConfluentAdmin
-from pipeline.kafka.confluent_consumers import ConfluentGroupConsumer, ConfluentReader
+from pipeline.kafka.confluent_consumers import ConfluentGroupConsumer
 from pipeline.kafka.confluent_options import common_options
 from pipeline.kafka.confluent_plain import ConfluentPlainTransactor
 from pipeline.kafka.confluent_producers import ConfluentAppender
+from pipeline.kafka.confluent_reader import ConfluentReader
 from pipeline.kafka.confluent_transactor import ConfluentTransactor
 from pipeline.kafka.leaving import GroupAdmin
 from pipeline.settings import KafkaSettings

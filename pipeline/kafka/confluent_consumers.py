@@ -1,4 +1,4 @@
-"""Reading with confluent-kafka: partitions one names oneself, and shares of a group."""
+"""Reading shares of a group with confluent-kafka."""
 
 from __future__ import annotations
 
@@ -21,76 +21,16 @@ from pipeline.ports import (
     Membership,
     Partition,
     Polled,
-    Records,
     UnstableError,
 )
 from pipeline.settings import KafkaSettings
 from stages.errors import BrokerError
 
-_LEADER_S = 0.5
+_LAST_S = 5.0
+_LAST_MESSAGES = 10_000
 _LOOK_S = 1.0
 """A membership is asked for again after so long, and after every rebalance: each time librdkafka answers from
 another thread, and meanwhile confluent-kafka keeps the interpreter's lock."""
-
-
-class ConfluentReader(Reading):
-    """`ports.Reader` on confluent-kafka. A partition is handed to librdkafka at its first `seek`."""
-
-    def __init__(
-        self, settings: KafkaSettings, options: Mapping[str, Any], admin: Callable[[], ConfluentAdmin]
-    ) -> None:
-        heard = Heard()
-        # librdkafka wants a group id even where no group is meant; it is never joined or committed to.
-        # But librdkafka asks for its coordinator: the app's rights on groups must cover it.
-        group = f"{options['client.id']}.reader"
-        super().__init__({**consumer_options(settings, options, heard), "group.id": group}, heard, admin)
-        self._wanted: set[Partition] = set()
-        self._known: set[str] = set()
-
-    def assign(self, partitions: Collection[Partition]) -> None:
-        """As `ports.Reader.assign`."""
-        self._wanted = set(partitions)
-        gone = [partition for partition in self._live if partition not in self._wanted]
-        if gone:
-            self._consumer.incremental_unassign([TopicPartition(*partition) for partition in gone])
-        for partition in gone:
-            del self._live[partition]
-        self._paused &= self._wanted
-        self._stopped &= self._wanted
-        # Else librdkafka asks who leads what it is to read at its next tick, up to a second later.
-        for topic in {partition.topic for partition in self._wanted} - self._known:
-            with suppress(KafkaException):
-                self._consumer.list_topics(topic, timeout=_LEADER_S)
-                self._known.add(topic)
-
-    def seek(self, partition: Partition, offset: int) -> None:
-        """As `ports.Reader.seek`."""
-        if partition not in self._wanted:
-            return
-        if partition in self._live:
-            self._seek(partition, offset)
-            return
-        target = TopicPartition(partition.topic, partition.number, offset)
-        with client_errors(f"seek {partition}"):
-            self._consumer.incremental_assign([target])
-            if partition in self._paused:
-                self._consumer.pause([target])
-        self._live[partition] = offset
-
-    def poll(self, timeout_s: float, max_records: int) -> list[Records]:
-        """As `ports.Reader.poll`."""
-        return self._fetched(timeout_s, max_records)
-
-    def _owns(self, partition: Partition) -> bool:
-        return partition in self._wanted
-
-    def _restart(self, partition: Partition) -> None:
-        target = TopicPartition(*partition, self._live[partition])
-        with client_errors(f"seek {partition}"):
-            self._consumer.incremental_unassign([target])
-            self._consumer.incremental_assign([target])
-            if partition in self._paused:
-                self._consumer.pause([target])
 
 
 class ConfluentGroupConsumer(Reading):
@@ -131,6 +71,7 @@ class ConfluentGroupConsumer(Reading):
         self._join()
 
     def _join(self) -> None:
+        self._joining = True
         self._consumer.subscribe(
             self._topics, on_assign=self._on_assign, on_revoke=self._on_gone, on_lost=self._on_lost
         )
@@ -166,6 +107,7 @@ class ConfluentGroupConsumer(Reading):
     def _join_anew(self) -> None:
         """With a client of its own: the old one is finished for good. To its owner this is a rebalance."""
         self._nameless = False
+        self._settle()
         self._consumer.close()
         self._heard.fatal = None
         self._moved()
@@ -175,6 +117,7 @@ class ConfluentGroupConsumer(Reading):
 
     def _on_assign(self, consumer: Any, partitions: list[Any]) -> None:
         self._moved()
+        self._joining = False
         self._assigned = frozenset(Partition(part.topic, part.partition) for part in partitions)
         self._given_id = consumer.memberid() or ""
         # Offset 0 keeps librdkafka from looking up committed offsets; the pause keeps it from reading.
@@ -184,6 +127,7 @@ class ConfluentGroupConsumer(Reading):
 
     def _on_gone(self, consumer: Any, partitions: list[Any]) -> None:  # noqa: ARG002 - librdkafka's call
         self._moved()
+        self._joining = True
         self._assigned = frozenset()
         consumer.unassign()
 
@@ -268,7 +212,27 @@ class ConfluentGroupConsumer(Reading):
         """As `ports.GroupConsumer.close`."""
         if not self._closing:
             self._closing = True
+            self._settle()
             super().close()
+
+    def _settle(self) -> None:
+        """Before its end: no share may be handed over while librdkafka closes.
+
+        The answer would be a question to a thread that answers no more (its issue 4884), asked under the
+        interpreter's lock: the whole process would stand still for ever. A share comes only to who has none.
+        """
+        with suppress(KafkaException):
+            if self._joining:
+                self._take_what_came()
+            if self._joining:
+                # Gives up a slot that it does not hold yet.
+                self._consumer.unsubscribe()
+                self._take_what_came()
+
+    def _take_what_came(self) -> None:
+        deadline = time.monotonic() + _LAST_S
+        while self._consumer.consume(_LAST_MESSAGES, 0) and time.monotonic() < deadline:
+            pass
 
     def _owns(self, partition: Partition) -> bool:
         return partition in self._assigned

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,25 @@ from tests.broker.worlds import KafkaWorld, fresh, make_topic, messages, read_al
 
 _ROUNDS = 8
 _HANGS_S = 60.0
+_CLOSES_UNREAD = """
+import sys
+from pipeline.kafka import connect
+from pipeline.ports import NewTopic
+from pipeline.settings import KafkaSettings
+from tests.broker.worlds import until
+
+client, bootstrap, name, end = sys.argv[1:]
+broker = connect(KafkaSettings(client=client, bootstrap=bootstrap))
+admin = broker.admin()
+admin.create_topic(NewTopic(name, 2))
+consumer = broker.group_consumer(name, [name], "one")
+if client == "confluent":
+    # It joins by itself, and is given a share that nobody asks it for.
+    until(lambda: "one" in admin.members(name).values())
+getattr(consumer, end)()
+broker.close()
+print("closed")
+"""
 
 
 def threads() -> int:
@@ -92,3 +113,11 @@ def test_a_transactor_closes_while_its_broker_is_away(client: str, mortal_broker
     finally:
         mortal_broker.nodes[0].thaw()
     world.close()
+
+
+@pytest.mark.parametrize("end", ["close", "leave"])
+def test_a_consumer_closes_before_its_first_poll(client: str, end: str, bootstrap: str) -> None:
+    """In a process of its own: hung under the interpreter's lock nothing in it could tell."""
+    command = [sys.executable, "-c", _CLOSES_UNREAD, client, bootstrap, fresh("unread"), end]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_HANGS_S, check=False)
+    assert (done.stdout, done.returncode) == ("closed\n", 0), done.stderr
