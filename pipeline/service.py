@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from types import FrameType
 from typing import Literal
 
@@ -109,22 +110,25 @@ def drive(workers: list[Loop], indexes: list[Loop], stop: threading.Event, end_s
         keeps no process alive that has something to say. A clean stop takes its time: a snapshot may be large
     """
     running: dict[Loop, Future[None]] = {loop: _started(loop) for loop in [*workers, *indexes]}
+
+    def failed() -> bool:
+        return any(loop.error is not None for loop in running)
+
     while not stop.is_set():
         done, _ = wait(running.values(), timeout=0.2, return_when=FIRST_COMPLETED)
-        if done:
+        if done or failed():
             break
     # Workers first: they need the index for their last answers.
     for group in (workers, indexes):
         for loop in group:
             loop.stop()
-        failed = any(future.done() and future.exception() for future in running.values())
-        _, hanging = wait([running[loop] for loop in group], end_s if failed else None)
+        _, hanging = wait([running[loop] for loop in group], end_s if failed() else None)
         for loop in group:
             if running[loop] in hanging:
                 _log.error("%s: does not end, so the process ends without it; nothing is lost", loop.name)
-    for future in running.values():
-        if future.done():
-            future.result()
+    for loop in running:
+        if loop.error is not None:
+            raise loop.error
 
 
 def _started(loop: Loop) -> Future[None]:
@@ -132,12 +136,10 @@ def _started(loop: Loop) -> Future[None]:
     ended: Future[None] = Future()
 
     def run() -> None:
-        try:
+        # The loop keeps what ended it, for whoever waits.
+        with suppress(BaseException):
             loop.run()
-        except BaseException as error:  # noqa: BLE001 (raised by whoever waits)
-            ended.set_exception(error)
-        else:
-            ended.set_result(None)
+        ended.set_result(None)
 
     threading.Thread(target=run, name=f"role-{loop.name}", daemon=True).start()
     return ended

@@ -26,7 +26,10 @@ for them at the bootstrap addresses only when it is made (confluent_options says
 
 
 class Loop(ABC):
-    """One role in a thread of its own. `run` returns after `stop`, or raises what ends the process."""
+    """One role in a thread of its own. `run` returns after `stop`, or raises what ends the process.
+
+    error: what ends it, known before it has let go of its clients, which may take its time or hang
+    """
 
     def __init__(self, name: str, clock: Clock, metrics: Metrics) -> None:
         self.name = name
@@ -39,6 +42,7 @@ class Loop(ABC):
         self._reached_s = clock.monotonic_s()
         self._worked = False
         self.ready = False
+        self.error: BaseException | None = None
 
     def stop(self) -> None:
         """Finish what is under way, then return from `run`."""
@@ -56,6 +60,9 @@ class Loop(ABC):
                 self._turned_s = self._clock.monotonic_s()
                 self._turn()
             self._finish()
+        except BaseException as error:
+            self.error = error
+            raise
         finally:
             self.ready = False
             self._give_up()

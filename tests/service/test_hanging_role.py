@@ -21,6 +21,8 @@ class _Role(Loop):
         clock = ManualClock()
         super().__init__(name, clock, Metrics(clock))
         self.let_go = threading.Event()
+        self.lets_go = threading.Event()
+        self.lets_go.set()
         self._error = error
 
     def _step(self) -> None:
@@ -31,7 +33,10 @@ class _Role(Loop):
     def _show(self) -> None:
         """Nothing to show."""
 
-    _look = _finish = _give_up = _show
+    def _give_up(self) -> None:
+        self.lets_go.wait()
+
+    _look = _finish = _show
 
 
 @pytest.mark.parametrize("hanging", ["worker", "index"])
@@ -45,6 +50,18 @@ def test_the_error_of_one_role_is_told_though_the_other_hangs(
         drive([roles["worker"]], [roles["index"]], threading.Event(), 0.2)
     assert f"{hanging}: does not end" in caplog.text
     roles[hanging].let_go.set()
+
+
+def test_the_error_of_a_role_is_told_though_its_clients_do_not_close(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.ERROR)
+    role = _Role("worker", FatalError("transaction app.index: not allowed", denied=True))
+    role.lets_go.clear()
+    with pytest.raises(FatalError, match="not allowed"):
+        drive([role], [], threading.Event(), 0.2)
+    assert "worker: does not end" in caplog.text
+    role.lets_go.set()
 
 
 def test_a_clean_stop_waits_for_a_role_that_takes_its_time() -> None:
