@@ -84,7 +84,7 @@ class Load:
         def told(error: KafkaError | None, message: Message) -> None:
             if error is not None:
                 self.failed += 1
-            elif message.offset() < 0:
+            elif message.offset() is None:
                 self._unplaced_s[key] = at
             else:
                 self.sent_s[message.partition(), message.offset()] = at

@@ -23,8 +23,8 @@ class _NoOffset:
     def partition(self) -> int:
         return 0
 
-    def offset(self) -> int:
-        return -1001
+    def offset(self) -> None:
+        return None
 
 
 class _Forgetful(Producer):

@@ -1,0 +1,98 @@
+"""Three brokers with replication 3, and whole processes on them: no broker is missed when it dies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from confluent_kafka import TopicCollection, TopicPartitionInfo
+from confluent_kafka.admin import AdminClient
+
+from bench.kafka_deployment import Deployment, Watcher, in_thread, judge, poll_until
+from bench.kafka_load import PARTITIONS, Load
+from tests.broker.cluster import Cluster
+from tests.broker.groups import described
+from tests.broker.worlds import DEADLINE_S, fresh, until
+
+_RATE = 200.0
+
+
+class Roles:
+    """Which node leads what, by the brokers' own word; nodes are counted from 0."""
+
+    def __init__(self, bootstrap: str, app: str) -> None:
+        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._app = app
+        self.topics = [f"{app}.{kind}" for kind in ("in", "out", "dup", "dead")]
+        self.topics += [f"{app}.{kind}" for kind in ("fingerprints", "decisions", "verdicts")]
+
+    def coordinator(self) -> int:
+        """Of the workers' group."""
+        return int(described(self._admin, f"{self._app}.workers").coordinator.id) - 1
+
+    def leader(self, kind: str) -> int:
+        """Of the first partition of a topic."""
+        return int(self._described()[f"{self._app}.{kind}"][0].leader.id) - 1
+
+    def replicated(self) -> bool:
+        """All replicas of all partitions are in sync, those of the brokers' own topics too."""
+        own = ["__consumer_offsets", "__transaction_state"]
+        return all(
+            len(part.isr) == len(part.replicas) == 3
+            for parts in self._described(own).values()
+            for part in parts
+        )
+
+    def _described(self, more: Sequence[str] = ()) -> dict[str, list[TopicPartitionInfo]]:
+        wanted = TopicCollection([*self.topics, *more])
+        return {
+            name: found.result().partitions
+            for name, found in self._admin.describe_topics(wanted, request_timeout=30).items()
+        }
+
+
+def test_processes_go_on_when_leaders_and_coordinators_die(three_brokers: Cluster) -> None:
+    # A request that dies with its broker is waited for so long.
+    times = {"request_timeout": "10s", "transaction_timeout": "6s"}
+    deployment = Deployment(three_brokers.bootstrap, "confluent", fresh("three"), **times)
+    deployment.create_topics(replication=3)
+    load = Load(three_brokers.bootstrap, f"{deployment.app}.in", int(600 * _RATE), _RATE)
+    watcher = Watcher(three_brokers.bootstrap, deployment.outputs)
+    roles = Roles(three_brokers.bootstrap, deployment.app)
+
+    def comes_out(messages: float) -> bool:
+        """So many of those that were sent from now on."""
+        wanted = len(load.sent_s) + messages
+        return poll_until(lambda: len(watcher.seen) >= wanted, DEADLINE_S)
+
+    try:
+        for member in ("a", "b"):
+            deployment.start(member)
+        watching, loading = in_thread(watcher.run), in_thread(load.run)
+        assert comes_out(_RATE), "nothing comes out"
+        until(roles.replicated)
+        for victim in (
+            roles.coordinator,
+            lambda: roles.leader("fingerprints"),
+            lambda: roles.leader("in"),
+        ):
+            node = victim()
+            three_brokers.nodes[node].kill()
+            assert comes_out(_RATE), "it stands still without one of three brokers"
+            three_brokers.nodes[node].start()
+            three_brokers.nodes[node].wait_ready()
+            until(roles.replicated)
+        load.stop.set()
+        loading.join(DEADLINE_S)
+        poll_until(lambda: load.sent_s.keys() <= watcher.seen.keys(), DEADLINE_S)
+        watcher.stop.set()
+        watching.join(10.0)
+        found = judge(load, watcher, deployment.outputs[0])
+        assert load.failed == 0
+        assert found.good, found
+        assert found.messages >= 4 * _RATE
+        assert {place[0] for place in load.sent_s} == set(range(PARTITIONS))
+        assert [process.poll() for process in deployment.processes.values()] == [None, None]
+    finally:
+        watcher.stop.set()
+        load.stop.set()
+        deployment.close()
