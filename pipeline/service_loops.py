@@ -18,6 +18,10 @@ from stages.errors import BrokerError
 _log = logging.getLogger("twinsieve")
 _POLL_S = 0.05
 _LOOK_EVERY_S = 5.0
+_LOOK_AT_LATEST_S = 15.0
+_STALL_S = 0.5
+_STEPS_AHEAD = 20
+"""A step that took so long kept messages waiting; so many go ahead of what else the broker is asked then."""
 _FINISH_S = 20.0
 _ALIVE_S = 120.0
 _NEW_CLIENTS_S = 300.0
@@ -39,6 +43,7 @@ class Loop(ABC):
         self._failures = 0
         self._turned_s = clock.monotonic_s()
         self._looked_s = clock.monotonic_s()
+        self._ahead = 0
         self._reached_s = clock.monotonic_s()
         self._worked = False
         self.ready = False
@@ -70,9 +75,12 @@ class Loop(ABC):
 
     def _turn(self) -> None:
         try:
+            began_s = self._clock.monotonic_s()
             self._step()
-            if self._clock.monotonic_s() - self._looked_s >= _LOOK_EVERY_S:
-                self._looked_s = self._clock.monotonic_s()
+            now_s = self._clock.monotonic_s()
+            self._ahead = _STEPS_AHEAD if now_s - began_s >= _STALL_S else max(0, self._ahead - 1)
+            if now_s - self._looked_s >= (_LOOK_AT_LATEST_S if self._ahead else _LOOK_EVERY_S):
+                self._looked_s = now_s
                 self._show()
                 self._look()
                 self._reached_s = self._looked_s
