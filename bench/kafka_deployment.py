@@ -35,10 +35,13 @@ _ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
 class Deployment:
     """Topics and settings of one app on a broker, and its processes by member name.
 
+    snapshot_every: what is killed soon needs young ones; the product's own default is 5m
     kafka: more settings of the section `kafka`
     """
 
-    def __init__(self, bootstrap: str, client: str, app: str, **kafka: object) -> None:
+    def __init__(
+        self, bootstrap: str, client: str, app: str, *, snapshot_every: str = "10s", **kafka: object
+    ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"twinsieve-{app}-"))
         self.client = client
         self.app = app
@@ -49,7 +52,7 @@ class Deployment:
             "exact": {"window": {"messages": 2_000_000, "age": "7d"}},
             "near": {"window": {"messages": 200_000, "age": "24h"}},
             "kafka": {"client": client, "bootstrap": bootstrap, **kafka},
-            "state": {"dir": str(self.folder / "state"), "snapshot_every": "10s"},
+            "state": {"dir": str(self.folder / "state"), "snapshot_every": snapshot_every},
             "http": {"listen": "none"},
         }
         self.file = self.folder / "settings.yaml"
@@ -138,7 +141,9 @@ class Watcher:
                 "isolation.level": "read_committed",
                 "fetch.wait.max.ms": 5,
                 "fetch.queue.backoff.ms": 5,
+                "fetch.error.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 100,
+                "retry.backoff.max.ms": 100,
                 "log_level": 0,
             }
         )

@@ -48,7 +48,11 @@ class Load:
                 "compression.type": "lz4",
                 "delivery.timeout.ms": 300_000,
                 "queue.buffering.max.messages": 1_000_000,
+                # A broker that is back has what was written meanwhile as soon as it takes it: what a message
+                # waits for this client is none of what is measured.
                 "reconnect.backoff.max.ms": 100,
+                "retry.backoff.ms": 20,
+                "retry.backoff.max.ms": 100,
                 "log_level": 0,
             }
         )

@@ -43,6 +43,8 @@ def producer_options(settings: KafkaSettings, options: Mapping[str, Any], heard:
         # While the markers of the transaction before are on their way the coordinator says "later"; the
         # default waits 100 ms each time, and longer than the transaction itself takes.
         "retry.backoff.ms": 5,
+        # It doubles with each try; a leader that is back would be asked up to a second later.
+        "retry.backoff.max.ms": 100,
     }
 
 
