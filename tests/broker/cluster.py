@@ -1,4 +1,4 @@
-"""Real Kafka clusters on 127.0.0.1: one node, three nodes, or one with TLS, SASL and ACLs."""
+"""Real Kafka clusters on 127.0.0.1: one node, three, one beside a controller, one with TLS, SASL and ACLs."""
 
 from __future__ import annotations
 
@@ -21,49 +21,64 @@ PASSWORDS = {"admin": "admin-secret", "worker": "worker-secret", "nobody": "nobo
 
 
 class Cluster:
-    """n combined broker-controllers; `bootstrap` reaches all of them without security.
+    """n brokers; `bootstrap` reaches all of them without security.
 
     extra: properties that every node gets besides the usual ones
+    apart: a lone controller beside the brokers, which lives on when they are killed; else each broker is one too
     """
 
-    def __init__(self, nodes: int = 1, extra: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, nodes: int = 1, extra: Mapping[str, str] | None = None, *, apart: bool = False
+    ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="twinsieve-kafka-"))
-        ports = free_ports(2 * nodes)
-        clients, controllers = ports[:nodes], ports[nodes:]
-        voters = ",".join(f"{n + 1}@127.0.0.1:{port}" for n, port in enumerate(controllers))
+        clients = free_ports(nodes)
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in clients)
-        self.nodes = []
-        for n, (client, controller) in enumerate(zip(clients, controllers, strict=True)):
-            folder = self.folder / f"node{n + 1}"
+        ids = [nodes + 1] if apart else list(range(1, nodes + 1))
+        controllers = dict(zip(ids, free_ports(len(ids)), strict=True))
+        voters = ",".join(f"{n}@127.0.0.1:{port}" for n, port in controllers.items())
+
+        def node(number: int, client: int | None) -> Node:
+            folder = self.folder / f"node{number}"
+            ports = {"PLAINTEXT": client, "CONTROLLER": controllers.get(number)}
+            roles = {"PLAINTEXT": "broker", "CONTROLLER": "controller"}
+            held = {name: f"{name}://127.0.0.1:{port}" for name, port in ports.items() if port is not None}
             properties = {
                 **_topic_defaults(replicas=min(nodes, 3)),
-                "process.roles": "broker,controller",
-                "node.id": str(n + 1),
+                "process.roles": ",".join(roles[name] for name in held),
+                "node.id": str(number),
                 "controller.quorum.voters": voters,
-                "listeners": f"PLAINTEXT://127.0.0.1:{client},CONTROLLER://127.0.0.1:{controller}",
-                "advertised.listeners": f"PLAINTEXT://127.0.0.1:{client}",
+                "listeners": ",".join(held.values()),
                 "controller.listener.names": "CONTROLLER",
-                "inter.broker.listener.name": "PLAINTEXT",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
                 "log.dirs": str(folder / "data"),
             }
+            if client is not None:
+                properties["advertised.listeners"] = held["PLAINTEXT"]
+                properties["inter.broker.listener.name"] = "PLAINTEXT"
             for key, value in (extra or {}).items():
                 properties[key] = f"{properties[key]},{value}" if key in _APPENDED else value
-            self.nodes.append(Node(folder, properties))
+            return Node(folder, properties)
+
+        self.nodes = [node(number, client) for number, client in enumerate(clients, 1)]
+        self._controllers = [node(number, None) for number in ids if number > nodes]
         atexit.register(self.close)
+
+    @property
+    def _all(self) -> list[Node]:
+        return [*self._controllers, *self.nodes]
 
     def start(self, *format_options: str) -> Self:
         """Formats, starts and waits until clients are served; the cluster stops by itself at exit."""
         # The first byte keeps the id from beginning with "-", which the tool takes for an option.
         cluster_id = base64.urlsafe_b64encode(b"t" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
         try:
-            for node in self.nodes:
+            for node in self._all:
                 node.format(cluster_id, *format_options)
-            if len(self.nodes) == 1 and not class_archive().exists():
+            if len(self._all) == 1 and not class_archive().exists():
                 self.nodes[0].archive_classes()
-            for node in self.nodes:
+            for node in self._all:
                 node.start()
-            for node in self.nodes:
+            for node in self._all:
                 node.wait_ready()
         except BaseException:
             self.close()
@@ -78,7 +93,7 @@ class Cluster:
 
     def close(self) -> None:
         """Kills every node and removes the data; idempotent."""
-        for node in self.nodes:
+        for node in self._all:
             node.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
         atexit.unregister(self.close)
