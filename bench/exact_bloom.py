@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.machine import machine_line
-from stages.contract import Window
-from stages.exact.bloom import BloomGenerations
+from twinsieve.stages.contract import Window
+from twinsieve.stages.exact.bloom import BloomGenerations
 
 WEEK_MS = 7 * 86_400_000
 CASES = [

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.machine import machine_line
-from stages.contract import Window
-from stages.exact.trie import TierSizes, TrieTiers
-from stages.exact.trie_head import Entries
-from stages.exact.trie_tier import SealedTier
+from twinsieve.stages.contract import Window
+from twinsieve.stages.exact.trie import TierSizes, TrieTiers
+from twinsieve.stages.exact.trie_head import Entries
+from twinsieve.stages.exact.trie_tier import SealedTier
 
 CHUNK = 4_096
 ABSENT = 5_000_000

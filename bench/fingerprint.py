@@ -17,13 +17,13 @@ import orjson
 
 from bench.machine import machine_line
 from bench.quality_data import data_dir
-from stages.contract import BandLayout, Bodies
-from stages.fingerprint import fingerprinter
-from stages.fingerprint.digest import DigestConfig, digests
-from stages.fingerprint.features import FeatureConfig
-from stages.fingerprint.fingerprinter import Fingerprinter
-from stages.text.normalizer import Normalizer
-from stages.text.rules import TextConfig
+from twinsieve.stages.contract import BandLayout, Bodies
+from twinsieve.stages.fingerprint import fingerprinter
+from twinsieve.stages.fingerprint.digest import DigestConfig, digests
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.text.normalizer import Normalizer
+from twinsieve.stages.text.rules import TextConfig
 
 KERNELS = ("digests", "fill_simhashes", "fill_bands", "fill_bags", "fill_sketches")
 KEYWORD_ROWS = 2_000

@@ -22,12 +22,12 @@ import yaml
 from confluent_kafka import Consumer, TopicPartition
 
 from bench.kafka_load import PARTITIONS, Load, Place
-from pipeline.kafka import connect
-from pipeline.ports import NewTopic
-from pipeline.settings import KafkaSettings, Settings
-from pipeline.topics import create
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.ports import NewTopic
+from twinsieve.pipeline.settings import KafkaSettings, Settings
+from twinsieve.pipeline.topics import create
 
-COMMAND = [sys.executable, "-m", "pipeline.cli", "run"]
+COMMAND = [sys.executable, "-m", "twinsieve", "run"]
 _ROOT = Path(__file__).resolve().parent.parent
 _ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
 

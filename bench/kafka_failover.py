@@ -27,13 +27,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from bench.kafka_deployment import Deployment, in_thread, poll_until
 from bench.kafka_load import PARTITIONS
 from bench.machine import machine_line
-from pipeline.generate import generate
-from pipeline.kafka import connect
-from pipeline.ports import Partition
-from pipeline.service_build import group_of_workers
-from pipeline.settings import KafkaSettings
 from tests.broker.cluster import Cluster
 from tests.broker.server import free_ports
+from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.service_build import group_of_workers
+from twinsieve.pipeline.settings import KafkaSettings
 
 _TRICKLE = 200.0
 _LIMIT_S = 900.0

@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from pipeline.generate import generate
+from twinsieve.pipeline.generate import generate
 
 PARTITIONS = 4
 Place = tuple[int, int]

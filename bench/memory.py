@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.machine import machine_line
-from pipeline.evaluate import batch_of
-from pipeline.generate import SOURCES, Posts, generate_columns
-from stages.contract import ExactConfig, NearConfig, SieveConfig, Window
-from stages.scheme import Scheme, SchemeConfig
-from stages.sieve import Sieve, worst_case_bytes
+from twinsieve.pipeline.evaluate import batch_of
+from twinsieve.pipeline.generate import SOURCES, Posts, generate_columns
+from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.sieve import Sieve, worst_case_bytes
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from bench.machine import machine_line
 from bench.quality_data import WEIBO
-from pipeline.evaluate import batch_of, read_texts
-from stages.contract import NO_LEADER, Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
-from stages.scheme import Scheme, SchemeConfig
-from stages.sieve import Sieve
+from twinsieve.pipeline.evaluate import batch_of, read_texts
+from twinsieve.stages.contract import NO_LEADER, Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
+from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.sieve import Sieve
 
 LARGEST = 7
 MOST_TABLES = 128

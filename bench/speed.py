@@ -43,7 +43,7 @@ _MIN_LENGTH = 8
 def command_seconds(path: Path, folder: Path) -> dict[str, Any]:
     """What `--stats` of one run says, and the seconds from its start to its end as `wall`."""
     stats = folder / "stats.json"
-    words = [sys.executable, "-m", "pipeline.cli", "dedup", str(path), "-q"]
+    words = [sys.executable, "-m", "twinsieve", "dedup", str(path), "-q"]
     began = perf_counter()
     subprocess.run(
         [*words, "-o", str(folder / "unique.jsonl"), "--stats", str(stats)],

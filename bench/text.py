@@ -21,9 +21,9 @@ import orjson
 
 from bench.machine import machine_line
 from bench.quality_data import ARTICLES, POOLED, WEIBO, DataSet, truth_body
-from stages.text import normalizer, tables
-from stages.text.normalizer import Normalizer
-from stages.text.rules import TextConfig
+from twinsieve.stages.text import normalizer, tables
+from twinsieve.stages.text.normalizer import Normalizer
+from twinsieve.stages.text.rules import TextConfig
 
 STEPS = {"pack": "code points", "nfkc": "NFKC", "apply_profile": "profile", "write_keys": "keys"}
 RUNS = 7

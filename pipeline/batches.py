@@ -11,10 +11,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from pipeline.batches_decode import RefusedError, decode_json, decode_text
-from pipeline.batches_fields import MISSING, as_bytes, field_at, id_text, is_deep, path_of, time_ms
-from pipeline.settings import Settings
-from stages.contract import NO_TIME, Batch, Bodies, Fingerprints
+from twinsieve.pipeline.batches_decode import RefusedError, decode_json, decode_text
+from twinsieve.pipeline.batches_fields import MISSING, as_bytes, field_at, id_text, is_deep, path_of, time_ms
+from twinsieve.pipeline.settings import Settings
+from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 
 _ID_SEED = 0x7D1
 _SCOPE_SEED = 0x5C0

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from stages.contract import NO_TIME
+from twinsieve.stages.contract import NO_TIME
 
 MISSING = object()
 """Stands for a field that is not there; a field that is null is None."""

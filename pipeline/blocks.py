@@ -10,8 +10,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.blocks_frame import ENVELOPE_BYTES, Columns, What, pack_columns, seal, unseal
-from pipeline.blocks_rows import (
+from twinsieve.pipeline.blocks_frame import ENVELOPE_BYTES, Columns, What, pack_columns, seal, unseal
+from twinsieve.pipeline.blocks_rows import (
     ROW_BYTES,
     Readable,
     no_readable,
@@ -19,7 +19,7 @@ from pipeline.blocks_rows import (
     slice_readable,
     unpack_readable,
 )
-from stages.errors import StateError
+from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<16sQiiIIqqqqqqqHH")
 

@@ -12,7 +12,7 @@ import lz4.block
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from stages.errors import StateError
+from twinsieve.stages.errors import StateError
 
 VERSION = 1
 """Of the format of all three; a reader takes no other."""

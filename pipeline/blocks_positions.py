@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.errors import StateError
+from twinsieve.stages.errors import StateError
 
 _OFFSET_BITS = 40
 _PARTITION_BITS = 16

@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.blocks_frame import Columns, pack_columns
-from stages.contract import STORED_LENGTH, Bodies, Fingerprints
-from stages.errors import StateError
+from twinsieve.pipeline.blocks_frame import Columns, pack_columns
+from twinsieve.stages.contract import STORED_LENGTH, Bodies, Fingerprints
+from twinsieve.stages.errors import StateError
 
 _SHAPE = struct.Struct("<IIIBBHBB")
 ROW_BYTES = 8

@@ -10,9 +10,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.blocks_frame import ENVELOPE_BYTES, Columns, What, pack_columns, seal, unseal
-from stages.contract import NO_LEADER, Kind, Verdicts
-from stages.errors import StateError
+from twinsieve.pipeline.blocks_frame import ENVELOPE_BYTES, Columns, What, pack_columns, seal, unseal
+from twinsieve.stages.contract import NO_LEADER, Kind, Verdicts
+from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<qQBBIqq")
 _TOPIC = struct.Struct("<BH")

@@ -13,10 +13,10 @@ from importlib import import_module
 
 import click
 
-from pipeline.commands.terminal import say_error
-from pipeline.kernel_cache import drop_stale_kernels
-from pipeline.program import program_version
-from stages.errors import BrokerError, ConfigError, SieveError, UsageError
+from twinsieve.pipeline.commands.terminal import say_error
+from twinsieve.pipeline.kernel_cache import drop_stale_kernels
+from twinsieve.pipeline.program import program_version
+from twinsieve.stages.errors import BrokerError, ConfigError, SieveError, UsageError
 
 _COMMANDS = {
     "dedup": ("files", "Drop duplicates from files."),
@@ -40,7 +40,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        found: click.Command = import_module(f"pipeline.commands.{_COMMANDS[cmd_name][0]}").command
+        found: click.Command = import_module(f"twinsieve.pipeline.commands.{_COMMANDS[cmd_name][0]}").command
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pipeline.ports import Committed, GroupConsumer, Membership, Partition, Transactor, UnstableError
+from twinsieve.pipeline.ports import (
+    Committed,
+    GroupConsumer,
+    Membership,
+    Partition,
+    Transactor,
+    UnstableError,
+)
 
 
 def committed_offsets(

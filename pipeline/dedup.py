@@ -17,25 +17,25 @@ from typing import Self
 
 import numpy as np
 
-from pipeline.batches import Columns, make_batch
-from pipeline.batches_fields import to_json
-from pipeline.dedup_entries import dead_entry, dropped_entry
-from pipeline.dedup_report import Example, Summary
-from pipeline.dedup_unreadable import FirstUnreadable, all_unreadable_line, first_unreadable
-from pipeline.files_clash import refuse_clashes
-from pipeline.files_format import Format
-from pipeline.files_input import Chunk, InputReader
-from pipeline.files_lock import StateLock
-from pipeline.files_read import Source
-from pipeline.files_state import leaders_folder, load_state, new_state, state_output, write_state
-from pipeline.files_write import Output, RowWriter, place_all
-from pipeline.leaders import LeaderBook
-from pipeline.settings import Settings
-from pipeline.settings_stages import scheme_config, sieve_config
-from stages.contract import NO_TIME, Batch, Kind, Verdicts, Window
-from stages.errors import FileError
-from stages.scheme import Scheme
-from stages.sieve import Sieve, SieveStats
+from twinsieve.pipeline.batches import Columns, make_batch
+from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.pipeline.dedup_entries import dead_entry, dropped_entry
+from twinsieve.pipeline.dedup_report import Example, Summary
+from twinsieve.pipeline.dedup_unreadable import FirstUnreadable, all_unreadable_line, first_unreadable
+from twinsieve.pipeline.files_clash import refuse_clashes
+from twinsieve.pipeline.files_format import Format
+from twinsieve.pipeline.files_input import Chunk, InputReader
+from twinsieve.pipeline.files_lock import StateLock
+from twinsieve.pipeline.files_read import Source
+from twinsieve.pipeline.files_state import leaders_folder, load_state, new_state, state_output, write_state
+from twinsieve.pipeline.files_write import Output, RowWriter, place_all
+from twinsieve.pipeline.leaders import LeaderBook
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
+from twinsieve.stages.contract import NO_TIME, Batch, Kind, Verdicts, Window
+from twinsieve.stages.errors import FileError
+from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.sieve import Sieve, SieveStats
 
 
 def _nothing() -> None:

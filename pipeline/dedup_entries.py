@@ -6,10 +6,10 @@ import base64
 from functools import cache
 from typing import Any
 
-from pipeline.batches import Columns, Unreadable
-from pipeline.files_input import Chunk
-from pipeline.leaders import Leader
-from stages.contract import NO_LEADER, Flag, Kind, Verdicts
+from twinsieve.pipeline.batches import Columns, Unreadable
+from twinsieve.pipeline.files_input import Chunk
+from twinsieve.pipeline.leaders import Leader
+from twinsieve.stages.contract import NO_LEADER, Flag, Kind, Verdicts
 
 
 def dropped_entry(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import orjson
 
-from pipeline.batches import Columns
-from stages.contract import Flag, Kind, Verdicts
-from stages.sieve import SieveStats
+from twinsieve.pipeline.batches import Columns
+from twinsieve.stages.contract import Flag, Kind, Verdicts
+from twinsieve.stages.sieve import SieveStats
 
 STEPS = {
     "read": "read",

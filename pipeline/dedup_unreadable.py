@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from pipeline.batches import Unreadable
-from pipeline.batches_decode import RefusedError, decode_json
-from pipeline.files_input import Chunk
+from twinsieve.pipeline.batches import Unreadable
+from twinsieve.pipeline.batches_decode import RefusedError, decode_json
+from twinsieve.pipeline.files_input import Chunk
 
 _SHOWN_FIELDS, _SHOWN_CHARACTERS = 12, 40
 

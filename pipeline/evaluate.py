@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import orjson
 
-from pipeline.evaluate_scores import Scores, score
-from pipeline.evaluate_truth import Truth, covered_rows, ideal_pass, read_lines, read_pairs
-from pipeline.files_write import Output
-from stages.contract import (
+from twinsieve.pipeline.evaluate_scores import Scores, score
+from twinsieve.pipeline.evaluate_truth import Truth, covered_rows, ideal_pass, read_lines, read_pairs
+from twinsieve.pipeline.files_write import Output
+from twinsieve.stages.contract import (
     NO_LEADER,
     NO_TIME,
     SIMILARITY_SCALE,
@@ -26,9 +26,9 @@ from stages.contract import (
     Verdicts,
     Window,
 )
-from stages.errors import UsageError
-from stages.scheme import Scheme, SchemeConfig
-from stages.sieve import Sieve
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.sieve import Sieve
 
 BodyRule = Literal["letters", "product"]
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pipeline.evaluate import APART, batch_of
-from pipeline.evaluate_truth import read_lines
-from stages.contract import SIMILARITY_SCALE, Flag, Kind, SieveConfig, Window
-from stages.errors import UsageError
-from stages.scheme import Scheme, SchemeConfig
-from stages.sieve import Sieve
+from twinsieve.pipeline.evaluate import APART, batch_of
+from twinsieve.pipeline.evaluate_truth import read_lines
+from twinsieve.stages.contract import SIMILARITY_SCALE, Flag, Kind, SieveConfig, Window
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.sieve import Sieve
 
 HEADER = "set\tlater_id\tearlier_id\tsimilarity\tlabel\treason"
 LABELS = ("same", "different", "unsure")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pipeline.evaluate_truth import Truth
+from twinsieve.pipeline.evaluate_truth import Truth
 
 LENGTH_CLASSES = ((0, 8), (8, 16), (16, 32), (32, 64), (64, 140), (140, 1 << 31))
 """Half-open ranges of body characters; bodies below 8 are compared exactly only."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.evaluate import EvaluationReport
-from pipeline.evaluate_judged import LABELS, JudgedRun
-from pipeline.evaluate_scores import LENGTH_CLASSES, Counts, length_class
-from stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
+from twinsieve.pipeline.evaluate import EvaluationReport
+from twinsieve.pipeline.evaluate_judged import LABELS, JudgedRun
+from twinsieve.pipeline.evaluate_scores import LENGTH_CLASSES, Counts, length_class
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
 
 
 def report_tables(report: EvaluationReport) -> list[Table]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.files_read import Source
-from stages.contract import SIMILARITY_SCALE
-from stages.errors import UsageError
+from twinsieve.pipeline.files_read import Source
+from twinsieve.stages.contract import SIMILARITY_SCALE
+from twinsieve.stages.errors import UsageError
 
 HEADER = "later\tearlier\tsimilarity\tkind"
 _KINDS = ("raw", "body", "near")

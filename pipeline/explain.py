@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pipeline.batches_fields import id_text
-from pipeline.files_format import format_of
-from pipeline.files_input import InputReader
-from pipeline.files_read import Source
-from pipeline.settings import Settings
-from pipeline.settings_stages import scheme_config, sieve_config
-from stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
-from stages.errors import UsageError
-from stages.inspect import PairReport, inspect_pair
-from stages.scheme import Scheme
+from twinsieve.pipeline.batches_fields import id_text
+from twinsieve.pipeline.files_format import format_of
+from twinsieve.pipeline.files_input import InputReader
+from twinsieve.pipeline.files_read import Source
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.inspect import PairReport, inspect_pair
+from twinsieve.stages.scheme import Scheme
 
 
 @dataclass(frozen=True, slots=True)

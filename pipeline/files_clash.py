@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from stages.errors import UsageError
+from twinsieve.stages.errors import UsageError
 
 _STDIN, _STDOUT = 0, 1
 

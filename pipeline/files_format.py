@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path, PurePath
 from typing import Literal
 
-from pipeline.files_read import STDIN
-from pipeline.files_write import STDOUT
-from pipeline.settings import Settings
-from stages.errors import UsageError
+from twinsieve.pipeline.files_read import STDIN
+from twinsieve.pipeline.files_write import STDOUT
+from twinsieve.pipeline.settings import Settings
+from twinsieve.stages.errors import UsageError
 
 Format = Literal["jsonl", "csv", "text"]
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipeline.batches import Columns, MessageReader, Unreadable
-from pipeline.files_format import Format
-from pipeline.files_read import STDIN, Source
-from pipeline.files_rows import Rows, join_records, split_lines
-from pipeline.settings import Settings
-from stages.errors import FileError, UsageError
+from twinsieve.pipeline.batches import Columns, MessageReader, Unreadable
+from twinsieve.pipeline.files_format import Format
+from twinsieve.pipeline.files_read import STDIN, Source
+from twinsieve.pipeline.files_rows import Rows, join_records, split_lines
+from twinsieve.pipeline.settings import Settings
+from twinsieve.stages.errors import FileError, UsageError
 
 
 @dataclass(slots=True)

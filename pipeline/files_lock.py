@@ -7,7 +7,7 @@ import os
 from types import TracebackType
 from typing import Self
 
-from stages.errors import FileError
+from twinsieve.stages.errors import FileError
 
 
 class StateLock:

@@ -13,7 +13,7 @@ from typing import Self
 
 import zstandard
 
-from stages.errors import FileError
+from twinsieve.stages.errors import FileError
 
 BLOCK_BYTES = 1 << 20
 STDIN = "-"

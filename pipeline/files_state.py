@@ -11,11 +11,11 @@ from pathlib import Path
 
 import orjson
 
-from pipeline.files_write import Output
-from pipeline.settings import Settings
-from stages.contract import SieveConfig
-from stages.errors import FileError, StateError, UsageError
-from stages.sieve import Sieve
+from twinsieve.pipeline.files_write import Output
+from twinsieve.pipeline.settings import Settings
+from twinsieve.stages.contract import SieveConfig
+from twinsieve.stages.errors import FileError, StateError, UsageError
+from twinsieve.stages.sieve import Sieve
 
 _MAGIC = b"twinsieve files\n"
 _VERSION = 1

@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol, Self, cast
 
 import zstandard
 
-from stages.errors import FileError
+from twinsieve.stages.errors import FileError
 
 STDOUT = "-"
 _DESCRIPTORS = "/proc/self/fd"

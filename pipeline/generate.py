@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.generate_dress import Dresser
-from pipeline.generate_edits import edited
-from pipeline.generate_grammar import LANGUAGES, Grammar
-from pipeline.generate_series import Series
-from stages.errors import UsageError
+from twinsieve.pipeline.generate_dress import Dresser
+from twinsieve.pipeline.generate_edits import edited
+from twinsieve.pipeline.generate_grammar import LANGUAGES, Grammar
+from twinsieve.pipeline.generate_series import Series
+from twinsieve.stages.errors import UsageError
 
 CHUNK = 8_192
 """Posts made at a time; part of what the seed means."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.generate_grammar import Grammar
+from twinsieve.pipeline.generate_grammar import Grammar
 
 
 class Dresser:

@@ -21,7 +21,9 @@ class Grammar:
     """
 
     def __init__(self, language: str) -> None:
-        source = files("pipeline").joinpath(f"data/generate_{language}.txt").read_text(encoding="utf-8")
+        source = (
+            files("twinsieve.pipeline").joinpath(f"data/generate_{language}.txt").read_text(encoding="utf-8")
+        )
         slots = {"NUM": [str(number) for number in range(2, 400)]}
         patterns: list[list[str]] = []
         for line in source.splitlines():

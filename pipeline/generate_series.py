@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.generate_grammar import Grammar
+from twinsieve.pipeline.generate_grammar import Grammar
 
 REPORTS = 400
 POLLS = 400

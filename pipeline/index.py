@@ -20,15 +20,15 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from contextlib import suppress
 
-from pipeline.blocks import asked_by, decode_block
-from pipeline.blocks_frame import ForeignSchemeError
-from pipeline.blocks_verdicts import Ruling
-from pipeline.committed_offsets import committed_offsets
-from pipeline.index_config import IndexConfig, IndexStep
-from pipeline.index_record import Record
-from pipeline.index_restore import Follower, Progress, check_ends
-from pipeline.index_snapshots import Sieves, SnapshotWriter, restore_point
-from pipeline.ports import (
+from twinsieve.pipeline.blocks import asked_by, decode_block
+from twinsieve.pipeline.blocks_frame import ForeignSchemeError
+from twinsieve.pipeline.blocks_verdicts import Ruling
+from twinsieve.pipeline.committed_offsets import committed_offsets
+from twinsieve.pipeline.index_config import IndexConfig, IndexStep
+from twinsieve.pipeline.index_record import Record
+from twinsieve.pipeline.index_restore import Follower, Progress, check_ends
+from twinsieve.pipeline.index_snapshots import Sieves, SnapshotWriter, restore_point
+from twinsieve.pipeline.ports import (
     AbortableError,
     Broker,
     Clock,
@@ -39,8 +39,8 @@ from pipeline.ports import (
     Polled,
     no_hook,
 )
-from pipeline.snapshots import SnapshotStore
-from stages.errors import BrokerError, StateError
+from twinsieve.pipeline.snapshots import SnapshotStore
+from twinsieve.stages.errors import BrokerError, StateError
 
 _STAND_BY_S = 0.02
 """A poll while nothing is to be judged: long enough for a client to take part in its group."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pipeline.ports import Partition
+from twinsieve.pipeline.ports import Partition
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipeline.blocks_verdicts import Ruling, encode_ruling
-from pipeline.index_config import IndexConfig, IndexStep
-from pipeline.ports import AbortableError, Broker, Committed, Hook, Membership, Messages
+from twinsieve.pipeline.blocks_verdicts import Ruling, encode_ruling
+from twinsieve.pipeline.index_config import IndexConfig, IndexStep
+from twinsieve.pipeline.ports import AbortableError, Broker, Committed, Hook, Membership, Messages
 
 
 class Record:

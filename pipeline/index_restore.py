@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from pipeline.blocks import decode_block
-from pipeline.blocks_frame import What
-from pipeline.blocks_verdicts import Result, Ruling, decode_ruling
-from pipeline.index_state import IndexState
-from pipeline.ports import Committed, FatalError, Partition, Reader
-from stages.errors import StateError
+from twinsieve.pipeline.blocks import decode_block
+from twinsieve.pipeline.blocks_frame import What
+from twinsieve.pipeline.blocks_verdicts import Result, Ruling, decode_ruling
+from twinsieve.pipeline.index_state import IndexState
+from twinsieve.pipeline.ports import Committed, FatalError, Partition, Reader
+from twinsieve.stages.errors import StateError
 
 _MOST_WAITING = 256
 """Blocks, or decisions, held while the other side is behind."""

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
-from pipeline.index_state import IndexState, Judge
-from pipeline.ports import Clock
-from pipeline.sessions import Ledger
-from pipeline.sessions_state import ledger_to_bytes
-from pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
-from stages.errors import StateError
+from twinsieve.pipeline.index_state import IndexState, Judge
+from twinsieve.pipeline.ports import Clock
+from twinsieve.pipeline.sessions import Ledger
+from twinsieve.pipeline.sessions_state import ledger_to_bytes
+from twinsieve.pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.stages.errors import StateError
 
 _SETTLE_S = 3.0
 """An index that begins to judge finds what has waited for it, and works that off before it makes a copy."""

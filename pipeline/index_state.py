@@ -8,12 +8,12 @@ from typing import BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.blocks import Block, RowKind
-from pipeline.blocks_positions import pack_positions, topic_numbers
-from pipeline.blocks_rows import take_readable
-from pipeline.blocks_verdicts import Result, Ruling, Source, pick_verdicts, put_verdicts
-from pipeline.sessions import Ledger
-from stages.contract import Batch, Kind, Verdicts
+from twinsieve.pipeline.blocks import Block, RowKind
+from twinsieve.pipeline.blocks_positions import pack_positions, topic_numbers
+from twinsieve.pipeline.blocks_rows import take_readable
+from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, pick_verdicts, put_verdicts
+from twinsieve.pipeline.sessions import Ledger
+from twinsieve.stages.contract import Batch, Kind, Verdicts
 
 
 class Judge(Protocol):

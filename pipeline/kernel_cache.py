@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import stages
-
 _COMPILED = ("*.nbi", "*.nbc")
 
 
@@ -20,7 +18,7 @@ def drop_stale_kernels(folder: Path | None = None) -> int:
     where a package is installed for reading alone, Numba keeps its files elsewhere, and an installation
     renews all sources at once.
     """
-    folder = folder or Path(stages.__file__).parent
+    folder = folder or Path(__file__).resolve().parent.parent / "stages"
     compiled = _times_ns(folder, "*.nbi")
     if not compiled or max(_times_ns(folder, "*.py"), default=0) <= min(compiled):
         return 0

@@ -19,8 +19,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from pipeline.batches_fields import to_json
-from stages.errors import FileError, StateError
+from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.stages.errors import FileError, StateError
 
 _ENTRY = np.dtype([("position", "<i8"), ("end", "<i8")])
 

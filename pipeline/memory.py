@@ -25,13 +25,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pipeline.memory_clients import MemoryAdmin, MemoryAppender, MemoryReader, MemoryTransactor
-from pipeline.memory_cluster import CrashError, ManualClock, MemoryCluster
-from pipeline.memory_consumer import MemoryConsumer
-from pipeline.memory_lock import one_at_a_time
-from pipeline.memory_plain import MemoryPlainTransactor
-from pipeline.ports import Hook, Messages, NewTopic, no_hook
-from stages.errors import BrokerError
+from twinsieve.pipeline.memory_clients import MemoryAdmin, MemoryAppender, MemoryReader, MemoryTransactor
+from twinsieve.pipeline.memory_cluster import CrashError, ManualClock, MemoryCluster
+from twinsieve.pipeline.memory_consumer import MemoryConsumer
+from twinsieve.pipeline.memory_lock import one_at_a_time
+from twinsieve.pipeline.memory_plain import MemoryPlainTransactor
+from twinsieve.pipeline.ports import Hook, Messages, NewTopic, no_hook
+from twinsieve.stages.errors import BrokerError
 
 __all__ = ["CrashError", "Hook", "ManualClock", "MemoryBroker", "MemoryCluster", "Messages", "NewTopic"]
 

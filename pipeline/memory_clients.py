@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from pipeline.memory_cluster import MemoryCluster
-from pipeline.memory_groups import Handle
-from pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time
-from pipeline.memory_log import Outcome, PartitionLog
-from pipeline.ports import (
+from twinsieve.pipeline.memory_cluster import MemoryCluster
+from twinsieve.pipeline.memory_groups import Handle
+from twinsieve.pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time
+from twinsieve.pipeline.memory_log import Outcome, PartitionLog
+from twinsieve.pipeline.ports import (
     AbortableError,
     Committed,
     Hook,
@@ -19,7 +19,7 @@ from pipeline.ports import (
     Records,
     TopicInfo,
 )
-from stages.errors import BrokerError, UsageError
+from twinsieve.stages.errors import BrokerError, UsageError
 
 
 @one_at_a_time

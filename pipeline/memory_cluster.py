@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from pipeline.memory_groups import Group
-from pipeline.memory_keys import partition_of
-from pipeline.memory_lock import CLUSTER_LOCK
-from pipeline.memory_log import Entry, Outcome, PartitionLog, Topic, Transaction
-from pipeline.ports import AbortableError, Clock, FatalError, Messages, NewTopic, Partition
-from stages.errors import BrokerError, UsageError
+from twinsieve.pipeline.memory_groups import Group
+from twinsieve.pipeline.memory_keys import partition_of
+from twinsieve.pipeline.memory_lock import CLUSTER_LOCK
+from twinsieve.pipeline.memory_log import Entry, Outcome, PartitionLog, Topic, Transaction
+from twinsieve.pipeline.ports import AbortableError, Clock, FatalError, Messages, NewTopic, Partition
+from twinsieve.stages.errors import BrokerError, UsageError
 
 
 class CrashError(BaseException):

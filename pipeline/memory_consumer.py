@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pipeline.memory_clients import MemoryReader
-from pipeline.memory_cluster import MemoryCluster
-from pipeline.memory_groups import Handle
-from pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time
-from pipeline.ports import (
+from twinsieve.pipeline.memory_clients import MemoryReader
+from twinsieve.pipeline.memory_cluster import MemoryCluster
+from twinsieve.pipeline.memory_groups import Handle
+from twinsieve.pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time
+from twinsieve.pipeline.ports import (
     AbortableError,
     Committed,
     FatalError,

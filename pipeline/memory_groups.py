@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pipeline.ports import AbortableError, Committed, FatalError, Partition
+from twinsieve.pipeline.ports import AbortableError, Committed, FatalError, Partition
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from pipeline.ports import Committed, Header, Partition, Records
+from twinsieve.pipeline.ports import Committed, Header, Partition, Records
 
 
 class Outcome(Enum):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.memory_clients import reach, too_large
-from pipeline.memory_cluster import MemoryCluster
-from pipeline.memory_groups import Handle
-from pipeline.memory_lock import one_at_a_time
-from pipeline.ports import AbortableError, Committed, Hook, Membership, Messages, Partition
-from stages.errors import UsageError
+from twinsieve.pipeline.memory_clients import reach, too_large
+from twinsieve.pipeline.memory_cluster import MemoryCluster
+from twinsieve.pipeline.memory_groups import Handle
+from twinsieve.pipeline.memory_lock import one_at_a_time
+from twinsieve.pipeline.ports import AbortableError, Committed, Hook, Membership, Messages, Partition
+from twinsieve.stages.errors import UsageError
 
 
 @one_at_a_time

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from pipeline.blocks_verdicts import Ruling, Source
-from pipeline.index import Index
-from pipeline.ports import Clock, Hook, Partition
-from pipeline.worker import Worker
-from pipeline.worker_emit import Emission
-from stages.contract import Flag
-from stages.sieve import Sieve
+from twinsieve.pipeline.blocks_verdicts import Ruling, Source
+from twinsieve.pipeline.index import Index
+from twinsieve.pipeline.ports import Clock, Hook, Partition
+from twinsieve.pipeline.worker import Worker
+from twinsieve.pipeline.worker_emit import Emission
+from twinsieve.stages.contract import Flag
+from twinsieve.stages.sieve import Sieve
 
 _STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 

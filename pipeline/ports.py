@@ -31,8 +31,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
-from pipeline.ports_admin import Admin, NewTopic, TopicInfo
-from pipeline.ports_records import (
+from twinsieve.pipeline.ports_admin import Admin, NewTopic, TopicInfo
+from twinsieve.pipeline.ports_records import (
     NO_TIMESTAMP,
     NO_TOPIC_ID,
     AbortableError,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pipeline.ports_records import Committed, Partition
+from twinsieve.pipeline.ports_records import Committed, Partition
 
 
 @dataclass(frozen=True, slots=True)

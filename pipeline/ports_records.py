@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from stages.errors import BrokerError
+from twinsieve.stages.errors import BrokerError
 
 Header = tuple[str, bytes | None]
 """Name and value; order and repetitions are kept; a null value is not the empty one."""

@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.batches import Columns, Reads
-from pipeline.blocks import RowKind
-from pipeline.blocks_rows import Readable
-from pipeline.ports import Records
-from stages.contract import NO_TIME
+from twinsieve.pipeline.batches import Columns, Reads
+from twinsieve.pipeline.blocks import RowKind
+from twinsieve.pipeline.blocks_rows import Readable
+from twinsieve.pipeline.ports import Records
+from twinsieve.stages.contract import NO_TIME
 
 
 class ReadsMessages(Protocol):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.ports import Admin, Broker, Committed, Partition, TopicInfo
-from pipeline.reset_targets import Place, Targets
-from pipeline.service_build import group_of_workers
-from pipeline.settings import Settings
-from pipeline.worker_sessions import Mark, moved, name_topic, read_mark
-from stages.errors import BrokerError, ConfigError
+from twinsieve.pipeline.ports import Admin, Broker, Committed, Partition, TopicInfo
+from twinsieve.pipeline.reset_targets import Place, Targets
+from twinsieve.pipeline.service_build import group_of_workers
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.worker_sessions import Mark, moved, name_topic, read_mark
+from twinsieve.stages.errors import BrokerError, ConfigError
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from pipeline.batches_fields import time_ms
-from pipeline.ports import Partition
-from stages.errors import UsageError
+from twinsieve.pipeline.batches_fields import time_ms
+from twinsieve.pipeline.ports import Partition
+from twinsieve.stages.errors import UsageError
 
 
 class Place(Enum):

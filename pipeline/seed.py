@@ -13,18 +13,18 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from pipeline.metrics import Metrics
-from pipeline.ports import Admin, Broker, Clock, Partition
-from pipeline.seed_order import OrderedBroker
-from pipeline.service import Signals, SystemClock, check_topics, connect_by_settings, drive
-from pipeline.service_build import Builder, group_of_seed, group_of_workers, make_scheme
-from pipeline.service_loops import IndexLoop, WorkerLoop
-from pipeline.service_slots import Slot, take_slot
-from pipeline.settings import Settings
-from pipeline.worker_emit import Emission
-from pipeline.worker_sessions import moved, name_topic
-from stages.contract import Kind
-from stages.errors import BrokerError
+from twinsieve.pipeline.metrics import Metrics
+from twinsieve.pipeline.ports import Admin, Broker, Clock, Partition
+from twinsieve.pipeline.seed_order import OrderedBroker
+from twinsieve.pipeline.service import Signals, SystemClock, check_topics, connect_by_settings, drive
+from twinsieve.pipeline.service_build import Builder, group_of_seed, group_of_workers, make_scheme
+from twinsieve.pipeline.service_loops import IndexLoop, WorkerLoop
+from twinsieve.pipeline.service_slots import Slot, take_slot
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.worker_emit import Emission
+from twinsieve.pipeline.worker_sessions import moved, name_topic
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
 _LOOK_S = 1.0

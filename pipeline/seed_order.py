@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from pipeline.ports import (
+from twinsieve.pipeline.ports import (
     AbortableError,
     Admin,
     Appender,

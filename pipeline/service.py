@@ -16,17 +16,17 @@ from contextlib import suppress
 from types import FrameType
 from typing import Literal
 
-from pipeline.kafka.connect import connect as connect_kafka
-from pipeline.metrics import Metrics
-from pipeline.ports import Broker, Clock
-from pipeline.service_build import Builder, make_scheme, shadow
-from pipeline.service_http import Pages
-from pipeline.service_loops import IndexLoop, Loop, WorkerLoop
-from pipeline.service_slots import Slot, take_slot
-from pipeline.settings import Settings
-from pipeline.topics import check, create
-from pipeline.topics_names import Names
-from stages.errors import BrokerError
+from twinsieve.pipeline.kafka.connect import connect as connect_kafka
+from twinsieve.pipeline.metrics import Metrics
+from twinsieve.pipeline.ports import Broker, Clock
+from twinsieve.pipeline.service_build import Builder, make_scheme, shadow
+from twinsieve.pipeline.service_http import Pages
+from twinsieve.pipeline.service_loops import IndexLoop, Loop, WorkerLoop
+from twinsieve.pipeline.service_slots import Slot, take_slot
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics import check, create
+from twinsieve.pipeline.topics_names import Names
+from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
 _END_S = 30.0

@@ -13,26 +13,26 @@ from typing import Literal
 
 import orjson
 
-from pipeline.batches import MessageReader
-from pipeline.blocks_frame import scheme_hash
-from pipeline.index import Index
-from pipeline.index_config import IndexConfig
-from pipeline.index_snapshots import Sieves
-from pipeline.ports import Broker, Clock, Hook, Partition
-from pipeline.program import program_version
-from pipeline.records import RecordReader
-from pipeline.settings import Settings
-from pipeline.settings_stages import scheme_config, sieve_config
-from pipeline.snapshots import SnapshotStore
-from pipeline.topics_acls import trims_log
-from pipeline.topics_names import Names
-from pipeline.worker import Worker
-from pipeline.worker_config import WorkerConfig
-from pipeline.worker_emit import EmitConfig
-from stages.contract import SieveConfig
-from stages.errors import StateError
-from stages.scheme import Scheme
-from stages.sieve import Sieve
+from twinsieve.pipeline.batches import MessageReader
+from twinsieve.pipeline.blocks_frame import scheme_hash
+from twinsieve.pipeline.index import Index
+from twinsieve.pipeline.index_config import IndexConfig
+from twinsieve.pipeline.index_snapshots import Sieves
+from twinsieve.pipeline.ports import Broker, Clock, Hook, Partition
+from twinsieve.pipeline.program import program_version
+from twinsieve.pipeline.records import RecordReader
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
+from twinsieve.pipeline.snapshots import SnapshotStore
+from twinsieve.pipeline.topics_acls import trims_log
+from twinsieve.pipeline.topics_names import Names
+from twinsieve.pipeline.worker import Worker
+from twinsieve.pipeline.worker_config import WorkerConfig
+from twinsieve.pipeline.worker_emit import EmitConfig
+from twinsieve.stages.contract import SieveConfig
+from twinsieve.stages.errors import StateError
+from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.sieve import Sieve
 
 _CHECK_S = 5.0
 _MOST_BLOCKS = 32

@@ -6,14 +6,14 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 
-from pipeline.index import Index
-from pipeline.metrics import Metrics
-from pipeline.ports import AbortableError, Clock, FatalError
-from pipeline.service_build import Builder
-from pipeline.service_standstill import Standstill
-from pipeline.worker import Worker
-from pipeline.worker_emit import Emission
-from stages.errors import BrokerError
+from twinsieve.pipeline.index import Index
+from twinsieve.pipeline.metrics import Metrics
+from twinsieve.pipeline.ports import AbortableError, Clock, FatalError
+from twinsieve.pipeline.service_build import Builder
+from twinsieve.pipeline.service_standstill import Standstill
+from twinsieve.pipeline.worker import Worker
+from twinsieve.pipeline.worker_emit import Emission
+from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
 _POLL_S = 0.05

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from stages.errors import StateError
+from twinsieve.stages.errors import StateError
 
 _MOST_SLOTS = 256
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.ports import Partition
+from twinsieve.pipeline.ports import Partition
 
 _LOOKS = 4
 """So many looks in a row, some seconds apart."""

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.blocks import Block, BlockFlag
-from pipeline.blocks_verdicts import Result, Source, pick_verdicts
-from pipeline.sessions_ranges import OpenVerdicts, Ranges
-from stages.contract import Verdicts
+from twinsieve.pipeline.blocks import Block, BlockFlag
+from twinsieve.pipeline.blocks_verdicts import Result, Source, pick_verdicts
+from twinsieve.pipeline.sessions_ranges import OpenVerdicts, Ranges
+from twinsieve.stages.contract import Verdicts
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.blocks_verdicts import blank_verdicts, pick_verdicts, put_verdicts
-from stages.contract import Kind, Verdicts
+from twinsieve.pipeline.blocks_verdicts import blank_verdicts, pick_verdicts, put_verdicts
+from twinsieve.stages.contract import Kind, Verdicts
 
 
 class Ranges:

@@ -9,11 +9,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from pipeline.blocks_frame import Columns, pack_columns
-from pipeline.blocks_verdicts import take_verdicts, verdict_columns
-from pipeline.sessions import Book, KnownTopic, Ledger
-from pipeline.sessions_ranges import Ranges
-from stages.errors import StateError
+from twinsieve.pipeline.blocks_frame import Columns, pack_columns
+from twinsieve.pipeline.blocks_verdicts import take_verdicts, verdict_columns
+from twinsieve.pipeline.sessions import Book, KnownTopic, Ledger
+from twinsieve.pipeline.sessions_ranges import Ranges
+from twinsieve.stages.errors import StateError
 
 _SIZE = struct.Struct("<I")
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
-from pipeline.settings_types import (
+from twinsieve.pipeline.settings_types import (
     Count,
     DurationMs,
     Flag,

@@ -6,10 +6,10 @@ from math import comb
 
 import re2
 
-from pipeline.settings import Settings
-from pipeline.settings_yaml import Raw
-from stages.errors import UsageError
-from stages.near.limits import LARGEST_WINDOW, MOST_TABLES
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_yaml import Raw
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.near.limits import LARGEST_WINDOW, MOST_TABLES
 
 Problem = tuple[str, str]
 _POLL_LIMIT_MS = 300_000
@@ -169,7 +169,7 @@ def _state(settings: Settings) -> list[Problem]:
     if "://" not in settings.state.dir:
         return []
     # Every command checks settings; few are to wait for what serves remote addresses.
-    from pipeline.snapshots import file_system
+    from twinsieve.pipeline.snapshots import file_system
 
     try:
         file_system(settings.state.dir)

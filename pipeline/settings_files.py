@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from pipeline.settings import Settings
-from pipeline.settings_yaml import KeyPath
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_yaml import KeyPath
 
 _MAX_SECRET_BYTES = 4096
 

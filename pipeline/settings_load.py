@@ -13,12 +13,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pipeline.settings import Settings
-from pipeline.settings_checks import cross_check
-from pipeline.settings_files import read_referenced
-from pipeline.settings_schema import SECRETS, by_underscores, did_you_mean, is_misspelt, literals, schema
-from pipeline.settings_yaml import Finding, KeyPath, Place, Raw, Tree, dotted, read_flow, read_yaml
-from stages.errors import ConfigError
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_checks import cross_check
+from twinsieve.pipeline.settings_files import read_referenced
+from twinsieve.pipeline.settings_schema import (
+    SECRETS,
+    by_underscores,
+    did_you_mean,
+    is_misspelt,
+    literals,
+    schema,
+)
+from twinsieve.pipeline.settings_yaml import Finding, KeyPath, Place, Raw, Tree, dotted, read_flow, read_yaml
+from twinsieve.stages.errors import ConfigError
 
 _PREFIX = "TWINSIEVE_"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pipeline.settings import Settings, WindowSettings
-from pipeline.settings_stages import sieve_config
-from stages.near.limits import LARGEST_WINDOW
-from stages.sieve import worst_case_bytes
+from twinsieve.pipeline.settings import Settings, WindowSettings
+from twinsieve.pipeline.settings_stages import sieve_config
+from twinsieve.stages.near.limits import LARGEST_WINDOW
+from twinsieve.stages.sieve import worst_case_bytes
 
 LOG_ROW_BYTES = 350
 """A message in the fingerprint log, compressed, with text and offsets: the mean of real posts, rounded up."""

@@ -9,7 +9,7 @@ from typing import Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from pipeline.settings import Settings
+from twinsieve.pipeline.settings import Settings
 
 SECRETS = frozenset({"digest.seed", "kafka.security.password", "kafka.security.key_password"})
 """Never written into a settings file, never shown; each has a `…_file` beside it."""

@@ -7,13 +7,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.settings import Settings, WindowSettings
-from stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
-from stages.errors import ConfigError
-from stages.fingerprint.digest import DigestConfig
-from stages.fingerprint.features import FeatureConfig
-from stages.scheme import SchemeConfig
-from stages.text.rules import TextConfig
+from twinsieve.pipeline.settings import Settings, WindowSettings
+from twinsieve.stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
+from twinsieve.stages.errors import ConfigError
+from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.scheme import SchemeConfig
+from twinsieve.stages.text.rules import TextConfig
 
 
 def scheme_config(settings: Settings) -> SchemeConfig:

@@ -20,9 +20,9 @@ from typing import BinaryIO
 import fsspec
 from fsspec import AbstractFileSystem
 
-from pipeline.sessions import Ledger
-from pipeline.sessions_state import ledger_from_bytes
-from stages.errors import StateError, UsageError
+from twinsieve.pipeline.sessions import Ledger
+from twinsieve.pipeline.sessions_state import ledger_from_bytes
+from twinsieve.stages.errors import StateError, UsageError
 
 _HEADER = struct.Struct("<4sH16s16s16sqqQQ")
 _MAGIC = b"TSVS"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.ports import Admin, TopicInfo
-from pipeline.settings import Settings
-from pipeline.topics_plan import (
+from twinsieve.pipeline.ports import Admin, TopicInfo
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics_plan import (
     FRAME_BYTES,
     Need,
     Plan,
@@ -17,7 +17,7 @@ from pipeline.topics_plan import (
     output_topic,
     plan_of,
 )
-from stages.errors import BrokerError
+from twinsieve.stages.errors import BrokerError
 
 _HEADERS_BYTES = 4 << 10
 """What the headers of a duplicate or dead letter may add to the message that came in."""

@@ -6,9 +6,9 @@ import shlex
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.settings import Settings
-from pipeline.topics_names import Names
-from pipeline.topics_plan import plan_of
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics_names import Names
+from twinsieve.pipeline.topics_plan import plan_of
 
 
 @dataclass(frozen=True, slots=True)

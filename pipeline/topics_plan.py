@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pipeline.ports import NewTopic
-from pipeline.settings import Settings
-from pipeline.topics_names import Names
+from twinsieve.pipeline.ports import NewTopic
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics_names import Names
 
 _ANSWERS_KEPT_MS = 86_400_000
 FRAME_BYTES = 64 << 10

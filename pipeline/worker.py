@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 
-from pipeline.ports import (
+from twinsieve.pipeline.ports import (
     AbortableError,
     Broker,
     Clock,
@@ -37,15 +37,15 @@ from pipeline.ports import (
     Records,
     no_hook,
 )
-from pipeline.records import RecordReader
-from pipeline.worker_answers import Answers, take_answered
-from pipeline.worker_asks import Asks
-from pipeline.worker_config import WorkerConfig
-from pipeline.worker_emit import Emission, Emitter
-from pipeline.worker_openings import Openings
-from pipeline.worker_pace import Pace
-from pipeline.worker_sessions import NewSession, Session
-from pipeline.worker_topics import KnownTopics
+from twinsieve.pipeline.records import RecordReader
+from twinsieve.pipeline.worker_answers import Answers, take_answered
+from twinsieve.pipeline.worker_asks import Asks
+from twinsieve.pipeline.worker_config import WorkerConfig
+from twinsieve.pipeline.worker_emit import Emission, Emitter
+from twinsieve.pipeline.worker_openings import Openings
+from twinsieve.pipeline.worker_pace import Pace
+from twinsieve.pipeline.worker_sessions import NewSession, Session
+from twinsieve.pipeline.worker_topics import KnownTopics
 
 
 class WorkerStep(StrEnum):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from pipeline.blocks_frame import What
-from pipeline.blocks_verdicts import Result, Ruling, decode_ruling, session_of
-from pipeline.ports import AbortableError, Partition, Reader
-from pipeline.worker_sessions import Asked, Session, refusal
+from twinsieve.pipeline.blocks_frame import What
+from twinsieve.pipeline.blocks_verdicts import Result, Ruling, decode_ruling, session_of
+from twinsieve.pipeline.ports import AbortableError, Partition, Reader
+from twinsieve.pipeline.worker_sessions import Asked, Session, refusal
 
 
 class Answers:

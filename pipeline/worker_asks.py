@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.blocks import Block, BlockFlag, RowKind, encode_block, split_block
-from pipeline.ports import AbortableError, Appender, Clock, Messages, Partition, Records
-from pipeline.records import Reading, RecordReader
-from pipeline.worker_config import WorkerConfig
-from pipeline.worker_sessions import Asked, Opening, Session
+from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, encode_block, split_block
+from twinsieve.pipeline.ports import AbortableError, Appender, Clock, Messages, Partition, Records
+from twinsieve.pipeline.records import Reading, RecordReader
+from twinsieve.pipeline.worker_config import WorkerConfig
+from twinsieve.pipeline.worker_sessions import Asked, Opening, Session
 
 
 class Asks:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.ports import Partition
-from pipeline.worker_emit import EmitConfig
+from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.worker_emit import EmitConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import Literal
 
-from pipeline.blocks_verdicts import Ruling
-from pipeline.ports import NO_TIMESTAMP, Header, Messages, Partition, Records, Transactor
-from pipeline.worker_reasons import explain_rows
-from pipeline.worker_sessions import Asked
-from stages.contract import Kind
-from stages.errors import StateError
+from twinsieve.pipeline.blocks_verdicts import Ruling
+from twinsieve.pipeline.ports import NO_TIMESTAMP, Header, Messages, Partition, Records, Transactor
+from twinsieve.pipeline.worker_reasons import explain_rows
+from twinsieve.pipeline.worker_sessions import Asked
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import StateError
 
 ORIGIN = "twinsieve-origin"
 REASON = "twinsieve-reason"

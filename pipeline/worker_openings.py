@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pipeline.committed_offsets import committed_offsets
-from pipeline.ports import Clock, GroupConsumer, Membership, Partition, Transactor
-from pipeline.worker_config import WorkerConfig
-from pipeline.worker_sessions import NewSession, Opening, Session, plan_opening
-from pipeline.worker_topics import KnownTopics
+from twinsieve.pipeline.committed_offsets import committed_offsets
+from twinsieve.pipeline.ports import Clock, GroupConsumer, Membership, Partition, Transactor
+from twinsieve.pipeline.worker_config import WorkerConfig
+from twinsieve.pipeline.worker_sessions import NewSession, Opening, Session, plan_opening
+from twinsieve.pipeline.worker_topics import KnownTopics
 
 
 class Openings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.ports import Clock
+from twinsieve.pipeline.ports import Clock
 
 _FEW_BLOCKS = 8
 _LONGEST_S = 1.0

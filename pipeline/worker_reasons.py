@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.blocks_positions import unpack_position
-from pipeline.blocks_verdicts import Ruling
-from pipeline.ports import Header
-from stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind
+from twinsieve.pipeline.blocks_positions import unpack_position
+from twinsieve.pipeline.blocks_verdicts import Ruling
+from twinsieve.pipeline.ports import Header
+from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind
 
 STAGE = "twinsieve-stage"
 LEADER = "twinsieve-leader"

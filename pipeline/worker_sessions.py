@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from pipeline.blocks_verdicts import Result, Ruling
-from pipeline.ports import NO_TOPIC_ID, Committed, Partition, Records, TopicInfo
-from stages.errors import StateError
+from twinsieve.pipeline.blocks_verdicts import Result, Ruling
+from twinsieve.pipeline.ports import NO_TOPIC_ID, Committed, Partition, Records, TopicInfo
+from twinsieve.stages.errors import StateError
 
 
 class Mark(NamedTuple):

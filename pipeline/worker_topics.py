@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pipeline.ports import AbortableError, Admin, Partition, TopicInfo
-from pipeline.worker_sessions import Session, name_topic
-from stages.errors import StateError
+from twinsieve.pipeline.ports import AbortableError, Admin, Partition, TopicInfo
+from twinsieve.pipeline.worker_sessions import Session, name_topic
+from twinsieve.stages.errors import StateError
 
 
 class KnownTopics:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stages.contract import (
+from twinsieve.stages.contract import (
     NO_TIME,
     STORED_LENGTH,
     Batch,
@@ -19,12 +19,12 @@ from stages.contract import (
     SieveConfig,
     Window,
 )
-from stages.near.buckets import Buckets, bucket_of, new_buckets
-from stages.near.chunk import Chunk, whole_batch
-from stages.near.hamming import distance_table
-from stages.near.lengths import signature_limits
-from stages.near.pairs import bag_bound
-from stages.sieve import Sieve
+from twinsieve.stages.near.buckets import Buckets, bucket_of, new_buckets
+from twinsieve.stages.near.chunk import Chunk, whole_batch
+from twinsieve.stages.near.hamming import distance_table
+from twinsieve.stages.near.lengths import signature_limits
+from twinsieve.stages.near.pairs import bag_bound
+from twinsieve.stages.sieve import Sieve
 
 _MANY_BUCKETS = 2**24
 """Two keys share a bucket of so many only if they are equal, or nearly never."""

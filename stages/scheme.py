@@ -10,13 +10,13 @@ from hashlib import blake2b, pbkdf2_hmac
 from importlib.metadata import version
 from typing import Any
 
-from stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
-from stages.fingerprint.digest import DigestConfig
-from stages.fingerprint.features import FeatureConfig
-from stages.fingerprint.fingerprinter import Fingerprinter
-from stages.fingerprint.mixing import KERNEL_VERSION
-from stages.text.normalizer import Normalizer
-from stages.text.rules import TextConfig, text_version
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
+from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
+from twinsieve.stages.text.normalizer import Normalizer
+from twinsieve.stages.text.rules import TextConfig, text_version
 
 # Makes a guess at the seed cost some 20 ms, as the scheme id stands in files and logs that others may read.
 _GUESS_ROUNDS = 100_000

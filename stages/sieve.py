@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from stages.contract import (
+from twinsieve.stages.contract import (
     NO_LEADER,
     NO_TIME,
     Batch,
@@ -21,15 +21,15 @@ from stages.contract import (
     SieveConfig,
     Verdicts,
 )
-from stages.errors import StateError, UsageError
-from stages.exact.bloom import BloomGenerations
-from stages.exact.trie import TrieTiers
-from stages.near.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
-from stages.near.hamming import FINGERPRINT_BITS, blocks_of
-from stages.near.policy import UNJUDGED, Bloom, Outcome, Sealed
-from stages.near.ring import FIRST_TIME, STREAM_TIME
-from stages.near.stage import NearStage, bloom_columns, near_bytes, no_bloom, nothing_sealed
-from stages.state import Sections, read_state, write_state
+from twinsieve.stages.errors import StateError, UsageError
+from twinsieve.stages.exact.bloom import BloomGenerations
+from twinsieve.stages.exact.trie import TrieTiers
+from twinsieve.stages.near.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
+from twinsieve.stages.near.hamming import FINGERPRINT_BITS, blocks_of
+from twinsieve.stages.near.policy import UNJUDGED, Bloom, Outcome, Sealed
+from twinsieve.stages.near.ring import FIRST_TIME, STREAM_TIME
+from twinsieve.stages.near.stage import NearStage, bloom_columns, near_bytes, no_bloom, nothing_sealed
+from twinsieve.stages.state import Sections, read_state, write_state
 
 
 @dataclass(frozen=True, slots=True)

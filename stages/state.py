@@ -19,7 +19,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from stages.errors import StateError
+from twinsieve.stages.errors import StateError
 
 MAGIC = b"TWINSIEV"
 FORMAT_VERSION = 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from bench import quality_data
-from pipeline.kernel_cache import drop_stale_kernels
+from twinsieve.pipeline.kernel_cache import drop_stale_kernels
 
 _ROOT = Path(__file__).resolve().parent.parent
 _POSTS = "weibo_dev.jsonl.gz"

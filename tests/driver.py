@@ -12,14 +12,15 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
-from pipeline.batches import MessageReader
-from pipeline.blocks_frame import scheme_hash
-from pipeline.index import Index
-from pipeline.index_config import IndexConfig
-from pipeline.index_snapshots import Sieves
-from pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
-from pipeline.memory_log import Entry
-from pipeline.ports import (
+from tests.twins import HashSieve, Later, TinyScheme
+from twinsieve.pipeline.batches import MessageReader
+from twinsieve.pipeline.blocks_frame import scheme_hash
+from twinsieve.pipeline.index import Index
+from twinsieve.pipeline.index_config import IndexConfig
+from twinsieve.pipeline.index_snapshots import Sieves
+from twinsieve.pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.memory_log import Entry
+from twinsieve.pipeline.ports import (
     AbortableError,
     FatalError,
     Hook,
@@ -28,15 +29,14 @@ from pipeline.ports import (
     Partition,
     no_hook,
 )
-from pipeline.records import RecordReader
-from pipeline.settings import InputSettings, Settings
-from pipeline.snapshots import SnapshotStore
-from pipeline.worker import Worker
-from pipeline.worker_config import WorkerConfig
-from pipeline.worker_emit import EmitConfig
-from pipeline.worker_sessions import moved
-from stages.errors import StateError
-from tests.twins import HashSieve, Later, TinyScheme
+from twinsieve.pipeline.records import RecordReader
+from twinsieve.pipeline.settings import InputSettings, Settings
+from twinsieve.pipeline.snapshots import SnapshotStore
+from twinsieve.pipeline.worker import Worker
+from twinsieve.pipeline.worker_config import WorkerConfig
+from twinsieve.pipeline.worker_emit import EmitConfig
+from twinsieve.pipeline.worker_sessions import moved
+from twinsieve.stages.errors import StateError
 
 LOG = Partition("app.fingerprints", 0)
 DECISIONS = Partition("app.decisions", 0)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from rapidfuzz.distance import LCSseq
 
-from stages.contract import (
+from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
     NO_LEADER,
     NO_TIME,

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import orjson
 
-from stages.contract import NO_LEADER, Batch, Bodies, Fingerprints, Kind, Verdicts
+from twinsieve.stages.contract import NO_LEADER, Batch, Bodies, Fingerprints, Kind, Verdicts
 
 
 def hash64(text: str) -> int:

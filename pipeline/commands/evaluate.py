@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from pipeline.commands.options import settings_from, settings_options
-from pipeline.commands.terminal import report, say_error
-from pipeline.evaluate import run_evaluate
-from pipeline.evaluate_tables import report_tables
-from pipeline.files_clash import refuse_clashes
-from pipeline.files_write import Output
-from pipeline.settings_stages import scheme_config, sieve_config
-from pipeline.settings_types import read_similarity
+from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.terminal import report, say_error
+from twinsieve.pipeline.evaluate import run_evaluate
+from twinsieve.pipeline.evaluate_tables import report_tables
+from twinsieve.pipeline.files_clash import refuse_clashes
+from twinsieve.pipeline.files_write import Output
+from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
+from twinsieve.pipeline.settings_types import read_similarity
 
 
 @click.command("evaluate")

@@ -6,10 +6,10 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.commands.options import settings_from, settings_options
-from pipeline.commands.pairs import diff
-from pipeline.commands.terminal import printable, report
-from pipeline.explain import Told, explain, told_by_id
+from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.pairs import diff
+from twinsieve.pipeline.commands.terminal import printable, report
+from twinsieve.pipeline.explain import Told, explain, told_by_id
 
 
 @click.command("explain")

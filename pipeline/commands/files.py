@@ -19,15 +19,15 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from pipeline.commands.options import settings_from, settings_options
-from pipeline.commands.pairs import pair_panel
-from pipeline.commands.summary import summary_table
-from pipeline.commands.terminal import say_error, talk
-from pipeline.dedup import Dedup, Job
-from pipeline.dedup import Progress as Shown
-from pipeline.dedup_unreadable import unreadable_line
-from pipeline.files_format import format_of, refuse_output_ending
-from stages.errors import FileError
+from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.pairs import pair_panel
+from twinsieve.pipeline.commands.summary import summary_table
+from twinsieve.pipeline.commands.terminal import say_error, talk
+from twinsieve.pipeline.dedup import Dedup, Job
+from twinsieve.pipeline.dedup import Progress as Shown
+from twinsieve.pipeline.dedup_unreadable import unreadable_line
+from twinsieve.pipeline.files_format import format_of, refuse_output_ending
+from twinsieve.stages.errors import FileError
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STARTED = time.perf_counter()

@@ -6,9 +6,9 @@ from itertools import islice
 
 import click
 
-from pipeline.batches_fields import to_json
-from pipeline.files_write import Output
-from pipeline.generate import CHUNK, generate
+from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.pipeline.files_write import Output
+from twinsieve.pipeline.generate import CHUNK, generate
 
 
 @click.command("generate")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from pipeline.commands.options import overrides_from, settings_options
-from pipeline.commands.terminal import printable
-from pipeline.settings import Settings
-from pipeline.settings_checks import missing_secrets
-from pipeline.settings_load import check_settings
-from stages.errors import ConfigError, SieveError
+from twinsieve.pipeline.commands.options import overrides_from, settings_options
+from twinsieve.pipeline.commands.terminal import printable
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_checks import missing_secrets
+from twinsieve.pipeline.settings_load import check_settings
+from twinsieve.stages.errors import ConfigError, SieveError
 
 
 @click.command("lint")
@@ -57,9 +57,9 @@ def command(
 
 def _second_look(settings: Settings, name: str) -> list[str]:
     """Problems that only the stages see: word lists, layouts, scripts' variants."""
-    from pipeline.settings_stages import scheme_config
-    from stages.fingerprint.fingerprinter import Fingerprinter
-    from stages.text.normalizer import Normalizer
+    from twinsieve.pipeline.settings_stages import scheme_config
+    from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+    from twinsieve.stages.text.normalizer import Normalizer
 
     try:
         scheme = scheme_config(settings)
@@ -75,8 +75,8 @@ def _second_look(settings: Settings, name: str) -> list[str]:
 def _print_cost(settings: Settings, rate: float) -> None:
     from rich.table import Table
 
-    from pipeline.commands.terminal import report
-    from pipeline.settings_report import LOG_ROW_BYTES, cost_of
+    from twinsieve.pipeline.commands.terminal import report
+    from twinsieve.pipeline.settings_report import LOG_ROW_BYTES, cost_of
 
     cost = cost_of(settings, rate)
     memory = Table(title="memory at worst", title_justify="left", box=None)

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from pipeline.settings import Settings
-from pipeline.settings_load import Override, load_settings
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_load import Override, load_settings
 
 _KEYS = {
     "profile": ("--profile", "profile"),

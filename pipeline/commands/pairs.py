@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from pipeline.commands.terminal import printable
+from twinsieve.pipeline.commands.terminal import printable
 
 _LONGEST = 2_000
 """Characters of a text that are compared and shown; difflib needs time with the square of the length."""

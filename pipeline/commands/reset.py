@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from pipeline.commands.options import settings_from, settings_options
-from pipeline.commands.run import log_to_stderr, refuse_missing_secrets
-from pipeline.commands.terminal import printable
+from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.run import log_to_stderr, refuse_missing_secrets
+from twinsieve.pipeline.commands.terminal import printable
 
 
 @click.command("reset")
@@ -23,9 +23,9 @@ def command(
     targets: tuple[str, ...], yes: bool, config: str | None, pairs: tuple[str, ...], **given: str | None
 ) -> None:
     """Move the input offsets of a stopped app. What was emitted never comes out again."""
-    from pipeline.kafka import connect
-    from pipeline.reset import apply, plan
-    from pipeline.reset_targets import read_targets
+    from twinsieve.pipeline.kafka import connect
+    from twinsieve.pipeline.reset import apply, plan
+    from twinsieve.pipeline.reset_targets import read_targets
 
     wanted = read_targets(targets)
     settings = settings_from(config, pairs, **given)

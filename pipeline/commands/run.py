@@ -8,11 +8,11 @@ from typing import Literal
 
 import click
 
-from pipeline.commands.options import settings_from, settings_options
-from pipeline.commands.terminal import printable
-from pipeline.settings import Settings
-from pipeline.settings_checks import missing_secrets
-from stages.errors import ConfigError
+from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.terminal import printable
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_checks import missing_secrets
+from twinsieve.stages.errors import ConfigError
 
 _SWITCH_S = 0.001
 """Two roles share one interpreter, and each comes back from every call to a broker to find the other running:
@@ -56,7 +56,7 @@ def command(
     **given: str | None,
 ) -> None:
     """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops one in good order."""
-    from pipeline.service import run_service
+    from twinsieve.pipeline.service import run_service
 
     settings = settings_from(config, pairs, **given)
     refuse_missing_secrets(settings)

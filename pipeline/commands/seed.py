@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from pipeline.batches_fields import time_ms
-from pipeline.commands.options import settings_from, settings_options
-from pipeline.commands.run import log_to_stderr, refuse_missing_secrets
+from twinsieve.pipeline.batches_fields import time_ms
+from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.run import log_to_stderr, refuse_missing_secrets
 
 
 @click.command("seed")
@@ -28,7 +28,7 @@ def command(
     **given: str | None,
 ) -> None:
     """Fill the windows from an existing output, before going live. Emits nothing; goes on when repeated."""
-    from pipeline.seed import run_seed
+    from twinsieve.pipeline.seed import run_seed
 
     since_ms = time_ms(since) if since is not None else None
     if since is not None and (since_ms is None or since_ms < 0):

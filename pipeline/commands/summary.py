@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from pipeline.dedup_report import STEPS, Summary
-from stages.sieve import SieveStats
+from twinsieve.pipeline.dedup_report import STEPS, Summary
+from twinsieve.stages.sieve import SieveStats
 
 
 def summary_table(summary: Summary, sieve: SieveStats) -> Table:

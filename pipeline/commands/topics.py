@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import click
 
-from pipeline.commands.options import settings_from, settings_options
-from pipeline.commands.run import log_to_stderr, refuse_missing_secrets
-from pipeline.commands.terminal import printable
-from pipeline.ports import Admin
-from pipeline.settings import Settings
+from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.run import log_to_stderr, refuse_missing_secrets
+from twinsieve.pipeline.commands.terminal import printable
+from twinsieve.pipeline.ports import Admin
+from twinsieve.pipeline.settings import Settings
 
 
 @click.group("topics")
@@ -25,7 +25,7 @@ def check_topics(
     ctx: click.Context, /, config: str | None, pairs: tuple[str, ...], **given: str | None
 ) -> None:
     """Show everything that is wrong with the topics, a line each; exit code 1 if anything is."""
-    from pipeline.topics import check
+    from twinsieve.pipeline.topics import check
 
     findings = _asked(settings_from(config, pairs, **given), check)
     for line in findings:
@@ -37,7 +37,7 @@ def check_topics(
 @settings_options
 def create_topics(config: str | None, pairs: tuple[str, ...], **given: str | None) -> None:
     """Make the output and internal topics that are missing; never an input topic."""
-    from pipeline.topics import create
+    from twinsieve.pipeline.topics import create
 
     for name in _asked(settings_from(config, pairs, **given), create):
         click.echo(printable(name))
@@ -60,14 +60,14 @@ def show_acls(
     **given: str | None,
 ) -> None:
     """Print the commands that grant what `run` needs, and nothing more. Asks no broker."""
-    from pipeline.topics_acls import acls
+    from twinsieve.pipeline.topics_acls import acls
 
     for line in acls(settings_from(config, pairs, **given), principal, command_config):
         click.echo(printable(line))
 
 
 def _asked(settings: Settings, question: Callable[[Settings, Admin], list[str]]) -> list[str]:
-    from pipeline.kafka.connect import connect
+    from twinsieve.pipeline.kafka.connect import connect
 
     refuse_missing_secrets(settings)
     log_to_stderr(settings)

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import click
 
-from pipeline.commands.options import settings_from, settings_options
-from pipeline.commands.terminal import say_error
-from pipeline.files_format import format_of
-from pipeline.files_input import InputReader
-from pipeline.files_read import Source
-from pipeline.files_write import Output
-from pipeline.settings import Settings
-from pipeline.settings_stages import scheme_config
-from stages.contract import Bodies
-from stages.fingerprint.idf import train_idf
-from stages.text.normalizer import Normalizer
+from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.terminal import say_error
+from twinsieve.pipeline.files_format import format_of
+from twinsieve.pipeline.files_input import InputReader
+from twinsieve.pipeline.files_read import Source
+from twinsieve.pipeline.files_write import Output
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_stages import scheme_config
+from twinsieve.stages.contract import Bodies
+from twinsieve.stages.fingerprint.idf import train_idf
+from twinsieve.stages.text.normalizer import Normalizer
 
 
 @click.command("train-idf")

@@ -5,6 +5,6 @@ Nothing outside this package imports either of them.
 
 from __future__ import annotations
 
-from pipeline.kafka.connect import connect
+from twinsieve.pipeline.kafka.connect import connect
 
 __all__ = ["connect"]

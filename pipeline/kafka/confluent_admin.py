@@ -18,14 +18,21 @@ from confluent_kafka import (
 )
 from confluent_kafka import admin as confluent_admin
 
-from pipeline.kafka.closing import Closing
-from pipeline.kafka.confluent_options import Heard, cause, reason
-from pipeline.kafka.confluent_refusals import AWAY, MISSING, NO_LEADER, PASSING, MissingError, admin_error
-from pipeline.kafka.tls import handshake_problem
-from pipeline.kafka.unreachable import unreachable
-from pipeline.ports import NO_TOPIC_ID, Committed, NewTopic, Partition, TopicInfo
-from pipeline.settings import KafkaSettings
-from stages.errors import BrokerError
+from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.confluent_options import Heard, cause, reason
+from twinsieve.pipeline.kafka.confluent_refusals import (
+    AWAY,
+    MISSING,
+    NO_LEADER,
+    PASSING,
+    MissingError,
+    admin_error,
+)
+from twinsieve.pipeline.kafka.tls import handshake_problem
+from twinsieve.pipeline.kafka.unreachable import unreachable
+from twinsieve.pipeline.ports import NO_TOPIC_ID, Committed, NewTopic, Partition, TopicInfo
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import BrokerError
 
 _ANSWER_S = 10.0
 _RETRY_S = 10.0

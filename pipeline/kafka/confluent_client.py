@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.kafka.clients import CONNECT_TIMEOUT_S, Clients
-from pipeline.kafka.confluent_admin import ConfluentAdmin
-from pipeline.kafka.confluent_consumers import ConfluentGroupConsumer
-from pipeline.kafka.confluent_options import common_options
-from pipeline.kafka.confluent_plain import ConfluentPlainTransactor
-from pipeline.kafka.confluent_producers import ConfluentAppender
-from pipeline.kafka.confluent_reader import ConfluentReader
-from pipeline.kafka.confluent_transactor import ConfluentTransactor
-from pipeline.kafka.leaving import GroupAdmin
-from pipeline.settings import KafkaSettings
+from twinsieve.pipeline.kafka.clients import CONNECT_TIMEOUT_S, Clients
+from twinsieve.pipeline.kafka.confluent_admin import ConfluentAdmin
+from twinsieve.pipeline.kafka.confluent_consumers import ConfluentGroupConsumer
+from twinsieve.pipeline.kafka.confluent_options import common_options
+from twinsieve.pipeline.kafka.confluent_plain import ConfluentPlainTransactor
+from twinsieve.pipeline.kafka.confluent_producers import ConfluentAppender
+from twinsieve.pipeline.kafka.confluent_reader import ConfluentReader
+from twinsieve.pipeline.kafka.confluent_transactor import ConfluentTransactor
+from twinsieve.pipeline.kafka.leaving import GroupAdmin
+from twinsieve.pipeline.settings import KafkaSettings
 
 
 class ConfluentBroker(Clients[ConfluentAdmin]):
@@ -59,8 +59,8 @@ class ConfluentBroker(Clients[ConfluentAdmin]):
     def _leaver(self) -> GroupAdmin:
         # librdkafka has no request that takes a static member out of its group; the other client is loaded at
         # the end only, for every start waits for what is loaded.
-        from pipeline.kafka.python_admin import PythonAdmin
-        from pipeline.kafka.python_options import common_options as python_options
+        from twinsieve.pipeline.kafka.python_admin import PythonAdmin
+        from twinsieve.pipeline.kafka.python_options import common_options as python_options
 
         options = python_options(self._settings, self._client_id, self._connect_timeout_s)
         return self._kept(PythonAdmin(self._settings, options))

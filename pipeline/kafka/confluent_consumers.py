@@ -9,13 +9,13 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from pipeline.kafka.confluent_admin import ConfluentAdmin
-from pipeline.kafka.confluent_membership import look
-from pipeline.kafka.confluent_options import Heard, translated
-from pipeline.kafka.confluent_reading import Reading, client_errors, consumer_options
-from pipeline.kafka.deadline import COMMITTED_S
-from pipeline.kafka.leaving import GroupAdmin, leave
-from pipeline.ports import (
+from twinsieve.pipeline.kafka.confluent_admin import ConfluentAdmin
+from twinsieve.pipeline.kafka.confluent_membership import look
+from twinsieve.pipeline.kafka.confluent_options import Heard, translated
+from twinsieve.pipeline.kafka.confluent_reading import Reading, client_errors, consumer_options
+from twinsieve.pipeline.kafka.deadline import COMMITTED_S
+from twinsieve.pipeline.kafka.leaving import GroupAdmin, leave
+from twinsieve.pipeline.ports import (
     Committed,
     FatalError,
     Membership,
@@ -23,8 +23,8 @@ from pipeline.ports import (
     Polled,
     UnstableError,
 )
-from pipeline.settings import KafkaSettings
-from stages.errors import BrokerError
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import BrokerError
 
 _LAST_S = 5.0
 _LAST_MESSAGES = 10_000

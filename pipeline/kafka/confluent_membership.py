@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.ports import FatalError
+from twinsieve.pipeline.ports import FatalError
 
 _MAGIC = b"CGMDv2:"
 

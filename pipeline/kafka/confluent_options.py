@@ -10,11 +10,11 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 
-from pipeline.kafka.secrets import secret_text
-from pipeline.kafka.tls import tls_context
-from pipeline.ports import AbortableError, FatalError
-from pipeline.settings import KafkaSettings
-from stages.errors import BrokerError
+from twinsieve.pipeline.kafka.secrets import secret_text
+from twinsieve.pipeline.kafka.tls import tls_context
+from twinsieve.pipeline.ports import AbortableError, FatalError
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger(__name__)
 GRANT = "grant it (twinsieve topics acls prints what is needed)"

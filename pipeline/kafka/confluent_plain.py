@@ -7,13 +7,13 @@ from typing import Any, cast
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from pipeline.kafka.confluent_membership import ConfluentMember
-from pipeline.kafka.confluent_options import Heard, translated
-from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put, shut
-from pipeline.kafka.limits import Limits
-from pipeline.kafka.transacting import Transacting
-from pipeline.ports import AbortableError, Committed, Membership, Messages, Partition
-from pipeline.settings import KafkaSettings
+from twinsieve.pipeline.kafka.confluent_membership import ConfluentMember
+from twinsieve.pipeline.kafka.confluent_options import Heard, translated
+from twinsieve.pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put, shut
+from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.kafka.transacting import Transacting
+from twinsieve.pipeline.ports import AbortableError, Committed, Membership, Messages, Partition
+from twinsieve.pipeline.settings import KafkaSettings
 
 
 class ConfluentPlainTransactor(Transacting):

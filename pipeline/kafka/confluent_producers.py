@@ -9,12 +9,12 @@ from typing import Any, NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
-from pipeline.kafka.closing import Closing
-from pipeline.kafka.confluent_options import GRANT, Heard, cause, reason, translated
-from pipeline.kafka.deadline import DeadlineError, within
-from pipeline.kafka.limits import Limits
-from pipeline.ports import AbortableError, Committed, FatalError, Messages, Partition
-from pipeline.settings import KafkaSettings
+from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.confluent_options import GRANT, Heard, cause, reason, translated
+from twinsieve.pipeline.kafka.deadline import DeadlineError, within
+from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.ports import AbortableError, Committed, FatalError, Messages, Partition
+from twinsieve.pipeline.settings import KafkaSettings
 
 _BATCH_BYTES = 256 << 10
 _QUEUE_KBYTES = 64 << 10

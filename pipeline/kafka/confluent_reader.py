@@ -8,11 +8,11 @@ from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
 
-from pipeline.kafka.confluent_admin import ConfluentAdmin
-from pipeline.kafka.confluent_options import Heard
-from pipeline.kafka.confluent_reading import Reading, client_errors, consumer_options
-from pipeline.ports import Partition, Records
-from pipeline.settings import KafkaSettings
+from twinsieve.pipeline.kafka.confluent_admin import ConfluentAdmin
+from twinsieve.pipeline.kafka.confluent_options import Heard
+from twinsieve.pipeline.kafka.confluent_reading import Reading, client_errors, consumer_options
+from twinsieve.pipeline.ports import Partition, Records
+from twinsieve.pipeline.settings import KafkaSettings
 
 _LEADER_S = 0.5
 

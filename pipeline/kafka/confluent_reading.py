@@ -10,12 +10,12 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from pipeline.kafka.closing import Closing
-from pipeline.kafka.confluent_admin import ConfluentAdmin
-from pipeline.kafka.confluent_options import Heard, reason, translated
-from pipeline.kafka.deadline import METADATA_S
-from pipeline.kafka.decoding import UNREADABLE_NAME, undecodable
-from pipeline.ports import (
+from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.confluent_admin import ConfluentAdmin
+from twinsieve.pipeline.kafka.confluent_options import Heard, reason, translated
+from twinsieve.pipeline.kafka.deadline import METADATA_S
+from twinsieve.pipeline.kafka.decoding import UNREADABLE_NAME, undecodable
+from twinsieve.pipeline.ports import (
     NO_TIMESTAMP,
     AbortableError,
     FatalError,
@@ -23,8 +23,8 @@ from pipeline.ports import (
     Partition,
     Records,
 )
-from pipeline.settings import KafkaSettings
-from stages.errors import BrokerError
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import BrokerError
 
 _SEEK_S = 5.0
 _FETCH_BYTES = 4 << 20

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaError, KafkaException
 
-from pipeline.kafka.confluent_options import cause, reason
-from stages.errors import BrokerError
+from twinsieve.pipeline.kafka.confluent_options import cause, reason
+from twinsieve.stages.errors import BrokerError
 
 MISSING = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,

@@ -10,15 +10,15 @@ from typing import Any, cast
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from pipeline.kafka.confluent_membership import ConfluentMember
-from pipeline.kafka.confluent_options import Heard, cause, may_be_fenced, reason, translated
-from pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put, shut
-from pipeline.kafka.deadline import DeadlineError, within
-from pipeline.kafka.limits import Limits
-from pipeline.kafka.slot import taken
-from pipeline.kafka.transacting import Transacting
-from pipeline.ports import AbortableError, Committed, FatalError, Membership, Messages, Partition
-from pipeline.settings import KafkaSettings
+from twinsieve.pipeline.kafka.confluent_membership import ConfluentMember
+from twinsieve.pipeline.kafka.confluent_options import Heard, cause, may_be_fenced, reason, translated
+from twinsieve.pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put, shut
+from twinsieve.pipeline.kafka.deadline import DeadlineError, within
+from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.kafka.slot import taken
+from twinsieve.pipeline.kafka.transacting import Transacting
+from twinsieve.pipeline.ports import AbortableError, Committed, FatalError, Membership, Messages, Partition
+from twinsieve.pipeline.settings import KafkaSettings
 
 _GRACE_S = 2.0
 _CONNECT_S = 1.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipeline.ports import Broker
-from pipeline.settings import KafkaSettings
-from stages.errors import UsageError
+from twinsieve.pipeline.ports import Broker
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import UsageError
 
 
 def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> Broker:
@@ -16,7 +16,7 @@ def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> Broker:
     # Each client is imported only when it is asked for: confluent is an extra, and both are slow to load.
     if settings.client == "confluent":
         try:
-            from pipeline.kafka.confluent_client import ConfluentBroker
+            from twinsieve.pipeline.kafka.confluent_client import ConfluentBroker
         except ModuleNotFoundError as error:
             if error.name != "confluent_kafka":
                 raise
@@ -25,6 +25,6 @@ def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> Broker:
                 "run in a checkout: pip install '.[confluent]'"
             ) from error
         return ConfluentBroker(settings, client_id)
-    from pipeline.kafka.python_client import PythonBroker
+    from twinsieve.pipeline.kafka.python_client import PythonBroker
 
     return PythonBroker(settings, client_id)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.ports import Partition
-from stages.errors import BrokerError
+from twinsieve.pipeline.ports import Partition
+from twinsieve.stages.errors import BrokerError
 
 UNREADABLE_NAME = "\udcff"
 """Stands for header names that are not UTF-8 where a client does not hand them out: no client can send it,

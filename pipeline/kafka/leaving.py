@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
-from pipeline.kafka.deadline import DeadlineError, within
-from stages.errors import BrokerError
+from twinsieve.pipeline.kafka.deadline import DeadlineError, within
+from twinsieve.stages.errors import BrokerError
 
 _LEAVE_S = 5.0
 _log = logging.getLogger(__name__)

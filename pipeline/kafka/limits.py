@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import lz4.frame
 import zstandard
 
-from pipeline.ports import Admin, Header, Messages
-from stages.errors import BrokerError
+from twinsieve.pipeline.ports import Admin, Header, Messages
+from twinsieve.stages.errors import BrokerError
 
 TOO_LARGE = "too-large"
 NULL_HEADER = "null-header"

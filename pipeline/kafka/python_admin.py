@@ -12,12 +12,12 @@ from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove, Offs
 from kafka.protocol.consumer.offsets import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
-from pipeline.kafka.closing import Closing
-from pipeline.kafka.deadline import DeadlineError, within
-from pipeline.kafka.python_options import connected, reason
-from pipeline.ports import NO_TOPIC_ID, Committed, NewTopic, Partition, TopicInfo
-from pipeline.settings import KafkaSettings
-from stages.errors import BrokerError
+from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.deadline import DeadlineError, within
+from twinsieve.pipeline.kafka.python_options import connected, reason
+from twinsieve.pipeline.ports import NO_TOPIC_ID, Committed, NewTopic, Partition, TopicInfo
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import BrokerError
 
 _ANSWER_S = 30.0
 _RETRY_S = 10.0

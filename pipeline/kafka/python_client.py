@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.kafka.clients import CONNECT_TIMEOUT_S, Clients
-from pipeline.kafka.python_admin import PythonAdmin
-from pipeline.kafka.python_consumers import PythonGroupConsumer
-from pipeline.kafka.python_options import common_options, warn_without_crc32c
-from pipeline.kafka.python_plain import PythonPlainTransactor
-from pipeline.kafka.python_producers import PythonAppender
-from pipeline.kafka.python_reading import PythonReader
-from pipeline.kafka.python_transactor import PythonTransactor
-from pipeline.settings import KafkaSettings
+from twinsieve.pipeline.kafka.clients import CONNECT_TIMEOUT_S, Clients
+from twinsieve.pipeline.kafka.python_admin import PythonAdmin
+from twinsieve.pipeline.kafka.python_consumers import PythonGroupConsumer
+from twinsieve.pipeline.kafka.python_options import common_options, warn_without_crc32c
+from twinsieve.pipeline.kafka.python_plain import PythonPlainTransactor
+from twinsieve.pipeline.kafka.python_producers import PythonAppender
+from twinsieve.pipeline.kafka.python_reading import PythonReader
+from twinsieve.pipeline.kafka.python_transactor import PythonTransactor
+from twinsieve.pipeline.settings import KafkaSettings
 
 
 class PythonBroker(Clients[PythonAdmin]):

@@ -10,14 +10,22 @@ from typing import Any
 
 from kafka import ConsumerRebalanceListener, TopicPartition, errors
 
-from pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
-from pipeline.kafka.leaving import leave
-from pipeline.kafka.noise import fenced_members
-from pipeline.kafka.python_admin import PythonAdmin
-from pipeline.kafka.python_joins import keep_finished_joins
-from pipeline.kafka.python_reading import LOOKUP_MS, Reading, columns, errors_of, make_consumer
-from pipeline.ports import AbortableError, Committed, FatalError, Membership, Partition, Polled, UnstableError
-from pipeline.settings import KafkaSettings
+from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
+from twinsieve.pipeline.kafka.leaving import leave
+from twinsieve.pipeline.kafka.noise import fenced_members
+from twinsieve.pipeline.kafka.python_admin import PythonAdmin
+from twinsieve.pipeline.kafka.python_joins import keep_finished_joins
+from twinsieve.pipeline.kafka.python_reading import LOOKUP_MS, Reading, columns, errors_of, make_consumer
+from twinsieve.pipeline.ports import (
+    AbortableError,
+    Committed,
+    FatalError,
+    Membership,
+    Partition,
+    Polled,
+    UnstableError,
+)
+from twinsieve.pipeline.settings import KafkaSettings
 
 _HELD_BACK = "an open transaction holds it back, or the broker does not answer"
 

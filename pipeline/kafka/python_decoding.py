@@ -9,8 +9,8 @@ from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import Fetcher
 from kafka.record.default_records import DefaultRecordBatch
 
-from pipeline.kafka.decoding import undecodable
-from pipeline.ports import Partition
+from twinsieve.pipeline.kafka.decoding import undecodable
+from twinsieve.pipeline.ports import Partition
 
 
 def decode_safely(consumer: KafkaConsumer) -> None:

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
 
-from pipeline.kafka.noise import ConnectionFailures, quieten
-from pipeline.kafka.secrets import secret_text
-from pipeline.kafka.tls import handshake_problem, tls_context
-from pipeline.kafka.unreachable import unreachable
-from pipeline.ports import AbortableError, FatalError
-from pipeline.settings import KafkaSettings
-from stages.errors import BrokerError
+from twinsieve.pipeline.kafka.noise import ConnectionFailures, quieten
+from twinsieve.pipeline.kafka.secrets import secret_text
+from twinsieve.pipeline.kafka.tls import handshake_problem, tls_context
+from twinsieve.pipeline.kafka.unreachable import unreachable
+from twinsieve.pipeline.ports import AbortableError, FatalError
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import BrokerError
 
 _GRANT = "grant it (twinsieve topics acls prints what is needed)"
 _REQUEST_TIMEOUT_MS = 30_000

@@ -9,13 +9,13 @@ from typing import Any, cast
 from kafka import TopicPartition, errors
 from kafka.structs import OffsetAndMetadata
 
-from pipeline.kafka.limits import Limits
-from pipeline.kafka.python_consumers import PythonMember
-from pipeline.kafka.python_options import translated
-from pipeline.kafka.python_producers import cut_off, make_producer, shut
-from pipeline.kafka.transacting import Transacting
-from pipeline.ports import Committed, Membership, Messages, Partition
-from pipeline.settings import KafkaSettings
+from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.kafka.python_consumers import PythonMember
+from twinsieve.pipeline.kafka.python_options import translated
+from twinsieve.pipeline.kafka.python_producers import cut_off, make_producer, shut
+from twinsieve.pipeline.kafka.transacting import Transacting
+from twinsieve.pipeline.ports import Committed, Membership, Messages, Partition
+from twinsieve.pipeline.settings import KafkaSettings
 
 
 class PythonPlainTransactor(Transacting):

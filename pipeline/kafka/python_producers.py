@@ -9,11 +9,11 @@ from typing import Any
 
 from kafka import KafkaProducer, errors
 
-from pipeline.kafka.closing import Closing
-from pipeline.kafka.limits import Limits
-from pipeline.kafka.python_options import connected, reason, translated
-from pipeline.ports import AbortableError, Messages, Partition
-from pipeline.settings import KafkaSettings
+from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.kafka.python_options import connected, reason, translated
+from twinsieve.pipeline.ports import AbortableError, Messages, Partition
+from twinsieve.pipeline.settings import KafkaSettings
 
 MAX_BLOCK_MS = 5_000
 _BATCH_BYTES = 256 << 10

@@ -9,14 +9,14 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
 
-from pipeline.kafka.closing import Closing
-from pipeline.kafka.deadline import METADATA_S
-from pipeline.kafka.python_admin import PythonAdmin
-from pipeline.kafka.python_decoding import decode_safely
-from pipeline.kafka.python_options import connected, translated
-from pipeline.ports import NO_TIMESTAMP, AbortableError, Partition, Records
-from pipeline.settings import KafkaSettings
-from stages.errors import BrokerError
+from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.deadline import METADATA_S
+from twinsieve.pipeline.kafka.python_admin import PythonAdmin
+from twinsieve.pipeline.kafka.python_decoding import decode_safely
+from twinsieve.pipeline.kafka.python_options import connected, translated
+from twinsieve.pipeline.ports import NO_TIMESTAMP, AbortableError, Partition, Records
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import BrokerError
 
 LOOKUP_MS = 10_000
 """How long a question about offsets may take."""

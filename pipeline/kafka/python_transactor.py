@@ -8,15 +8,15 @@ from typing import Any, NoReturn, cast
 from kafka import TopicPartition, errors
 from kafka.structs import OffsetAndMetadata
 
-from pipeline.kafka.deadline import DeadlineError, within
-from pipeline.kafka.limits import Limits
-from pipeline.kafka.python_consumers import PythonMember
-from pipeline.kafka.python_options import reason, translated
-from pipeline.kafka.python_producers import MAX_BLOCK_MS, cut_off, make_producer, shut
-from pipeline.kafka.slot import taken
-from pipeline.kafka.transacting import Transacting
-from pipeline.ports import AbortableError, Committed, FatalError, Membership, Messages, Partition
-from pipeline.settings import KafkaSettings
+from twinsieve.pipeline.kafka.deadline import DeadlineError, within
+from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.kafka.python_consumers import PythonMember
+from twinsieve.pipeline.kafka.python_options import reason, translated
+from twinsieve.pipeline.kafka.python_producers import MAX_BLOCK_MS, cut_off, make_producer, shut
+from twinsieve.pipeline.kafka.slot import taken
+from twinsieve.pipeline.kafka.transacting import Transacting
+from twinsieve.pipeline.ports import AbortableError, Committed, FatalError, Membership, Messages, Partition
+from twinsieve.pipeline.settings import KafkaSettings
 
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
 _LINGER_MS = 5

@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 import ssl
 
-from pipeline.kafka.secrets import secret_text
-from pipeline.settings import KafkaSettings
-from stages.errors import ConfigError
+from twinsieve.pipeline.kafka.secrets import secret_text
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import ConfigError
 
 _HANDSHAKE_S = 3.0
 _REFUSAL_S = 1.0

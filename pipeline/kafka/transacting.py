@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.kafka.closing import Closing
-from pipeline.kafka.limits import Limits
-from pipeline.ports import AbortableError, Membership, Messages
-from stages.errors import UsageError
+from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.ports import AbortableError, Membership, Messages
+from twinsieve.stages.errors import UsageError
 
 
 class Transacting(Closing):

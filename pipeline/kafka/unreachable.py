@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.settings import KafkaSettings
-from stages.errors import BrokerError
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import BrokerError
 
 _CAUSES = (
     (

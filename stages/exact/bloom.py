@@ -21,10 +21,10 @@ from bitarray import bitarray
 from numpy.typing import NDArray
 from pybloom_live import BloomFilter
 
-from stages.contract import Window
-from stages.exact import bloom_kernel as kernel
-from stages.exact.bloom_sizing import AGE_PARTS, GENERATIONS, BloomArrays, bloom_sizing
-from stages.exact.sections import SectionReader, Sections
+from twinsieve.stages.contract import Window
+from twinsieve.stages.exact import bloom_kernel as kernel
+from twinsieve.stages.exact.bloom_sizing import AGE_PARTS, GENERATIONS, BloomArrays, bloom_sizing
+from twinsieve.stages.exact.sections import SectionReader, Sections
 
 
 class BloomGenerations:

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stages.intrinsics import prefetch
+from twinsieve.stages.intrinsics import prefetch
 
 GENERATION_FIRST_KEPT = 0
 GENERATION_NEWEST_KEPT = 1

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import Window
-from stages.errors import UsageError
-from stages.exact.window import check_window
+from twinsieve.stages.contract import Window
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.exact.window import check_window
 
 GENERATIONS = 8
 """Full generations a window of messages is divided into: up to 1/8 more than the window is remembered."""

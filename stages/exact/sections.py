@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.errors import StateError
+from twinsieve.stages.errors import StateError
 
 Sections = dict[str, NDArray[np.generic]]
 """A part of the state: named arrays."""

@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stages.errors import UsageError
-from stages.intrinsics import prefetch
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.intrinsics import prefetch
 
 _EMPTY = -1
 

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import NO_LEADER, NO_TIME, Window
-from stages.exact.sections import SectionReader, Sections
-from stages.exact.trie_head import Entries, TrieHead
-from stages.exact.trie_tier import SealedTier
-from stages.exact.trie_tier_state import tier_from_sections, tier_to_sections
-from stages.exact.window import check_window
+from twinsieve.stages.contract import NO_LEADER, NO_TIME, Window
+from twinsieve.stages.exact.sections import SectionReader, Sections
+from twinsieve.stages.exact.trie_head import Entries, TrieHead
+from twinsieve.stages.exact.trie_tier import SealedTier
+from twinsieve.stages.exact.trie_tier_state import tier_from_sections, tier_to_sections
+from twinsieve.stages.exact.window import check_window
 
 _LARGEST_HEAD = 2**16
 _LARGEST_TIER = 2**20

@@ -16,10 +16,10 @@ import marisa_trie
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.exact.bloom_kernel import CURSOR_LIVE, add_batch, contains_batch
-from stages.exact.bloom_sizing import BloomArrays, pybloom_sizing, row_bytes
-from stages.exact.packed import PackedColumn
-from stages.exact.trie_head import Entries
+from twinsieve.stages.exact.bloom_kernel import CURSOR_LIVE, add_batch, contains_batch
+from twinsieve.stages.exact.bloom_sizing import BloomArrays, pybloom_sizing, row_bytes
+from twinsieve.stages.exact.packed import PackedColumn
+from twinsieve.stages.exact.trie_head import Entries
 
 _PREFIX = 4
 _FILTER_ERROR_RATE = 0.02

@@ -5,9 +5,9 @@ from __future__ import annotations
 import marisa_trie
 import numpy as np
 
-from stages.exact.packed import PackedColumn
-from stages.exact.sections import SectionReader, Sections
-from stages.exact.trie_tier import SealedTier, empty_filter
+from twinsieve.stages.exact.packed import PackedColumn
+from twinsieve.stages.exact.sections import SectionReader, Sections
+from twinsieve.stages.exact.trie_tier import SealedTier, empty_filter
 
 
 def tier_to_sections(tier: SealedTier) -> Sections:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stages.contract import Window
-from stages.errors import UsageError
+from twinsieve.stages.contract import Window
+from twinsieve.stages.errors import UsageError
 
 LARGEST_MESSAGES = 2**40
 LARGEST_AGE_MS = 2**62

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stages.contract import STORED_LENGTH
+from twinsieve.stages.contract import STORED_LENGTH
 
 BAG_BYTES = 32
 """Bytes of a char bag: 64 bins of 4 bits."""

@@ -12,8 +12,8 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import Bodies
-from stages.errors import UsageError
+from twinsieve.stages.contract import Bodies
+from twinsieve.stages.errors import UsageError
 
 _SEED_BITS = {"mmh3": 32, "blake2b": 64}
 

@@ -8,7 +8,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-from stages.errors import UsageError
+from twinsieve.stages.errors import UsageError
 
 _CHOICES = {
     "features": ("chars", "shingles", "keywords"),

@@ -6,14 +6,14 @@ from typing import Final
 
 import numpy as np
 
-from stages.contract import BandLayout, Bodies, Fingerprints
-from stages.errors import UsageError
-from stages.fingerprint.bag import BAG_BYTES, fill_bags
-from stages.fingerprint.digest import DigestConfig, digests
-from stages.fingerprint.features import FeatureConfig
-from stages.fingerprint.idf import run_weights
-from stages.fingerprint.keywords import Keywords
-from stages.fingerprint.minhash import (
+from twinsieve.stages.contract import BandLayout, Bodies, Fingerprints
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.bag import BAG_BYTES, fill_bags
+from twinsieve.stages.fingerprint.digest import DigestConfig, digests
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.idf import run_weights
+from twinsieve.stages.fingerprint.keywords import Keywords
+from twinsieve.stages.fingerprint.minhash import (
     SIGNATURE_HASHES,
     SKETCH_FROM,
     SKETCH_HASHES,
@@ -21,8 +21,13 @@ from stages.fingerprint.minhash import (
     fill_bands,
     fill_sketches,
 )
-from stages.fingerprint.mixing import derive
-from stages.fingerprint.simhash import SIMHASH_BITS, WEIGHTINGS, fill_packed_simhashes, fill_simhashes
+from twinsieve.stages.fingerprint.mixing import derive
+from twinsieve.stages.fingerprint.simhash import (
+    SIMHASH_BITS,
+    WEIGHTINGS,
+    fill_packed_simhashes,
+    fill_simhashes,
+)
 
 # Kernels compile once: another layout or a read-only array would be another signature.
 _READY: Final = ("C", "W")
@@ -36,7 +41,7 @@ class Fingerprinter:
     digest: method of digests, and the secret seed of everything
     raises: UsageError for a layout that does not fit 128 bits
 
-    >>> from stages.contract import BandLayout
+    >>> from twinsieve.stages.contract import BandLayout
     >>> maker = Fingerprinter(FeatureConfig(), BandLayout(bands=20), DigestConfig(seed=1))
     >>> chars = np.array([ord(c) for c in "武汉加油中国加油"], np.uint32)
     >>> lengths = np.array([8], np.int32)

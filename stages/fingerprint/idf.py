@@ -15,12 +15,12 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import Bodies
-from stages.errors import UsageError
-from stages.fingerprint.features import FeatureConfig, folded
-from stages.fingerprint.segmenter import Segmenter
-from stages.fingerprint.tokens import term_hashes
-from stages.text.scripts import unspaced_table
+from twinsieve.stages.contract import Bodies
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.features import FeatureConfig, folded
+from twinsieve.stages.fingerprint.segmenter import Segmenter
+from twinsieve.stages.fingerprint.tokens import term_hashes
+from twinsieve.stages.text.scripts import unspaced_table
 
 _SCALE = 256
 _MOST = 1 << 20

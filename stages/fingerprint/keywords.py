@@ -9,10 +9,10 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import Bodies
-from stages.fingerprint.features import FeatureConfig
-from stages.fingerprint.idf import word_weights
-from stages.fingerprint.segmenter import Segmenter
+from twinsieve.stages.contract import Bodies
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.idf import word_weights
+from twinsieve.stages.fingerprint.segmenter import Segmenter
 
 
 class Keywords:

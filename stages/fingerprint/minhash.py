@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stages.fingerprint.bag import PARITY_BELOW
-from stages.fingerprint.mixing import NO_CHAR, derive, gram_hash, mix32, mix64
+from twinsieve.stages.fingerprint.bag import PARITY_BELOW
+from twinsieve.stages.fingerprint.mixing import NO_CHAR, derive, gram_hash, mix32, mix64
 
 SIGNATURE_HASHES = 32
 """MinHash values that give a bit to the signature."""

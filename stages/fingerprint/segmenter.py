@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from stages.contract import Bodies
-from stages.fingerprint.features import FeatureConfig, dictionary_entry, folded
+from twinsieve.stages.contract import Bodies
+from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entry, folded
 
 LONGEST_RUN = 500
 """Characters that jieba gets in one piece: its hidden Markov model takes quadratic time."""

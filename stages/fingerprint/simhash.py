@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stages.fingerprint.mixing import mix64
-from stages.fingerprint.tokens import fill_runs, fill_tokens
+from twinsieve.stages.fingerprint.mixing import mix64
+from twinsieve.stages.fingerprint.tokens import fill_runs, fill_tokens
 
 SIMHASH_BITS = 128
 

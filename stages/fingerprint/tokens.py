@@ -9,8 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from stages.fingerprint.mixing import mix64
-from stages.text.scripts import is_unspaced
+from twinsieve.stages.fingerprint.mixing import mix64
+from twinsieve.stages.text.scripts import is_unspaced
 
 MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 """Base of the polynomials over the characters of a word and over the tokens of a feature."""

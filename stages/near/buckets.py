@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import BandLayout
-from stages.intrinsics import prefetch
-from stages.kernel import kernel
-from stages.near.chunk import Chunk
+from twinsieve.stages.contract import BandLayout
+from twinsieve.stages.intrinsics import prefetch
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.near.chunk import Chunk
 
 WAYS = 8
 INDEX_BITS = 24

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import BandLayout, Batch
-from stages.near.lengths import LONGEST_CODED, length_codes
+from twinsieve.stages.contract import BandLayout, Batch
+from twinsieve.stages.near.lengths import LONGEST_CODED, length_codes
 
 CHUNK_ROWS = 1024
 """Rows judged against one state of the index; small enough that the pairs inside stay in the cache."""

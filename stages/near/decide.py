@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from stages.contract import NO_LEADER, NO_TIME, Flag, Kind
-from stages.exact.bloom_kernel import (
+from twinsieve.stages.contract import NO_LEADER, NO_TIME, Flag, Kind
+from twinsieve.stages.exact.bloom_kernel import (
     GENERATION_FIRST_TIME,
     GENERATION_NEWEST_TIME,
     bloom_insert,
     bloom_prefetch,
 )
-from stages.exact.tags import tag_prefetch
-from stages.intrinsics import popcount
-from stages.kernel import kernel
-from stages.near.buckets import INDEX_MASK, WAYS, Buckets, bucket_of
-from stages.near.chunk import Chunk
-from stages.near.decide_exact import bloom_time, judge_exact
-from stages.near.hamming import Chains, compare_bits, propose_row_bits
-from stages.near.local import NONE, Local, add_kept, cell_of
-from stages.near.pairs import BLOCKED, ESTIMATED, Rules, Scratch, compare, first_meeting
-from stages.near.policy import (
+from twinsieve.stages.exact.tags import tag_prefetch
+from twinsieve.stages.intrinsics import popcount
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.near.buckets import INDEX_MASK, WAYS, Buckets, bucket_of
+from twinsieve.stages.near.chunk import Chunk
+from twinsieve.stages.near.decide_exact import bloom_time, judge_exact
+from twinsieve.stages.near.hamming import Chains, compare_bits, propose_row_bits
+from twinsieve.stages.near.local import NONE, Local, add_kept, cell_of
+from twinsieve.stages.near.pairs import BLOCKED, ESTIMATED, Rules, Scratch, compare, first_meeting
+from twinsieve.stages.near.policy import (
     EXACT_BLOOM,
     EXACT_NONE,
     NEAR_HAMMING,
@@ -37,8 +37,8 @@ from stages.near.policy import (
     Policy,
     Sealed,
 )
-from stages.near.propose import Matches, Search, in_window, propose_row
-from stages.near.ring import FIRST_TIME, KEPT, STREAM_TIME, RingColumns, keep
+from twinsieve.stages.near.propose import Matches, Search, in_window, propose_row
+from twinsieve.stages.near.ring import FIRST_TIME, KEPT, STREAM_TIME, RingColumns, keep
 
 _UNIQUE, _NEAR = int(Kind.UNIQUE), int(Kind.NEAR)
 _LATE = int(Flag.LATE)

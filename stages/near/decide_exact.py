@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from stages.contract import NO_TIME, Flag, Kind
-from stages.exact.bloom_kernel import bloom_expire, bloom_oldest_hit
-from stages.exact.tags import tag_find
-from stages.kernel import kernel
-from stages.near.chunk import Chunk
-from stages.near.pairs import same_text
-from stages.near.policy import EXACT_TRIE, Bloom, Outcome, Policy, Sealed
-from stages.near.propose import in_window
-from stages.near.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
+from twinsieve.stages.contract import NO_TIME, Flag, Kind
+from twinsieve.stages.exact.bloom_kernel import bloom_expire, bloom_oldest_hit
+from twinsieve.stages.exact.tags import tag_find
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.near.chunk import Chunk
+from twinsieve.stages.near.pairs import same_text
+from twinsieve.stages.near.policy import EXACT_TRIE, Bloom, Outcome, Policy, Sealed
+from twinsieve.stages.near.propose import in_window
+from twinsieve.stages.near.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
 
 _EXACT = int(Kind.EXACT)
 _AT_WORD = int(Flag.AT_WORD)

@@ -12,7 +12,7 @@ import unicodedata
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.kernel import kernel
+from twinsieve.stages.kernel import kernel
 
 MOST_RUNS = 256
 """Runs of one body that are compared; a stored text of 512 characters cannot hold more."""

@@ -16,15 +16,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import NearConfig
-from stages.errors import UsageError
-from stages.intrinsics import popcount
-from stages.kernel import kernel
-from stages.near.chunk import Chunk
-from stages.near.limits import LARGEST_DISTANCE, MOST_TABLES
-from stages.near.pairs import ALIKE, SAME_ID, Rules, first_meeting, same_id
-from stages.near.propose import NOT_PROPOSED, Matches, in_window
-from stages.near.ring import KEPT, RingColumns
+from twinsieve.stages.contract import NearConfig
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.intrinsics import popcount
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.near.chunk import Chunk
+from twinsieve.stages.near.limits import LARGEST_DISTANCE, MOST_TABLES
+from twinsieve.stages.near.pairs import ALIKE, SAME_ID, Rules, first_meeting, same_id
+from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, in_window
+from twinsieve.stages.near.ring import KEPT, RingColumns
 
 FINGERPRINT_BITS = 64
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import STORED_LENGTH
-from stages.intrinsics import popcount
-from stages.kernel import kernel
+from twinsieve.stages.contract import STORED_LENGTH
+from twinsieve.stages.intrinsics import popcount
+from twinsieve.stages.kernel import kernel
 
 _CELLS = 2048
 _WORDS = STORED_LENGTH // 64

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.kernel import kernel
-from stages.near.buckets import Buckets, bucket_of, own_probe
-from stages.near.chunk import Chunk
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.near.buckets import Buckets, bucket_of, own_probe
+from twinsieve.stages.near.chunk import Chunk
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 NONE = -1

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH, Flag
-from stages.fingerprint.minhash import SKETCH_FROM
-from stages.kernel import kernel
-from stages.near.chunk import Chunk
-from stages.near.guards import MOST_RUNS, digit_runs, numbers_replaced
-from stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
-from stages.near.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH, Flag
+from twinsieve.stages.fingerprint.minhash import SKETCH_FROM
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.near.chunk import Chunk
+from twinsieve.stages.near.guards import MOST_RUNS, digit_runs, numbers_replaced
+from twinsieve.stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
+from twinsieve.stages.near.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns
 
 ALIKE = 1
 """Status bit beside those of `Flag`: similarity reaches the threshold."""

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import NO_TIME
-from stages.exact.tags import tag_find
-from stages.intrinsics import popcount, prefetch
-from stages.kernel import kernel
-from stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
-from stages.near.chunk import Chunk
-from stages.near.pairs import Rules, Scratch, compare, first_meeting
-from stages.near.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
+from twinsieve.stages.contract import NO_TIME
+from twinsieve.stages.exact.tags import tag_find
+from twinsieve.stages.intrinsics import popcount, prefetch
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
+from twinsieve.stages.near.chunk import Chunk
+from twinsieve.stages.near.pairs import Rules, Scratch, compare, first_meeting
+from twinsieve.stages.near.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
 
 NOT_PROPOSED = -1
 PREFETCH_ROWS = 12

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.kernel import kernel
-from stages.near.buckets import INDEX_MASK, WAYS, Buckets
-from stages.near.hamming import Chains
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.near.buckets import INDEX_MASK, WAYS, Buckets
+from twinsieve.stages.near.hamming import Chains
 
 
 def resize_buckets(old: Buckets, new: Buckets, kept: int, held: int) -> None:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import NO_TIME, STORED_LENGTH
-from stages.exact.tags import TagIndex, tag_insert, tag_remove
-from stages.fingerprint.minhash import SKETCH_FROM
-from stages.kernel import kernel
-from stages.near.chunk import Chunk
+from twinsieve.stages.contract import NO_TIME, STORED_LENGTH
+from twinsieve.stages.exact.tags import TagIndex, tag_insert, tag_remove
+from twinsieve.stages.fingerprint.minhash import SKETCH_FROM
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.near.chunk import Chunk
 
 GRANULE = 4
 """Texts begin at multiples of this many units, so that an offset fits 32 bits up to 32 GiB of text."""

@@ -11,23 +11,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import STORED_LENGTH, SieveConfig
-from stages.errors import UsageError
-from stages.exact.bloom import BloomGenerations
-from stages.exact.tags import TagIndex
-from stages.near import policy
-from stages.near.buckets import Buckets, bucket_counts, entry_count, insert_kept, new_buckets
-from stages.near.chunk import CHUNK_ROWS, Chunk
-from stages.near.decide import decide
-from stages.near.hamming import blocks_of, link_kept, new_chains, no_chains, propose_bits, table_masks
-from stages.near.lengths import signature_limits
-from stages.near.limits import LARGEST_RING, LARGEST_WINDOW
-from stages.near.local import clear, new_local
-from stages.near.pairs import Rules, new_scratch
-from stages.near.policy import Bloom, Outcome, Policy, Sealed
-from stages.near.propose import MATCHES_PER_ROW, Search, most_matches, new_matches, propose
-from stages.near.resize import resize_buckets, resize_chains
-from stages.near.ring import GRANULE, SKETCH_UNITS, Ring, RingUse
+from twinsieve.stages.contract import STORED_LENGTH, SieveConfig
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.exact.bloom import BloomGenerations
+from twinsieve.stages.exact.tags import TagIndex
+from twinsieve.stages.near import policy
+from twinsieve.stages.near.buckets import Buckets, bucket_counts, entry_count, insert_kept, new_buckets
+from twinsieve.stages.near.chunk import CHUNK_ROWS, Chunk
+from twinsieve.stages.near.decide import decide
+from twinsieve.stages.near.hamming import (
+    blocks_of,
+    link_kept,
+    new_chains,
+    no_chains,
+    propose_bits,
+    table_masks,
+)
+from twinsieve.stages.near.lengths import signature_limits
+from twinsieve.stages.near.limits import LARGEST_RING, LARGEST_WINDOW
+from twinsieve.stages.near.local import clear, new_local
+from twinsieve.stages.near.pairs import Rules, new_scratch
+from twinsieve.stages.near.policy import Bloom, Outcome, Policy, Sealed
+from twinsieve.stages.near.propose import MATCHES_PER_ROW, Search, most_matches, new_matches, propose
+from twinsieve.stages.near.resize import resize_buckets, resize_chains
+from twinsieve.stages.near.ring import GRANULE, SKETCH_UNITS, Ring, RingUse
 
 _NEAR_CODES = {"none": policy.NEAR_NONE, "text": policy.NEAR_TEXT, "hamming": policy.NEAR_HAMMING}
 _EXACT_CODES = {"none": policy.EXACT_NONE, "bloom": policy.EXACT_BLOOM, "trie": policy.EXACT_TRIE}

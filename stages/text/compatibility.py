@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.kernel import kernel
-from stages.text.tables import COMPLEX, LONG_RUN, MAPPED, REPLACEMENT, SEQUENCE, tables
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.text.tables import COMPLEX, LONG_RUN, MAPPED, REPLACEMENT, SEQUENCE, tables
 
 LONGEST_MARK_RUN = 30
 """Combining marks in a row that are normalised together, as in the Stream-Safe Text Format of UAX #15."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import MIN_NEAR_LENGTH
-from stages.kernel import kernel
-from stages.text.tables import (
+from twinsieve.stages.contract import MIN_NEAR_LENGTH
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.text.tables import (
     CARD_MARK,
     CASED,
     DIGIT,

@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.contract import Bodies
-from stages.text.compatibility import PackedText, nfkc, pack
-from stages.text.keys import write_keys
-from stages.text.own_rules import OwnRules
-from stages.text.profiles import apply_profile
-from stages.text.rules import TextConfig
-from stages.text.tables import GROWS, tables
+from twinsieve.stages.contract import Bodies
+from twinsieve.stages.text.compatibility import PackedText, nfkc, pack
+from twinsieve.stages.text.keys import write_keys
+from twinsieve.stages.text.own_rules import OwnRules
+from twinsieve.stages.text.profiles import apply_profile
+from twinsieve.stages.text.rules import TextConfig
+from twinsieve.stages.text.tables import GROWS, tables
 
 CHUNK_CHARS = 1 << 18
 """Characters worked on at once: bounds memory beside the result, and keeps the working set in the cache."""

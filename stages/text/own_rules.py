@@ -7,7 +7,7 @@ from typing import Any
 
 import re2
 
-from stages.errors import UsageError
+from twinsieve.stages.errors import UsageError
 
 _OPENCC_CONFIGS = {"simplified": "t2s", "traditional": "s2t"}
 

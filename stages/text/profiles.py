@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.kernel import kernel
-from stages.text.profiles_microblog import (
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.text.profiles_microblog import (
     drop_chain,
     drop_links,
     drop_place,
@@ -24,7 +24,7 @@ from stages.text.profiles_microblog import (
     drop_videos,
     mark_cards,
 )
-from stages.text.tables import (
+from twinsieve.stages.text.tables import (
     HAS_AT,
     HAS_CARD,
     HAS_LINK,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.kernel import kernel
-from stages.text.tables import CARD_MARK, LETTER, SPACE
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.text.tables import CARD_MARK, LETTER, SPACE
 
 LONGEST_TAG = 80
 LONGEST_REPOST_NAME = 40

@@ -6,8 +6,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from stages.errors import UsageError
-from stages.text.own_rules import check_pattern, opencc_version
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.text.own_rules import check_pattern, opencc_version
 
 Profile = Literal["microblog", "plain"]
 BodyRule = Literal["product", "letters"]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.text.scripts import unspaced_table
+from twinsieve.stages.text.scripts import unspaced_table
 
 LETTER = 1 << 0
 """`str.isalnum()`: letters, digits and numbers of every script."""

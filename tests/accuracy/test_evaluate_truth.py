@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.evaluate_scores import Counts, score
-from pipeline.evaluate_truth import HEADER, Pair, Truth, covered_rows, ideal_pass, read_pairs
-from stages.errors import FileError, UsageError
+from twinsieve.pipeline.evaluate_scores import Counts, score
+from twinsieve.pipeline.evaluate_truth import HEADER, Pair, Truth, covered_rows, ideal_pass, read_pairs
+from twinsieve.stages.errors import FileError, UsageError
 
 
 @pytest.mark.parametrize("packed", [False, True])

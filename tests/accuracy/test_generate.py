@@ -8,12 +8,20 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from pipeline.generate import CHUNK, Origin, generate, generate_columns, post_id
-from stages.contract import MIN_NEAR_LENGTH, Bodies, ExactConfig, Kind, NearConfig, SieveConfig, Window
-from stages.errors import UsageError
-from stages.text.normalizer import Normalizer
-from stages.text.rules import TextConfig
 from tests.oracle import Oracle, Row, indel, is_near
+from twinsieve.pipeline.generate import CHUNK, Origin, generate, generate_columns, post_id
+from twinsieve.stages.contract import (
+    MIN_NEAR_LENGTH,
+    Bodies,
+    ExactConfig,
+    Kind,
+    NearConfig,
+    SieveConfig,
+    Window,
+)
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.text.normalizer import Normalizer
+from twinsieve.stages.text.rules import TextConfig
 
 COUNT = 20_000
 

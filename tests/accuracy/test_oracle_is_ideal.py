@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from bench.quality_data import POOLED, WEIBO, DataSet, truth_body
-from pipeline.evaluate_truth import ideal_pass, read_pairs
-from stages.contract import MIN_NEAR_LENGTH, ExactConfig, Kind, NearConfig, SieveConfig, Window
 from tests.oracle import Oracle, Row
+from twinsieve.pipeline.evaluate_truth import ideal_pass, read_pairs
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, ExactConfig, Kind, NearConfig, SieveConfig, Window
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 

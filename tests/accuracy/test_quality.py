@@ -21,11 +21,18 @@ from bench.quality import (
     scheme_of,
 )
 from bench.quality_data import POOLED, WEIBO, DataSet
-from pipeline.evaluate import VARIANTS, EvaluationReport, Variant, batch_of, read_texts, variant_config
-from stages.contract import STORED_LENGTH, Flag, Kind, SieveConfig, Verdicts
-from stages.scheme import Scheme
-from stages.sieve import Sieve
 from tests.oracle import Judgement, Oracle, rows_of
+from twinsieve.pipeline.evaluate import (
+    VARIANTS,
+    EvaluationReport,
+    Variant,
+    batch_of,
+    read_texts,
+    variant_config,
+)
+from twinsieve.stages.contract import STORED_LENGTH, Flag, Kind, SieveConfig, Verdicts
+from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.sieve import Sieve
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 

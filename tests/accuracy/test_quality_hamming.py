@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.quality_hamming import LARGEST, layouts, random_batch, real_batch, wrong_rows
-from stages.contract import Batch
+from twinsieve.stages.contract import Batch
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 

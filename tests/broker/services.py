@@ -9,13 +9,13 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from pipeline.kafka import connect
-from pipeline.ports import Broker, NewTopic, Partition, Records
-from pipeline.service import run_service
-from pipeline.settings import Settings
-from pipeline.topics import create
-from stages.errors import SieveError
 from tests.broker.worlds import fresh, read
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.ports import Broker, NewTopic, Partition, Records
+from twinsieve.pipeline.service import run_service
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics import create
+from twinsieve.stages.errors import SieveError
 
 Row = tuple[bytes | None, bytes | None, list[tuple[str, str | bytes | None]]]
 """Key, value and headers."""

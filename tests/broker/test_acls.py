@@ -25,17 +25,17 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from pipeline.kafka import connect
-from pipeline.ports import Broker, NewTopic, Partition, Records
-from pipeline.settings import Settings
-from pipeline.topics import create
-from stages.errors import BrokerError
 from tests.broker.cluster import SecureCluster
 from tests.broker.groups import shares
 from tests.broker.services import origins
 from tests.broker.worlds import DEADLINE_S, fresh, messages, read_all, until
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.ports import Broker, NewTopic, Partition, Records
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics import create
+from twinsieve.stages.errors import BrokerError
 
-_COMMAND = [sys.executable, "-m", "pipeline.cli"]
+_COMMAND = [sys.executable, "-m", "twinsieve"]
 _PASSWORD = "fresh-secret"
 _POSTS = [
     '{"text": "今天武汉下雨了，大家出门记得带伞"}'.encode(),

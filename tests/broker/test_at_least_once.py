@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.ports import AbortableError, Committed, Membership, Partition
-from stages.errors import UsageError
 from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
+from twinsieve.pipeline.ports import AbortableError, Committed, Membership, Partition
+from twinsieve.stages.errors import UsageError
 
 
 def test_what_was_sent_stays_and_offsets_come_with_the_commit(plain_world: World) -> None:

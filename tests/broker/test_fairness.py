@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from pipeline.ports import Partition, Reader, Records
 from tests.broker.worlds import MemoryWorld, World, assigned, fresh, make_topic, until, write
+from twinsieve.pipeline.ports import Partition, Reader, Records
 
 BACKLOG, FEW = 4_000, 5
 _BYTES = 10_000

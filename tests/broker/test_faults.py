@@ -9,10 +9,6 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from pipeline.kafka import confluent_transactor
-from pipeline.kafka.deadline import DeadlineError, within
-from pipeline.ports import AbortableError, Broker, Committed, FatalError, NewTopic, Partition, Polled
-from stages.errors import BrokerError
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import (
     DEADLINE_S,
@@ -25,6 +21,18 @@ from tests.broker.worlds import (
     until,
     write,
 )
+from twinsieve.pipeline.kafka import confluent_transactor
+from twinsieve.pipeline.kafka.deadline import DeadlineError, within
+from twinsieve.pipeline.ports import (
+    AbortableError,
+    Broker,
+    Committed,
+    FatalError,
+    NewTopic,
+    Partition,
+    Polled,
+)
+from twinsieve.stages.errors import BrokerError
 
 
 def quick(client: str, cluster: Cluster) -> Broker:

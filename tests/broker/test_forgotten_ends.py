@@ -11,10 +11,10 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from kafka import KafkaAdminClient
 from kafka.protocol.producer.transaction import InitProducerIdRequest, TxnOffsetCommitRequest
 
-from pipeline.committed_offsets import committed_offsets
-from pipeline.ports import Partition, UnstableError
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import KafkaWorld, assigned, fresh, make_topic, until
+from twinsieve.pipeline.committed_offsets import committed_offsets
+from twinsieve.pipeline.ports import Partition, UnstableError
 
 _NODE = 1
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from pipeline.ports import AbortableError, Committed, FatalError, GroupConsumer, Partition
-from stages.errors import BrokerError
 from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
+from twinsieve.pipeline.ports import AbortableError, Committed, FatalError, GroupConsumer, Partition
+from twinsieve.stages.errors import BrokerError
 
 
 def test_an_assigned_partition_is_silent_until_it_is_sought(world: World) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.ports import NO_TIMESTAMP, Partition, Records
 from tests.broker.services import Service, origins, settings_for, wait_for
 from tests.broker.worlds import read_all
+from twinsieve.pipeline.ports import NO_TIMESTAMP, Partition, Records
 
 
 def reason(records: Records, row: int) -> bytes | None:

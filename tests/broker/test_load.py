@@ -9,10 +9,10 @@ from confluent_kafka import KafkaError, Producer
 
 from bench import kafka_load
 from bench.kafka_load import PARTITIONS, Load
-from pipeline.kafka import connect
-from pipeline.ports import NewTopic
-from pipeline.settings import KafkaSettings
 from tests.broker.worlds import fresh
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.ports import NewTopic
+from twinsieve.pipeline.settings import KafkaSettings
 
 Told = Callable[[KafkaError | None, object], None]
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from pipeline.kafka.noise import _MOST_KINDS, OneLineAtATime, quieten
+from twinsieve.pipeline.kafka.noise import _MOST_KINDS, OneLineAtATime, quieten
 
 
 class Log:

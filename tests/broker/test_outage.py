@@ -5,10 +5,10 @@ from __future__ import annotations
 from bench.kafka_deployment import Deployment, poll_until
 from bench.kafka_load import PARTITIONS
 from bench.kafka_outage import most_lines, outage
-from pipeline.kafka import connect
-from pipeline.settings import KafkaSettings
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import DEADLINE_S, fresh
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.settings import KafkaSettings
 
 
 def test_processes_wait_for_the_broker_and_go_on_by_themselves(client: str) -> None:

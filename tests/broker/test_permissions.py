@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipeline.kafka import connect
-from pipeline.ports import Broker, NewTopic, Partition
-from pipeline.settings import KafkaSettings, Settings
-from pipeline.topics import create
-from pipeline.topics_acls import Grant, grants
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
 from tests.broker.worlds import fresh, write
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.ports import Broker, NewTopic, Partition
+from twinsieve.pipeline.settings import KafkaSettings, Settings
+from twinsieve.pipeline.topics import create
+from twinsieve.pipeline.topics_acls import Grant, grants
 
 _TIMEOUT_S = 120.0
 
@@ -63,7 +63,7 @@ class App:
 
     def refused(self) -> str:
         """What `run` says before it ends with exit code 1, in the name of no app."""
-        command = [sys.executable, "-m", "pipeline.cli", "run", "--member", "one", "-c", str(self._file)]
+        command = [sys.executable, "-m", "twinsieve", "run", "--member", "one", "-c", str(self._file)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
         assert done.returncode == 1, done.stderr
         (said,) = [line for line in done.stderr.splitlines() if line.startswith("twinsieve: ")]

@@ -10,14 +10,6 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.errors import IllegalStateError, UnknownBrokerIdError
 
-from pipeline.kafka import connect, python_admin
-from pipeline.kafka.python_admin import PythonAdmin
-from pipeline.kafka.python_consumers import PythonGroupConsumer, PythonMember
-from pipeline.kafka.python_options import common_options
-from pipeline.ports import AbortableError, Committed, FatalError, NewTopic, Partition, Transactor
-from pipeline.settings import KafkaSettings
-from pipeline.topics_acls import Grant
-from stages.errors import BrokerError
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
 from tests.broker.worlds import (
@@ -31,6 +23,14 @@ from tests.broker.worlds import (
     until,
     write,
 )
+from twinsieve.pipeline.kafka import connect, python_admin
+from twinsieve.pipeline.kafka.python_admin import PythonAdmin
+from twinsieve.pipeline.kafka.python_consumers import PythonGroupConsumer, PythonMember
+from twinsieve.pipeline.kafka.python_options import common_options
+from twinsieve.pipeline.ports import AbortableError, Committed, FatalError, NewTopic, Partition, Transactor
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.pipeline.topics_acls import Grant
+from twinsieve.stages.errors import BrokerError
 
 _POLL_INTERVAL_MS = 2_500
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.ports import AbortableError, Messages, NewTopic, Partition
-from stages.errors import BrokerError
 from tests.broker.worlds import World, fresh, make_topic, messages, read, read_all, until, write
+from twinsieve.pipeline.ports import AbortableError, Messages, NewTopic, Partition
+from twinsieve.stages.errors import BrokerError
 
 
 def test_everything_appended_comes_back_as_it_was(world: World) -> None:

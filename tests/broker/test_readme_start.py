@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from pipeline.kafka import connect
-from pipeline.ports import NewTopic, Partition, Records
-from pipeline.settings import KafkaSettings
 from tests.broker.worlds import fresh, read_all, until
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.ports import NewTopic, Partition, Records
+from twinsieve.pipeline.settings import KafkaSettings
 
-_PROGRAM = [sys.executable, "-m", "pipeline.cli"]
+_PROGRAM = [sys.executable, "-m", "twinsieve"]
 _TIMEOUT_S = 120.0
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.kafka import connect
-from pipeline.kafka.connect import connect as connect_again
-from pipeline.ports import Broker, FatalError, Messages, NewTopic, Partition
-from pipeline.settings import KafkaSettings
-from stages.errors import BrokerError, ConfigError, SieveError, UsageError
 from tests.broker.certificates import KEY_PASSWORD
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.server import free_ports
 from tests.broker.worlds import fresh, messages, read_all, until, write
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.kafka.connect import connect as connect_again
+from twinsieve.pipeline.ports import Broker, FatalError, Messages, NewTopic, Partition
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import BrokerError, ConfigError, SieveError, UsageError
 
 SECRET = "correct-horse-battery"
 
@@ -27,10 +27,10 @@ def hasty(client: str, bootstrap: str, **security: object) -> Broker:
     """A broker that gives up connecting soon."""
     settings = KafkaSettings.model_validate({"client": client, "bootstrap": bootstrap, "security": security})
     if client == "confluent":
-        from pipeline.kafka.confluent_client import ConfluentBroker
+        from twinsieve.pipeline.kafka.confluent_client import ConfluentBroker
 
         return ConfluentBroker(settings, "test", 2.5)
-    from pipeline.kafka.python_client import PythonBroker
+    from twinsieve.pipeline.kafka.python_client import PythonBroker
 
     return PythonBroker(settings, "test", 2.5)
 
@@ -239,8 +239,8 @@ def test_a_group_that_may_not_be_read_is_fatal(secure_broker: SecureCluster, cli
 
 
 def _allow_topic(bootstrap: str, principal: str, topic: str) -> None:
-    from pipeline.topics_acls import Grant
     from tests.broker.grants import allow
+    from twinsieve.pipeline.topics_acls import Grant
 
     allow(bootstrap, principal, [Grant("topic", topic, ("Read", "Describe", "DescribeConfigs"))])
 
@@ -280,7 +280,7 @@ def test_a_timestamp_the_topic_refuses_is_named(bootstrap: str, client: str) -> 
 
 
 def test_a_client_that_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("pipeline.kafka.confluent")]:
+    for name in [name for name in sys.modules if name.startswith("twinsieve.pipeline.kafka.confluent")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(UsageError, match=r"in a checkout: pip install '\.\[confluent\]'"):

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.ports import NewTopic, Partition
-from pipeline.reset import Move, apply, plan
-from pipeline.reset_targets import read_targets
-from pipeline.seed import run_seed
-from pipeline.service_build import group_of_workers
-from pipeline.worker_sessions import read_mark
-from stages.contract import Kind
-from stages.errors import BrokerError
 from tests.broker.services import Row, Service, origins, settings_for, wait_for
 from tests.broker.worlds import fresh, until
+from twinsieve.pipeline.ports import NewTopic, Partition
+from twinsieve.pipeline.reset import Move, apply, plan
+from twinsieve.pipeline.reset_targets import read_targets
+from twinsieve.pipeline.seed import run_seed
+from twinsieve.pipeline.service_build import group_of_workers
+from twinsieve.pipeline.worker_sessions import read_mark
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import BrokerError
 
 POSTS = [
     "今天武汉下雨了，大家出门记得带伞",

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipeline.kafka import connect
-from pipeline.ports import Admin, NewTopic
-from pipeline.settings import Settings
-from pipeline.topics import create
-from pipeline.topics_plan import plan_of
 from tests.broker.worlds import fresh
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.ports import Admin, NewTopic
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics import create
+from twinsieve.pipeline.topics_plan import plan_of
 
-_RUN = [sys.executable, "-m", "pipeline.cli", "run", "--member", "one"]
+_RUN = [sys.executable, "-m", "twinsieve", "run", "--member", "one"]
 _TIMEOUT_S = 120.0
 
 

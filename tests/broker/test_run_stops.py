@@ -12,13 +12,13 @@ import yaml
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from pipeline.ports import NewTopic
-from pipeline.settings import Settings
-from stages.errors import BrokerError
 from tests.broker.services import Service, origins, written_settings
 from tests.broker.worlds import DEADLINE_S, until
+from twinsieve.pipeline.ports import NewTopic
+from twinsieve.pipeline.settings import Settings
+from twinsieve.stages.errors import BrokerError
 
-_COMMAND = [sys.executable, "-m", "pipeline.cli"]
+_COMMAND = [sys.executable, "-m", "twinsieve"]
 _POSTS = [
     "今天武汉下雨了，大家出门记得带伞",
     "地铁二号线晚点十分钟，请换乘公交",

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from pipeline.ports import NewTopic
-from pipeline.settings import Settings
-from pipeline.topics import check, create
-from pipeline.topics_acls import acls, grants
-from pipeline.topics_plan import internal_topic, plan_of
-from stages.errors import BrokerError
 from tests.broker.worlds import World, fresh
+from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.ports import NewTopic
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics import check, create
+from twinsieve.pipeline.topics_acls import acls, grants
+from twinsieve.pipeline.topics_plan import internal_topic, plan_of
+from twinsieve.stages.errors import BrokerError
 
 GOOD = {"retention.ms": "-1", "max.message.bytes": "1048588"}
 

@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka import Producer
 from kafka import KafkaProducer
 
-from pipeline.ports import AbortableError, Partition, Reader, Records
-from stages.errors import BrokerError
 from tests.broker.cluster import Cluster
 from tests.broker.services import Service, origins, settings_for, until_ended, wait_for
 from tests.broker.worlds import KafkaWorld, make_topic, read_all, until, write
+from twinsieve.pipeline.ports import AbortableError, Partition, Reader, Records
+from twinsieve.stages.errors import BrokerError
 
 _BATCH = 20
 

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from pipeline.ports import AbortableError, FatalError, Membership, Messages, Partition
-from stages.errors import UsageError
 from tests.broker.worlds import World, fresh, make_topic, messages, read_all, until, write
+from twinsieve.pipeline.ports import AbortableError, FatalError, Membership, Messages, Partition
+from twinsieve.stages.errors import UsageError
 
 
 def test_a_transaction_is_seen_whole_or_not_at_all(world: World) -> None:

@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Literal, Protocol, TypeVar
 
-from pipeline.kafka import connect
-from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from pipeline.ports import (
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.ports import (
     Broker,
     GroupConsumer,
     Messages,
@@ -22,7 +22,7 @@ from pipeline.ports import (
     Reader,
     Records,
 )
-from pipeline.settings import KafkaSettings
+from twinsieve.pipeline.settings import KafkaSettings
 
 _T = TypeVar("_T")
 DEADLINE_S = 90.0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli import main
+from twinsieve.pipeline.cli import main
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def process(root: Path) -> Callable[[Sequence[str | Path]], list[str]]:
     """The words that start the command line in a process of its own."""
 
     def words(arguments: Sequence[str | Path]) -> list[str]:
-        return [sys.executable, "-m", "pipeline.cli", *map(str, arguments)]
+        return [sys.executable, "-m", "twinsieve", *map(str, arguments)]
 
     return words
 
@@ -62,7 +62,7 @@ def piped(root: Path) -> Callable[..., subprocess.CompletedProcess[bytes]]:
     """Runs the command line as a process with bytes on its stdin."""
 
     def call(arguments: Sequence[str | Path], stdin: bytes) -> subprocess.CompletedProcess[bytes]:
-        words = [sys.executable, "-m", "pipeline.cli", *map(str, arguments)]
+        words = [sys.executable, "-m", "twinsieve", *map(str, arguments)]
         return subprocess.run(words, input=stdin, capture_output=True, cwd=root, check=False, timeout=300)
 
     return call

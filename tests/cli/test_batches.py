@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.batches import MessageReader
-from pipeline.batches_fields import MISSING, as_bytes, path_of, time_ms
-from pipeline.settings import Settings
-from stages.contract import NO_TIME
+from twinsieve.pipeline.batches import MessageReader
+from twinsieve.pipeline.batches_fields import MISSING, as_bytes, path_of, time_ms
+from twinsieve.pipeline.settings import Settings
+from twinsieve.stages.contract import NO_TIME
 
 _VALUE = (
     st.none()

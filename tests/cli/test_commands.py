@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.program import program_version
-from pipeline.settings import Settings
-from pipeline.settings_report import LOG_ROW_BYTES, cost_of
 from tests.cli.conftest import Run
+from twinsieve.pipeline.program import program_version
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_report import LOG_ROW_BYTES, cost_of
 
 _A = "你妈妈喊你回家吃饭哦，回家罗回家罗"
 _B = "你妈妈叫你回家吃饭啦，回家罗回家罗"
@@ -221,7 +221,7 @@ def test_evaluate_measures_against_true_pairs(tmp_path: Path, run: Run) -> None:
 
 def test_help_is_quick_because_it_loads_no_kernels(root: Path) -> None:
     script = (
-        "import sys; from pipeline.cli import main\n"
+        "import sys; from twinsieve.pipeline.cli import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
         "print(sorted({'numba', 'numpy', 'rich', 'kafka', 'yaml'} & set(sys.modules)))"
@@ -263,6 +263,6 @@ def test_the_version_is_told_with_and_without_an_installation(
     def not_installed(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr("pipeline.program.version", not_installed)
+    monkeypatch.setattr("twinsieve.pipeline.program.version", not_installed)
     told = run("--version")
     assert (told.code, told.out, told.err) == (0, "twinsieve unreleased\n", "")

@@ -14,8 +14,8 @@ import pytest
 import zstandard
 from rapidfuzz import fuzz
 
-from pipeline.generate import generate
 from tests.cli.conftest import SMALL, Run
+from twinsieve.pipeline.generate import generate
 
 _POST = "今天武汉下雨了，大家出门记得带伞，注意安全。"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pipeline.kernel_cache import drop_stale_kernels
+from twinsieve.pipeline.kernel_cache import drop_stale_kernels
 
 
 def _touch(path: Path, time_s: int) -> None:

@@ -13,9 +13,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.files_read import Source
-from pipeline.files_rows import Rows, join_records, split_lines
-from stages.errors import FileError
+from twinsieve.pipeline.files_read import Source
+from twinsieve.pipeline.files_rows import Rows, join_records, split_lines
+from twinsieve.stages.errors import FileError
 
 _TEXT = st.binary(max_size=60) | st.lists(
     st.sampled_from([b"a", b"\n", b"\r\n", b'"', b",", b"\xe4\xbd\xa0"])

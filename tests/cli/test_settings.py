@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.settings import Settings
-from pipeline.settings_load import Override, check_settings, load_settings
-from pipeline.settings_schema import SECRETS, by_underscores, schema
-from pipeline.settings_types import read_duration_ms, read_size_bytes
-from stages.errors import ConfigError
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_load import Override, check_settings, load_settings
+from twinsieve.pipeline.settings_schema import SECRETS, by_underscores, schema
+from twinsieve.pipeline.settings_types import read_duration_ms, read_size_bytes
+from twinsieve.stages.errors import ConfigError
 
 
 def _findings(tmp_path: Path, text: str | bytes, environ: dict[str, str] | None = None) -> list[str]:

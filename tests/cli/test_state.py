@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.generate import generate
-from pipeline.leaders import Leader, LeaderBook
-from stages.errors import StateError
 from tests.cli.conftest import SMALL, Run
+from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.leaders import Leader, LeaderBook
+from twinsieve.stages.errors import StateError
 
 
 def _lines(path: Path) -> list[Any]:

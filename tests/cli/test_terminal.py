@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.commands.pairs import diff
-from pipeline.commands.terminal import printable
-from pipeline.generate import generate
 from tests.cli.conftest import SMALL
+from twinsieve.pipeline.commands.pairs import diff
+from twinsieve.pipeline.commands.terminal import printable
+from twinsieve.pipeline.generate import generate
 
 Words = Callable[[Sequence[str | Path]], list[str]]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.index_config import IndexStep
-from pipeline.memory import CrashError
-from pipeline.worker import WorkerStep
 from tests.driver import GROUP, INDEX, INDEX_GROUP, Process, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from twinsieve.pipeline.index_config import IndexStep
+from twinsieve.pipeline.memory import CrashError
+from twinsieve.pipeline.worker import WorkerStep
 
 STEPS: list[str] = [*WorkerStep, *IndexStep]
 OCCURRENCES = (1, 2, 4)

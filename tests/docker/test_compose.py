@@ -16,9 +16,9 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from pipeline.service_http import Pages
-from pipeline.settings_load import load_settings
-from pipeline.topics_plan import plan_of
+from twinsieve.pipeline.service_http import Pages
+from twinsieve.pipeline.settings_load import load_settings
+from twinsieve.pipeline.topics_plan import plan_of
 
 Healthy = Callable[..., subprocess.CompletedProcess[str]]
 

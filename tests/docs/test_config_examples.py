@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipeline.settings import Settings
-from pipeline.settings_load import check_settings
-from pipeline.settings_schema import SECRETS, schema
-from pipeline.settings_stages import scheme_config, sieve_config
-from stages.sieve import worst_case_bytes
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_load import check_settings
+from twinsieve.pipeline.settings_schema import SECRETS, schema
+from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
+from twinsieve.stages.sieve import worst_case_bytes
 
 _EXAMPLES = ("microblog", "news", "exact-only", "hamming", "kafka", "production")
 _LINE = re.compile(r"^(?P<indent> *)(?P<key>[a-z_]+):(?P<value>[^#]*)(?:#\s*(?P<comment>\S.*))?$")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pipeline.cli import cli
-from pipeline.index_config import IndexStep
-from pipeline.metrics import Metrics
-from pipeline.service import SystemClock
-from pipeline.settings import Settings
-from pipeline.worker import WorkerStep
+from twinsieve.pipeline.cli import cli
+from twinsieve.pipeline.index_config import IndexStep
+from twinsieve.pipeline.metrics import Metrics
+from twinsieve.pipeline.service import SystemClock
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.worker import WorkerStep
 
 
 def _page(root: Path, name: str) -> str:

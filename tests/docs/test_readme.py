@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.batches_fields import to_json
-from pipeline.cli import main
-from pipeline.generate import generate
-from pipeline.worker_emit import ORIGIN, REASON
-from pipeline.worker_reasons import DISTANCE, LEADER, NOTE, SIMILARITY, STAGE
+from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.pipeline.cli import main
+from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.worker_emit import ORIGIN, REASON
+from twinsieve.pipeline.worker_reasons import DISTANCE, LEADER, NOTE, SIMILARITY, STAGE
 
 _BLOCK = re.compile(r"^```(?P<kind>[a-z]*)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -123,7 +123,12 @@ def _pair(posts: list[bytes]) -> str:
 
 def test_the_command_line_starts_as_an_installed_script_would(root: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", "import sys; from pipeline.cli import main; sys.exit(main())", "--help"],
+        [
+            sys.executable,
+            "-c",
+            "import sys; from twinsieve.pipeline.cli import main; sys.exit(main())",
+            "--help",
+        ],
         capture_output=True,
         text=True,
         cwd=root,

@@ -14,12 +14,12 @@ from typing import Any
 import orjson
 import zstandard
 
-from pipeline.memory import ManualClock, MemoryCluster
-from pipeline.memory_log import Entry, Outcome, Transaction
-from pipeline.ports import Committed, NewTopic, Partition
-from pipeline.service_build import make_scheme
-from stages.scheme import Scheme
 from tests.service.test_changed_settings import Deployment, base, deployment, posts
+from twinsieve.pipeline.memory import ManualClock, MemoryCluster
+from twinsieve.pipeline.memory_log import Entry, Outcome, Transaction
+from twinsieve.pipeline.ports import Committed, NewTopic, Partition
+from twinsieve.pipeline.service_build import make_scheme
+from twinsieve.stages.scheme import Scheme
 
 FILE = Path(__file__).parent / "left_behind.zst"
 COUNT = 60

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.blocks import Block, BlockFlag, RowKind, encode_block
-from pipeline.blocks_frame import scheme_hash
-from pipeline.blocks_rows import Readable
-from pipeline.blocks_verdicts import Result, Ruling, Source, blank_verdicts, encode_ruling
-from stages.contract import NO_TIME, Bodies, Fingerprints, Flag, Kind
+from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, encode_block
+from twinsieve.pipeline.blocks_frame import scheme_hash
+from twinsieve.pipeline.blocks_rows import Readable
+from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, blank_verdicts, encode_ruling
+from twinsieve.stages.contract import NO_TIME, Bodies, Fingerprints, Flag, Kind
 
 FOLDER = Path(__file__).parent
 SCHEME = scheme_hash("golden")

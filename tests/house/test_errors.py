@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import stages.errors
-from pipeline import cli
-from stages.errors import (
+from twinsieve.pipeline import cli
+from twinsieve.stages import errors
+from twinsieve.stages.errors import (
     BrokerError,
     ConfigError,
     FileError,
@@ -22,18 +22,16 @@ from stages.errors import (
 
 
 def test_the_drawn_tree_is_the_tree() -> None:
-    doc = inspect.getdoc(stages.errors)
+    doc = inspect.getdoc(errors)
     assert doc is not None
     drawn = [line[4:].split()[0] for line in doc.splitlines() if line[:1] in "├└" and line[:1]]
-    classes = [
-        one for _, one in inspect.getmembers(stages.errors, inspect.isclass) if issubclass(one, SieveError)
-    ]
+    classes = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, SieveError)]
     assert sorted(drawn) == sorted(one.__name__ for one in classes if one is not SieveError)
     assert all(one.__bases__ == (SieveError,) for one in classes if one is not SieveError)
 
 
 def test_every_error_says_when_it_is_raised() -> None:
-    for _, one in inspect.getmembers(stages.errors, inspect.isclass):
+    for _, one in inspect.getmembers(errors, inspect.isclass):
         assert inspect.getdoc(one), one
 
 

@@ -69,7 +69,7 @@ def test_stages_import_nothing_of_the_pipeline_and_nothing_of_the_world(root: Pa
         f"{path.relative_to(root)}:{line}: {name}"
         for path in _modules(root, "stages")
         for line, name in _imports(path)
-        if _of(name, _WORLD | {"pipeline", "tests", "bench"}) and not _of(name, _ALLOWED_IN_STAGES)
+        if _of(name, _WORLD | {"twinsieve.pipeline", "tests", "bench"}) and not _of(name, _ALLOWED_IN_STAGES)
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -103,7 +103,7 @@ def test_commands_are_imported_by_the_command_line_alone(root: Path) -> None:
         path.relative_to(root)
         for path in _modules(root, "pipeline")
         for _, name in _imports(path)
-        if _of(name, frozenset({"pipeline.commands", "pipeline.cli"}))
+        if _of(name, frozenset({"twinsieve.pipeline.commands", "twinsieve.pipeline.cli"}))
     }
     assert all(user in allowed or user.parts[:2] == ("pipeline", "commands") for user in users), users
 
@@ -135,8 +135,7 @@ def test_every_import_is_ours_pythons_or_a_stated_dependency(root: Path, package
         f"{path.relative_to(root)}:{line}: {name}"
         for path in _modules(root, package)
         for line, name in _imports(path)
-        if (top := name.partition(".")[0])
-        not in sys.stdlib_module_names | {"stages", "pipeline", "__future__"}
+        if (top := name.partition(".")[0]) not in sys.stdlib_module_names | {"twinsieve", "__future__"}
         and not {one.lower().replace("_", "-") for one in known.get(top, [])} & stated
     ]
     assert not wrong, "\n".join(wrong)
@@ -157,3 +156,20 @@ def test_every_dependency_has_bounds_and_a_pin(root: Path) -> None:
         assert f"{text.split('>=')[0].lower().replace('_', '-')}==" in pins, text
     for name in ("requirements.lock", "requirements-dev.lock"):
         assert "://" not in (root / name).read_text("utf-8"), f"{name} names a host"
+
+
+def test_one_import_name(root: Path) -> None:
+    """`import stages` would load every module a second time, from a checkout alone."""
+    wrong = [
+        f"{path.relative_to(root)}:{line}: {name}"
+        for package in ("stages", "pipeline", "twinsieve", "tests", "bench")
+        for path in _modules(root, package)
+        for line, name in _imports(path)
+        if _of(name, frozenset({"stages", "pipeline"}))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_links_of_the_package_lead_to_the_two_folders(root: Path) -> None:
+    for name in ("stages", "pipeline"):
+        assert (root / "twinsieve" / name).resolve() == (root / name).resolve()

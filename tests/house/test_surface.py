@@ -74,8 +74,10 @@ def test_every_parameter_of_the_stages_has_a_type(root: Path) -> None:
 
 
 def test_what_the_package_data_names_is_there(root: Path) -> None:
-    """`py.typed` tells type checkers of others that these packages have types."""
+    """`py.typed` tells type checkers of others that the package has types."""
     data = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
-    for package in ("stages", "pipeline"):
-        assert (root / package / "py.typed").is_file()
-    assert all(any((root / package).glob(pattern) for package in ("stages", "pipeline")) for pattern in data)
+    assert all(
+        any((root / "twinsieve").glob(f"**/{pattern}")) or any((root / "pipeline").glob(pattern))
+        for pattern in data
+    )
+    assert (root / "twinsieve" / "py.typed").is_file()

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pipeline.blocks import Block, BlockFlag, RowKind, decode_block
-from pipeline.blocks_frame import What
-from pipeline.blocks_positions import unpack_position
-from pipeline.blocks_verdicts import Result, Ruling, Source, decode_ruling
-from pipeline.memory_log import Entry
-from pipeline.ports import Partition
-from stages.contract import NO_LEADER, Kind
 from tests.driver import DEAD, DECISIONS, DUPLICATES, LOG, OUTPUT, SCHEME, World
+from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, decode_block
+from twinsieve.pipeline.blocks_frame import What
+from twinsieve.pipeline.blocks_positions import unpack_position
+from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, decode_ruling
+from twinsieve.pipeline.memory_log import Entry
+from twinsieve.pipeline.ports import Partition
+from twinsieve.stages.contract import NO_LEADER, Kind
 
 Place = tuple[bytes, int, int]
 """Topic id, partition, offset."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from pipeline.ports import Partition
 from tests.driver import DUPLICATES, OUTPUT, WORKER, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from twinsieve.pipeline.ports import Partition
 
 _PARTITIONS = 3
 _BLOCK_ROWS = 10

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from pipeline.ports import AbortableError
-from pipeline.worker import WorkerStep
 from tests.driver import LOG, WORKER, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from twinsieve.pipeline.ports import AbortableError
+from twinsieve.pipeline.worker import WorkerStep
 
 
 def test_refused_emissions_fill_the_log_ever_more_slowly() -> None:

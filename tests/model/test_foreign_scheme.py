@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.blocks_frame import scheme_hash
-from pipeline.ports import Partition
 from tests.driver import INDEX, LOG, OUTPUT, WORKER, World
+from twinsieve.pipeline.blocks_frame import scheme_hash
+from twinsieve.pipeline.ports import Partition
 
 OTHER = scheme_hash("another")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.index_config import IndexStep
-from pipeline.memory import CrashError
-from pipeline.memory_log import Outcome
-from pipeline.ports import Partition
-from pipeline.worker import WorkerStep
 from tests.driver import GROUP, INDEX_GROUP, LOG, OUTPUT, World
 from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
+from twinsieve.pipeline.index_config import IndexStep
+from twinsieve.pipeline.memory import CrashError
+from twinsieve.pipeline.memory_log import Outcome
+from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.worker import WorkerStep
 
 IN = Partition("in", 0)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipeline import index, index_restore
 from tests.driver import DECISIONS, Process, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from twinsieve.pipeline import index, index_restore
 
 
 def _judging(world: World) -> list[Process]:

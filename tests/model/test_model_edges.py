@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.blocks_verdicts import Source
-from pipeline.memory_log import Entry
-from pipeline.ports import Committed, NewTopic, Partition
-from stages.contract import Kind
 from tests.driver import DEAD, DUPLICATES, GROUP, LOG, OUTPUT, WORKER, Process, World
 from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
 from tests.twins import HashSieve
+from twinsieve.pipeline.blocks_verdicts import Source
+from twinsieve.pipeline.memory_log import Entry
+from twinsieve.pipeline.ports import Committed, NewTopic, Partition
+from twinsieve.stages.contract import Kind
 
 IN = Partition("in", 0)
 

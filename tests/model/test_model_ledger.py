@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.blocks import Block, BlockFlag
-from pipeline.blocks_verdicts import Result, blank_verdicts
-from pipeline.sessions import Ledger
-from pipeline.sessions_ranges import OpenVerdicts, Ranges
-from pipeline.sessions_state import ledger_from_bytes, ledger_to_bytes
-from stages.contract import Kind
+from twinsieve.pipeline.blocks import Block, BlockFlag
+from twinsieve.pipeline.blocks_verdicts import Result, blank_verdicts
+from twinsieve.pipeline.sessions import Ledger
+from twinsieve.pipeline.sessions_ranges import OpenVerdicts, Ranges
+from twinsieve.pipeline.sessions_state import ledger_from_bytes, ledger_to_bytes
+from twinsieve.stages.contract import Kind
 
 spans = st.tuples(st.integers(0, 40), st.integers(0, 12)).map(lambda span: (span[0], span[0] + span[1]))
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.memory import CrashError
-from pipeline.ports import AbortableError, FatalError, NewTopic, Partition, no_hook
 from tests.driver import GROUP, INDEX_GROUP, Process, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.twins import HashSieve
+from twinsieve.pipeline.memory import CrashError
+from twinsieve.pipeline.ports import AbortableError, FatalError, NewTopic, Partition, no_hook
 
 SEEDS = int(os.environ.get("TWINSIEVE_MODEL_SEEDS", "40"))
 FIRST = int(os.environ.get("TWINSIEVE_MODEL_FIRST", "0"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.memory_log import Entry
 from tests.driver import DEAD, DUPLICATES, OUTPUT, WORKER, World
 from tests.model.checker import Truth, check_all_judged, check_complete, check_output, origin_of, rebuild
+from twinsieve.pipeline.memory_log import Entry
 
 COUNT = 4
 KAFKA_HASHES = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.snapshots import SnapshotStore
 from tests.driver import INDEX, Process, World
+from twinsieve.pipeline.snapshots import SnapshotStore
 
 _EVERY_S = 10.0
 _LIFE_S = 6.0

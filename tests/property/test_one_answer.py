@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
-from stages.near import stage
-from stages.sieve import Sieve
 from tests.property.streams import ROWS, batch_of, judged, part_of, table
+from twinsieve.stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
+from twinsieve.stages.near import stage
+from twinsieve.stages.sieve import Sieve
 
 Rows = list[tuple[str, int | None, int, int]]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.contract import ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
 from tests.property.streams import ROWS, batch_of, judged, told_by_oracle
+from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
 
 _AGES = st.one_of(st.none(), st.integers(0, 60_000))
 _WINDOWS = st.builds(Window, st.integers(1, 40), _AGES)

@@ -6,10 +6,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from pipeline.memory import MemoryBroker, MemoryCluster
-from pipeline.service import run_service
-from pipeline.settings import Settings
-from stages.errors import SieveError
+from twinsieve.pipeline.memory import MemoryBroker, MemoryCluster
+from twinsieve.pipeline.service import run_service
+from twinsieve.pipeline.settings import Settings
+from twinsieve.stages.errors import SieveError
 
 DEADLINE_S = 60.0
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from pipeline.settings import Settings
 from tests.service.running import Service, wait_for
+from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.settings import Settings
 
 
 class Scraped:

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 
 import orjson
 
-from pipeline.index import Index
-from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from pipeline.memory_log import Entry
-from pipeline.ports import Messages, NewTopic, Partition, no_hook
-from pipeline.service_build import Builder, group_of_workers
-from pipeline.settings import Settings
-from pipeline.topics import create
-from pipeline.worker import Worker
-from stages.scheme import Scheme
-from stages.sieve import Sieve
 from tests.twins import Later
+from twinsieve.pipeline.index import Index
+from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.memory_log import Entry
+from twinsieve.pipeline.ports import Messages, NewTopic, Partition, no_hook
+from twinsieve.pipeline.service_build import Builder, group_of_workers
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics import create
+from twinsieve.pipeline.worker import Worker
+from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.sieve import Sieve
 
 _MOST_ROUNDS = 2_000
 

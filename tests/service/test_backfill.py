@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.ports import Partition
-from pipeline.service_build import make_scheme
-from pipeline.settings import Settings
-from stages.scheme import Scheme
 from tests.service.stepped import Stepped
+from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.service_build import make_scheme
+from twinsieve.pipeline.settings import Settings
+from twinsieve.stages.scheme import Scheme
 
 LIVE, BACKFILL = Partition("posts", 0), Partition("posts", 1)
 UNIQUE, DUPLICATES = "posts.unique", "posts.duplicates"

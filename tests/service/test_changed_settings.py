@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pipeline.blocks_frame import What
-from pipeline.blocks_verdicts import Source, decode_ruling
-from pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
-from pipeline.memory_log import Entry
-from pipeline.ports import AbortableError, FatalError, Messages, NewTopic, Partition, no_hook
-from pipeline.service_build import Builder, group_of_workers, make_scheme, wire_scheme
-from pipeline.settings import Settings
-from pipeline.topics import create
-from stages.contract import Kind
-from stages.scheme import Scheme
 from tests.twins import Later
+from twinsieve.pipeline.blocks_frame import What
+from twinsieve.pipeline.blocks_verdicts import Source, decode_ruling
+from twinsieve.pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.memory_log import Entry
+from twinsieve.pipeline.ports import AbortableError, FatalError, Messages, NewTopic, Partition, no_hook
+from twinsieve.pipeline.service_build import Builder, group_of_workers, make_scheme, wire_scheme
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics import create
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.scheme import Scheme
 
 IN = Partition("posts", 0)
 COUNT, MORE = 120, 40

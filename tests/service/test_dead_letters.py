@@ -8,12 +8,12 @@ from typing import cast
 import numpy as np
 import pytest
 
-from pipeline.blocks_verdicts import Result, Ruling, blank_verdicts
-from pipeline.ports import NO_TIMESTAMP, Messages, Partition, Records, Transactor
-from pipeline.worker_emit import ORIGIN, REASON, Emission, EmitConfig, Emitter
-from pipeline.worker_sessions import Asked
-from stages.contract import Kind
-from stages.errors import StateError
+from twinsieve.pipeline.blocks_verdicts import Result, Ruling, blank_verdicts
+from twinsieve.pipeline.ports import NO_TIMESTAMP, Messages, Partition, Records, Transactor
+from twinsieve.pipeline.worker_emit import ORIGIN, REASON, Emission, EmitConfig, Emitter
+from twinsieve.pipeline.worker_sessions import Asked
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import StateError
 
 _SOURCE = Partition("posts", 3)
 _HEADERS = (("trace", b"1"),)

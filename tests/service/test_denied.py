@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.memory import ManualClock
-from pipeline.metrics import Metrics
-from pipeline.ports import FatalError
-from pipeline.service_loops import Loop
+from twinsieve.pipeline.memory import ManualClock
+from twinsieve.pipeline.metrics import Metrics
+from twinsieve.pipeline.ports import FatalError
+from twinsieve.pipeline.service_loops import Loop
 
 
 class Scripted(Loop):

@@ -9,13 +9,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline.memory_log import Entry
-from pipeline.ports import Messages, Partition
-from pipeline.service_build import make_scheme
-from pipeline.settings import Settings
-from stages.scheme import Scheme
 from tests.service.stepped import Stepped
 from tests.stages import fingerprint_twin as twin
+from twinsieve.pipeline.memory_log import Entry
+from twinsieve.pipeline.ports import Messages, Partition
+from twinsieve.pipeline.service_build import make_scheme
+from twinsieve.pipeline.settings import Settings
+from twinsieve.stages.scheme import Scheme
 
 POSTS, NEWS = Partition("posts", 1), Partition("news", 2)
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.blocks_verdicts import Result, Ruling, Source, blank_verdicts
-from pipeline.memory import ManualClock, MemoryBroker
-from pipeline.metrics import Metrics
-from pipeline.service_build import Builder
-from pipeline.service_loops import IndexLoop, Loop, WorkerLoop
-from stages.contract import Flag, Kind
-from stages.scheme import Scheme
 from tests.service.test_changed_settings import Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
 from tests.twins import Later
+from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, blank_verdicts
+from twinsieve.pipeline.memory import ManualClock, MemoryBroker
+from twinsieve.pipeline.metrics import Metrics
+from twinsieve.pipeline.service_build import Builder
+from twinsieve.pipeline.service_loops import IndexLoop, Loop, WorkerLoop
+from twinsieve.stages.contract import Flag, Kind
+from twinsieve.stages.scheme import Scheme
 
 
 class Roles:

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from pipeline.memory import ManualClock
-from pipeline.metrics import Metrics
-from pipeline.ports import FatalError
-from pipeline.service import drive
-from pipeline.service_loops import Loop
+from twinsieve.pipeline.memory import ManualClock
+from twinsieve.pipeline.metrics import Metrics
+from twinsieve.pipeline.ports import FatalError
+from twinsieve.pipeline.service import drive
+from twinsieve.pipeline.service_loops import Loop
 
 
 class _Role(Loop):

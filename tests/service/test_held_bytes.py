@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import orjson
 
-from pipeline.batches import MessageReader
-from pipeline.ports import Records
-from pipeline.settings import Settings
-from pipeline.worker_asks import bytes_held
 from tests.driver import LOG
+from twinsieve.pipeline.batches import MessageReader
+from twinsieve.pipeline.ports import Records
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.worker_asks import bytes_held
 
 
 def test_long_times_are_read_and_not_remembered() -> None:

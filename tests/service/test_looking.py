@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.memory import ManualClock
-from pipeline.metrics import Metrics
-from pipeline.service_loops import Loop
+from twinsieve.pipeline.memory import ManualClock
+from twinsieve.pipeline.metrics import Metrics
+from twinsieve.pipeline.service_loops import Loop
 
 
 class _Role(Loop):

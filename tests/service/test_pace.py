@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.memory import ManualClock
-from pipeline.worker_pace import Pace
+from twinsieve.pipeline.memory import ManualClock
+from twinsieve.pipeline.worker_pace import Pace
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,15 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline import service
-from pipeline.memory import MemoryBroker, MemoryCluster
-from pipeline.memory_clients import MemoryReader
-from pipeline.ports import Messages, NewTopic, Partition, Records
-from pipeline.service import SystemClock
-from pipeline.service_http import Pages
-from pipeline.settings import Settings
 from tests.service.running import wait_for
 from tests.service.scraped import Scraped
+from twinsieve.pipeline import service
+from twinsieve.pipeline.memory import MemoryBroker, MemoryCluster
+from twinsieve.pipeline.memory_clients import MemoryReader
+from twinsieve.pipeline.ports import Messages, NewTopic, Partition, Records
+from twinsieve.pipeline.service import SystemClock
+from twinsieve.pipeline.service_http import Pages
+from twinsieve.pipeline.settings import Settings
 
 LOG = Partition("t.fingerprints", 0)
 LOOK_S = 5.0

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pipeline import service_build
-from pipeline.index_config import IndexConfig
-from pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from pipeline.service_build import Builder, make_scheme
-from pipeline.settings import Settings
-from pipeline.topics_acls import acls, grants, trims_log
+from twinsieve.pipeline import service_build
+from twinsieve.pipeline.index_config import IndexConfig
+from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.service_build import Builder, make_scheme
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics_acls import acls, grants, trims_log
 
 
 def _settings(folder: str, **kafka: object) -> Settings:

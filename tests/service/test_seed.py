@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.blocks_frame import What
-from pipeline.blocks_verdicts import Ruling, Source, decode_ruling
-from pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
-from pipeline.ports import Broker, Committed, Messages, NewTopic, Partition
-from pipeline.seed import Seeded, run_seed
-from pipeline.seed_order import OrderedBroker
-from pipeline.service import SystemClock
-from pipeline.service_build import group_of_seed, group_of_workers, make_scheme, wire_scheme
-from pipeline.settings import Settings
-from pipeline.topics import create
-from stages.contract import Kind
-from stages.errors import BrokerError
 from tests.service.test_service import Service, wait_for
+from twinsieve.pipeline.blocks_frame import What
+from twinsieve.pipeline.blocks_verdicts import Ruling, Source, decode_ruling
+from twinsieve.pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.ports import Broker, Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.seed import Seeded, run_seed
+from twinsieve.pipeline.seed_order import OrderedBroker
+from twinsieve.pipeline.service import SystemClock
+from twinsieve.pipeline.service_build import group_of_seed, group_of_workers, make_scheme, wire_scheme
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.topics import create
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import BrokerError
 
 
 def post(number: int) -> str:

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from pipeline.memory import MemoryBroker, MemoryCluster
-from pipeline.ports import FatalError, Messages, NewTopic, Partition
-from pipeline.service import SystemClock
-from pipeline.service_build import group_of_index, group_of_workers
-from pipeline.service_http import Pages
-from pipeline.service_slots import take_slot
-from pipeline.settings import (
+from tests.service.running import Service, wait_for
+from twinsieve.pipeline.memory import MemoryBroker, MemoryCluster
+from twinsieve.pipeline.ports import FatalError, Messages, NewTopic, Partition
+from twinsieve.pipeline.service import SystemClock
+from twinsieve.pipeline.service_build import group_of_index, group_of_workers
+from twinsieve.pipeline.service_http import Pages
+from twinsieve.pipeline.service_slots import take_slot
+from twinsieve.pipeline.settings import (
     ExactSettings,
     ExactWindowSettings,
     HttpSettings,
@@ -25,8 +26,7 @@ from pipeline.settings import (
     TopicSettings,
     WindowSettings,
 )
-from stages.errors import BrokerError, UsageError
-from tests.service.running import Service, wait_for
+from twinsieve.stages.errors import BrokerError, UsageError
 
 
 @pytest.fixture

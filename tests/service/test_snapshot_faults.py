@@ -9,17 +9,17 @@ from typing import BinaryIO
 
 import pytest
 
-from pipeline.ports import Partition
-from pipeline.sessions import Ledger
-from pipeline.sessions_state import ledger_to_bytes
-from pipeline.settings import Settings
-from pipeline.settings_checks import cross_check
-from pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
-from stages.contract import Kind
-from stages.errors import StateError, UsageError
-from stages.scheme import Scheme
 from tests.service.test_changed_settings import COUNT, Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
+from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.sessions import Ledger
+from twinsieve.pipeline.sessions_state import ledger_to_bytes
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_checks import cross_check
+from twinsieve.pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import StateError, UsageError
+from twinsieve.stages.scheme import Scheme
 
 LOG_ID = bytes(16)
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from pipeline import service_loops
-from pipeline.memory import MemoryBroker, MemoryCluster
-from pipeline.memory_clients import MemoryReader
-from pipeline.memory_consumer import MemoryConsumer
-from pipeline.ports import AbortableError, Partition, Polled
-from pipeline.service_standstill import Standstill
-from pipeline.settings import Settings
 from tests.service.test_service import POSTS, Service, produce, wait_for
 from tests.service.test_service import cluster as cluster
 from tests.service.test_service import settings as settings
+from twinsieve.pipeline import service_loops
+from twinsieve.pipeline.memory import MemoryBroker, MemoryCluster
+from twinsieve.pipeline.memory_clients import MemoryReader
+from twinsieve.pipeline.memory_consumer import MemoryConsumer
+from twinsieve.pipeline.ports import AbortableError, Partition, Polled
+from twinsieve.pipeline.service_standstill import Standstill
+from twinsieve.pipeline.settings import Settings
 
 ONE, TWO = Partition("posts", 0), Partition("posts", 1)
 

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import fsspec
 import pytest
 
-from pipeline.ports import Partition
-from pipeline.service_build import group_of_workers
-from pipeline.settings import Settings
-from pipeline.worker_sessions import moved
-from stages.contract import Kind
-from stages.errors import StateError
-from stages.scheme import Scheme
 from tests.service.test_changed_settings import COUNT, IN, Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
+from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.service_build import group_of_workers
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.worker_sessions import moved
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import StateError
+from twinsieve.stages.scheme import Scheme
 
 LOG = Partition("t.fingerprints", 0)
 

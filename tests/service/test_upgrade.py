@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from stages.contract import Kind
-from stages.scheme import Scheme
 from tests.golden.left_behind import COUNT, golden_scheme, restored
 from tests.service.test_changed_settings import CHANGES, MORE, base, changed, posts
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.scheme import Scheme
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stages.contract import MIN_NEAR_LENGTH, Bodies
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, Bodies
 
 
 def bodies_of(texts: list[str], word_starts: list[str] | None = None) -> Bodies:

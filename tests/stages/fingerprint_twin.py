@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-from stages.text.scripts import UNSPACED_RANGES
+from twinsieve.stages.text.scripts import UNSPACED_RANGES
 
 MASK32 = (1 << 32) - 1
 MASK64 = (1 << 64) - 1

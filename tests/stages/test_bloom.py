@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pybloom_live import BloomFilter
 
-from stages.contract import Window
-from stages.errors import StateError, UsageError
-from stages.exact.bloom import BloomGenerations
-from stages.exact.bloom_kernel import (
+from twinsieve.stages.contract import Window
+from twinsieve.stages.errors import StateError, UsageError
+from twinsieve.stages.exact.bloom import BloomGenerations
+from twinsieve.stages.exact.bloom_kernel import (
     bloom_expire,
     bloom_insert,
     bloom_oldest_hit,
     bloom_position,
     bloom_prefetch,
 )
-from stages.exact.bloom_sizing import bloom_sizing
+from twinsieve.stages.exact.bloom_sizing import bloom_sizing
 
 _NEVER_BY_CHANCE = 1e-12
 _BITS = 2**64 - 1

@@ -14,14 +14,14 @@ import numpy as np
 import orjson
 import pytest
 
-from stages.contract import BandLayout
-from stages.fingerprint.digest import DigestConfig
-from stages.fingerprint.features import FeatureConfig
-from stages.fingerprint.fingerprinter import Fingerprinter
-from stages.fingerprint.minhash import equal_bytes, sketch_similarity
-from stages.scheme import Scheme, SchemeConfig
-from stages.text.rules import TextConfig
 from tests.stages.fingerprint_bodies import bodies_of
+from twinsieve.stages.contract import BandLayout
+from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.fingerprint.minhash import equal_bytes, sketch_similarity
+from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.text.rules import TextConfig
 
 LEVELS = [level / 20 for level in range(1, 21)]
 PAIRS = 40

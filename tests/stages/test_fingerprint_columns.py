@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.contract import BandLayout, Bodies, Fingerprints
-from stages.errors import UsageError
-from stages.fingerprint.digest import DigestConfig
-from stages.fingerprint.features import FeatureConfig
-from stages.fingerprint.fingerprinter import Fingerprinter
 from tests.stages import fingerprint_twin as twin
 from tests.stages.fingerprint_bodies import bodies_of
+from twinsieve.stages.contract import BandLayout, Bodies, Fingerprints
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 
 SEED = 20_200_216
 LAYOUT = BandLayout(bands=5, rows=3, tables=6, key_bits=24, weak=3)

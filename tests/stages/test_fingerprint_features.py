@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.contract import BandLayout, Bodies
-from stages.errors import UsageError
-from stages.fingerprint.digest import DigestConfig
-from stages.fingerprint.features import FeatureConfig, dictionary_entry
-from stages.fingerprint.fingerprinter import Fingerprinter
-from stages.fingerprint.idf import train_idf
 from tests.stages import fingerprint_twin as twin
 from tests.stages.fingerprint_bodies import bodies_of
+from twinsieve.stages.contract import BandLayout, Bodies
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entry
+from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.fingerprint.idf import train_idf
 
 SEED = 7
 LAYOUT = BandLayout(bands=0, tables=4, key_bits=20, weak=2)

@@ -9,12 +9,12 @@ from hashlib import blake2b
 
 import pytest
 
-from stages.contract import BandLayout, Fingerprints
-from stages.fingerprint.digest import DigestConfig
-from stages.fingerprint.features import FeatureConfig
-from stages.fingerprint.fingerprinter import Fingerprinter
-from stages.fingerprint.mixing import KERNEL_VERSION
 from tests.stages.fingerprint_bodies import bodies_of
+from twinsieve.stages.contract import BandLayout, Fingerprints
+from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
 
 SEED = 20_200_216
 LAYOUT = BandLayout(bands=3, rows=2, tables=2, key_bits=24, weak=3)

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.contract import BandLayout
-from stages.fingerprint.digest import DigestConfig
-from stages.fingerprint.features import FeatureConfig
-from stages.fingerprint.fingerprinter import Fingerprinter
-from stages.fingerprint.idf import train_idf
-from stages.fingerprint.keywords import Keywords
 from tests.stages.fingerprint_bodies import bodies_of
+from twinsieve.stages.contract import BandLayout
+from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.fingerprint.idf import train_idf
+from twinsieve.stages.fingerprint.keywords import Keywords
 
 NEWS = [
     "国家卫生健康委员会 通报新型冠状病毒肺炎疫情最新情况 湖北省新增确诊病例 武汉市方舱医院投入使用",
@@ -93,7 +93,7 @@ def test_a_long_run_of_rare_characters_is_cut_in_linear_time() -> None:
 def test_jieba_keeps_its_state_log_and_temporary_folder_to_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    from stages.fingerprint import segmenter
+    from twinsieve.stages.fingerprint import segmenter
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     segmenter._tokenizer.cache_clear()

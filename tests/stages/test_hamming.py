@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.contract import (
+from tests.property.streams import part_of
+from twinsieve.stages.contract import (
     NO_TIME,
     Batch,
     Bodies,
@@ -16,10 +17,9 @@ from stages.contract import (
     SieveConfig,
     Window,
 )
-from stages.errors import UsageError
-from stages.near.hamming import distance_table, table_masks
-from stages.sieve import Sieve
-from tests.property.streams import part_of
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.near.hamming import distance_table, table_masks
+from twinsieve.stages.sieve import Sieve
 
 _LAYOUTS = [
     (0, 1), (0, 4), (1, 2), (1, 8), (2, 3), (2, 6), (3, 4), (3, 5), (3, 6),

@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
-from stages.contract import STORED_LENGTH
-from stages.fingerprint.bag import BAG_BYTES, PARITY_BELOW, fill_bags
-from stages.near.guards import MOST_RUNS, digit_runs, is_digit, numbers_replaced
-from stages.near.lcs import lcs_with_stored, new_pattern, set_pattern
-from stages.near.lengths import (
+from tests import oracle
+from twinsieve.stages.contract import STORED_LENGTH
+from twinsieve.stages.fingerprint.bag import BAG_BYTES, PARITY_BELOW, fill_bags
+from twinsieve.stages.near.guards import MOST_RUNS, digit_runs, is_digit, numbers_replaced
+from twinsieve.stages.near.lcs import lcs_with_stored, new_pattern, set_pattern
+from twinsieve.stages.near.lengths import (
     LONGEST_CODED,
     REJECT,
     length_code,
     length_codes,
     signature_limits,
 )
-from stages.near.pairs import bag_bound
-from tests import oracle
+from twinsieve.stages.near.pairs import bag_bound
 
 _SMALL = st.text("甲乙丙丁ab1", max_size=200)
 _NUMBERS = st.text("新例共12.3:4", max_size=30)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.contract import (
+from tests.oracle import Judgement, Oracle, Row, indel, number_guard, rows_of
+from twinsieve.stages.contract import (
     NO_LEADER,
     NO_TIME,
     Batch,
@@ -23,7 +24,6 @@ from stages.contract import (
     TimeConfig,
     Window,
 )
-from tests.oracle import Judgement, Oracle, Row, indel, number_guard, rows_of
 
 FOREVER = Window(1_000_000)
 TEXT = "今天天气很好我们一起出去玩吧明天也是"

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.generate import generate
-from stages.contract import ExactConfig, NearConfig, SieveConfig, Window
-from stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS
-from stages.sieve import Sieve
 from tests.oracle import Oracle, rows_of
 from tests.property.streams import ROWS, Row, batch_of, part_of, table
+from twinsieve.pipeline.generate import generate
+from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS
+from twinsieve.stages.sieve import Sieve
 
 
 def _windowed(config: SieveConfig, messages: int) -> SieveConfig:

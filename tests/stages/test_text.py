@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.contract import Bodies
-from stages.text import normalizer
-from stages.text.normalizer import Normalizer
-from stages.text.rules import TextConfig
 from tests.stages import text_twin
+from twinsieve.stages.contract import Bodies
+from twinsieve.stages.text import normalizer
+from twinsieve.stages.text.normalizer import Normalizer
+from twinsieve.stages.text.rules import TextConfig
 
 SETS = ("weibo_dev", "comments_dev", "sms_dev", "tweets_dev", "titles_dev", "articles_dev")
 PROFILES = ("microblog", "plain")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from stages.text.normalizer import Normalizer
-from stages.text.rules import TextConfig
 from tests.stages import text_twin
+from twinsieve.stages.text.normalizer import Normalizer
+from twinsieve.stages.text.rules import TextConfig
 
 UNITS = [
     "#", "# ", "#\n", "@", "@a", "//@", "//@a", "// ", "//", "/", "http://", "https://a ", "www.", "w", "h",
@@ -27,8 +27,8 @@ COUNT_READS = """
 import json, sys, warnings
 import numpy as np
 warnings.simplefilter("ignore")
-from stages.text import compatibility, normalizer, profiles, keys
-from stages.text.rules import TextConfig
+from twinsieve.stages.text import compatibility, normalizer, profiles, keys
+from twinsieve.stages.text.rules import TextConfig
 
 class Counted(np.ndarray):
     reads = 0

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from stages.errors import UsageError
-from stages.text.normalizer import Normalizer
-from stages.text.rules import RULES_VERSION, TextConfig, text_version
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.text.normalizer import Normalizer
+from twinsieve.stages.text.rules import RULES_VERSION, TextConfig, text_version
 
 
 def key(text: str, **settings: Any) -> str:

@@ -10,10 +10,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.text import tables as built
-from stages.text.compatibility import nfkc, nfkc_text, pack
-from stages.text.scripts import is_unspaced, unspaced_table
 from tests.stages import text_twin
+from twinsieve.stages.text import tables as built
+from twinsieve.stages.text.compatibility import nfkc, nfkc_text, pack
+from twinsieve.stages.text.scripts import is_unspaced, unspaced_table
 
 EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
 UNSPACED_NAMES = (

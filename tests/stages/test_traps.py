@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stages.contract import (
+from twinsieve.stages.contract import (
     NO_TIME,
     Batch,
     ExactConfig,
@@ -18,9 +18,9 @@ from stages.contract import (
     Verdicts,
     Window,
 )
-from stages.near.ring import KEPT
-from stages.scheme import Scheme, SchemeConfig
-from stages.sieve import Sieve
+from twinsieve.stages.near.ring import KEPT
+from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.sieve import Sieve
 
 _SCHEME = Scheme(SchemeConfig())
 _CONFIG = SieveConfig(ExactConfig(window=Window(1000)), NearConfig(window=Window(1000)))

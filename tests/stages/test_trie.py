@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stages.contract import NO_LEADER, NO_TIME, Window
-from stages.errors import StateError, UsageError
-from stages.exact.packed import PackedColumn
-from stages.exact.trie import TierSizes, TrieTiers
-from stages.exact.trie_head import Entries, TrieHead
+from twinsieve.stages.contract import NO_LEADER, NO_TIME, Window
+from twinsieve.stages.errors import StateError, UsageError
+from twinsieve.stages.exact.packed import PackedColumn
+from twinsieve.stages.exact.trie import TierSizes, TrieTiers
+from twinsieve.stages.exact.trie_head import Entries, TrieHead
 
 _HALF = 0xAABBCCDD_00112233
 _ALIKE = [(_HALF, 1), (_HALF, 2), (_HALF + 1, 1), (_HALF + 1, 2), (_HALF ^ 2**31, 1)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stages.contract import Window
-from stages.errors import UsageError
-from stages.exact.window import check_window
+from twinsieve.stages.contract import Window
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.exact.window import check_window
 
 
 @pytest.mark.parametrize("window", [Window(1), Window(2**40), Window(1, 0), Window(5, 2**62)])

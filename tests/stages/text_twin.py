@@ -11,7 +11,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from stages.text.scripts import UNSPACED_RANGES
+from twinsieve.stages.text.scripts import UNSPACED_RANGES
 
 _UNFOLD = re.compile(r"收起全文d?|展开全文c?")
 _URL = re.compile(r"(?:https?://|www\.)[\x21-\x7e]+", re.IGNORECASE)

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.blocks import Block, BlockFlag, RowKind, decode_block, encode_block, split_block
-from pipeline.blocks_frame import ForeignSchemeError, What, scheme_hash, seal
-from pipeline.blocks_positions import (
+from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
+from tests.twins import TinyScheme
+from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, decode_block, encode_block, split_block
+from twinsieve.pipeline.blocks_frame import ForeignSchemeError, What, scheme_hash, seal
+from twinsieve.pipeline.blocks_positions import (
     MOST_OFFSETS,
     MOST_PARTITIONS,
     MOST_TOPICS,
     pack_positions,
     unpack_position,
 )
-from pipeline.blocks_rows import Readable
-from pipeline.blocks_verdicts import decode_ruling, session_of
-from stages.contract import STORED_LENGTH
-from stages.errors import StateError
-from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
-from tests.twins import TinyScheme
+from twinsieve.pipeline.blocks_rows import Readable
+from twinsieve.pipeline.blocks_verdicts import decode_ruling, session_of
+from twinsieve.stages.contract import STORED_LENGTH
+from twinsieve.stages.errors import StateError
 
 
 def same(one: object, other: object) -> bool:

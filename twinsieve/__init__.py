@@ -1,0 +1,1 @@
+"""twinsieve drops exact and near duplicates from message streams."""
