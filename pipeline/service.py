@@ -24,8 +24,7 @@ from twinsieve.pipeline.service_http import Pages
 from twinsieve.pipeline.service_loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service_slots import Slot, take_slot
 from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.topics import check, create
-from twinsieve.pipeline.topics_names import Names
+from twinsieve.pipeline.topics import Severity, check, create
 from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
@@ -165,13 +164,12 @@ def check_topics(settings: Settings, broker: Broker, *, auto_create: bool, emits
     finally:
         admin.close()
         broker.close()
-    prefix = Names(settings.app).prefix
-    serious = [line for line in findings if line.startswith(prefix) or "does not exist" in line]
-    for line in findings:
-        if line not in serious:
-            _log.warning("run: %s", line)
-    if serious:
-        raise BrokerError("\n".join(serious), retryable=False)
+    for finding in findings:
+        if finding.severity is Severity.WARNS:
+            _log.warning("run: %s", finding)
+    stops = [str(finding) for finding in findings if finding.severity is Severity.STOPS]
+    if stops:
+        raise BrokerError("\n".join(stops), retryable=False)
 
 
 class Signals:

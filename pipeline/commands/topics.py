@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import click
 
@@ -11,6 +12,8 @@ from twinsieve.pipeline.commands.run import log_to_stderr, refuse_missing_secret
 from twinsieve.pipeline.commands.terminal import printable
 from twinsieve.pipeline.ports import Admin
 from twinsieve.pipeline.settings import Settings
+
+_T = TypeVar("_T")
 
 
 @click.group("topics")
@@ -28,8 +31,8 @@ def check_topics(
     from twinsieve.pipeline.topics import check
 
     findings = _asked(settings_from(config, pairs, **given), check)
-    for line in findings:
-        click.echo(printable(line))
+    for finding in findings:
+        click.echo(printable(str(finding)))
     ctx.exit(1 if findings else 0)
 
 
@@ -66,7 +69,7 @@ def show_acls(
         click.echo(printable(line))
 
 
-def _asked(settings: Settings, question: Callable[[Settings, Admin], list[str]]) -> list[str]:
+def _asked(settings: Settings, question: Callable[[Settings, Admin], list[_T]]) -> list[_T]:
     from twinsieve.pipeline.kafka.connect import connect
 
     refuse_missing_secrets(settings)

@@ -9,8 +9,9 @@ import pytest
 from tests.broker.worlds import World, fresh
 from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.ports import NewTopic
+from twinsieve.pipeline.service import check_topics
 from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.topics import check, create
+from twinsieve.pipeline.topics import Severity, check, create
 from twinsieve.pipeline.topics_acls import acls, grants
 from twinsieve.pipeline.topics_plan import internal_topic, plan_of
 from twinsieve.stages.errors import BrokerError
@@ -47,7 +48,7 @@ def test_created_topics_pass_their_own_check(world: World) -> None:
     admin.create_topic(NewTopic(settings.input.topics[0], 3))
     missing = check(settings, admin)
     assert len(missing) == 6
-    assert all("twinsieve topics create" in finding for finding in missing)
+    assert all("twinsieve topics create" in finding.text for finding in missing)
     assert len(create(settings, admin)) == 6
     assert check(settings, admin) == []
     assert create(settings, admin) == []
@@ -56,7 +57,7 @@ def test_created_topics_pass_their_own_check(world: World) -> None:
 def test_a_missing_input_topic_is_found_and_never_created(world: World) -> None:
     settings = settings_for(fresh("app"))
     admin = world.broker().admin()
-    assert "input topic does not exist" in check(settings, admin)[0]
+    assert "input topic does not exist" in check(settings, admin)[0].text
     with pytest.raises(BrokerError, match="input topic does not exist"):
         create(settings, admin)
     assert admin.topics([settings.output.topic]) == {settings.output.topic: None}
@@ -89,8 +90,47 @@ def test_each_wrong_setting_is_one_finding(
     wrong = NewTopic(name, partitions, replication, GOOD | changed)
     findings = check(settings, deployment(settings, {name: wrong}).admin())
     assert len(findings) == 1, findings
-    assert findings[0].startswith(f"{name}: ")
-    assert says in findings[0]
+    assert findings[0].topic == name
+    assert says in findings[0].text
+    assert (findings[0].severity is Severity.STOPS) == name.startswith("app.")
+
+
+@pytest.mark.parametrize("output", ["app.unique", "app-out"])
+def test_a_warning_about_an_output_does_not_stop_run_whatever_its_name(
+    output: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = settings_for("app", output={"topic": output, "duplicates": "none", "dead_letter": "none"})
+    wrong = NewTopic(output, 2, 1, GOOD | {"cleanup.policy": "compact"})
+    check_topics(settings, deployment(settings, {output: wrong}), auto_create=False)
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [line.partition(";")[0] for line in said] == [
+        f"run: {output}: has 2 partitions, the input 3",
+        f"run: {output}: cleanup.policy is compact, which refuses messages without a key and drops older ones"
+        " of a key",
+    ]
+
+
+def test_what_is_wrong_with_an_internal_topic_stops_run_and_the_rest_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    settings = settings_for("app")
+    wrong = {
+        "app.fingerprints": NewTopic("app.fingerprints", 2, 1, dict(GOOD)),
+        "app-out": NewTopic("app-out", 2, 1, dict(GOOD)),
+    }
+    with pytest.raises(BrokerError) as refused:
+        check_topics(settings, deployment(settings, wrong), auto_create=False)
+    assert str(refused.value).startswith("app.fingerprints: has 2 partitions, must have 1")
+    assert "app-out" not in str(refused.value)
+    assert [record.getMessage().startswith("run: app-out: has 2") for record in caplog.records] == [True]
+
+
+def test_a_missing_output_stops_run_whatever_its_name() -> None:
+    settings = settings_for("app", output={"topic": "app.unique"})
+    cluster = MemoryCluster(ManualClock())
+    cluster.create(NewTopic("app-in", 3))
+    with pytest.raises(BrokerError, match=r"(?m)^app\.unique: does not exist; run: twinsieve topics create$"):
+        check_topics(settings, MemoryBroker(cluster), auto_create=False)
 
 
 def test_replication_below_the_setting_is_found() -> None:
@@ -98,14 +138,16 @@ def test_replication_below_the_setting_is_found() -> None:
     names = plan_of(settings)
     wrong = {need.name: NewTopic(need.name, need.partitions, 1, dict(GOOD)) for need in names.internal}
     findings = check(settings, deployment(settings, wrong).admin())
-    assert sum("topics.replication is 3" in finding for finding in findings) == 6
-    assert sum("min.insync.replicas is 1" in finding for finding in findings) == 6
+    assert sum("topics.replication is 3" in finding.text for finding in findings) == 6
+    assert sum("min.insync.replicas is 1" in finding.text for finding in findings) == 6
 
 
 def test_an_output_that_is_an_input_is_found() -> None:
     settings = settings_for("app", output={"topic": "app-in", "duplicates": "none", "dead_letter": "none"})
     findings = check(settings, deployment(settings, {}).admin())
-    assert findings == ["app-in: is an input topic too, so messages would go round; use another output"]
+    assert list(map(str, findings)) == [
+        "app-in: is an input topic too, so messages would go round; use another output"
+    ]
 
 
 def test_a_window_without_age_wants_the_log_for_ever() -> None:
@@ -114,7 +156,7 @@ def test_a_window_without_age_wants_the_log_for_ever() -> None:
     wrong = NewTopic("app.fingerprints", 1, 1, GOOD | {"retention.ms": str(1 << 50)})
     findings = check(settings, deployment(settings, {"app.fingerprints": wrong}).admin())
     assert len(findings) == 1
-    assert "set retention.ms to -1" in findings[0]
+    assert "set retention.ms to -1" in findings[0].text
 
 
 def test_printed_acls_name_everything_once() -> None:
