@@ -7,10 +7,12 @@ from enum import StrEnum
 
 from twinsieve.pipeline.ports import Partition
 
+MOST_BLOCKS = 32
+
 
 @dataclass(frozen=True, slots=True)
 class IndexConfig:
-    """What the index needs to know beside the sieve's own configuration.
+    """What the index needs to know beside the sieve's own configuration. Nothing has a default.
 
     scheme: hash of the fingerprint scheme; group, member: of the consumer; most_blocks: in one transaction
     check_s: an idle index makes sure this often that it was not displaced
@@ -23,11 +25,11 @@ class IndexConfig:
     verdicts: str
     group: str
     transactional_id: str
-    member: str | None = None
-    most_blocks: int = 64
-    snapshot_every_s: float = 300.0
-    check_s: float = 5.0
-    trim_log: bool = False
+    member: str | None
+    most_blocks: int
+    snapshot_every_s: float
+    check_s: float
+    trim_log: bool
 
 
 class IndexStep(StrEnum):

@@ -48,9 +48,9 @@ class RecordReader:
         messages: ReadsMessages,
         scheme: Reads,
         *,
-        part: Literal["value", "key"] = "value",
-        most_bytes: int = 4 << 20,
-        stamped: bool = False,
+        part: Literal["value", "key"],
+        most_bytes: int,
+        stamped: bool,
     ) -> None:
         self._messages = messages
         self._scheme = scheme

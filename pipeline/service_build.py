@@ -16,7 +16,7 @@ import orjson
 from twinsieve.pipeline.batches import MessageReader
 from twinsieve.pipeline.blocks_frame import scheme_hash
 from twinsieve.pipeline.index import Index
-from twinsieve.pipeline.index_config import IndexConfig
+from twinsieve.pipeline.index_config import MOST_BLOCKS, IndexConfig
 from twinsieve.pipeline.index_snapshots import Sieves
 from twinsieve.pipeline.ports import Broker, Clock, Hook, Partition
 from twinsieve.pipeline.program import program_version
@@ -27,18 +27,19 @@ from twinsieve.pipeline.snapshots import SnapshotStore
 from twinsieve.pipeline.topics_acls import trims_log
 from twinsieve.pipeline.topics_names import Names
 from twinsieve.pipeline.worker import Worker
-from twinsieve.pipeline.worker_config import WorkerConfig
+from twinsieve.pipeline.worker_config import (
+    ASK_AGAIN_S,
+    CHECK_S,
+    MOST_EMITTED,
+    MOST_EMITTED_BYTES,
+    MOST_PENDING_BYTES,
+    WorkerConfig,
+)
 from twinsieve.pipeline.worker_emit import EmitConfig
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.scheme import Scheme
 from twinsieve.stages.sieve import Sieve
-
-_CHECK_S = 5.0
-_MOST_BLOCKS = 32
-_ASK_AGAIN_S = 0.05
-"""What bench/kafka_latency.py finds best with both clients: the broker is busy with transactions, and each
-time that a worker asks makes two more. Confluent's median was 60 ms with 20 ms, 66 with 10, 48 with this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,11 @@ class Builder:
     background: Executor
     job: Literal["worker", "seed"] = "worker"
 
-    def worker(self, hook: Hook) -> Worker:
-        """A worker with clients of its own. raises: BrokerError"""
+    def worker_config(self) -> WorkerConfig:
+        """What the worker of this process needs to know."""
         settings, names = self.settings, Names(self.settings.app)
         kafka, source, output = settings.kafka, settings.input, settings.output
-        config = WorkerConfig(
+        return WorkerConfig(
             scheme=wire_scheme(settings, self.scheme),
             topics=tuple(source.topics),
             log=Partition(names.fingerprints, 0),
@@ -71,9 +72,9 @@ class Builder:
             group=group_of_workers(settings.app) if self.job == "worker" else group_of_seed(settings.app),
             transactional_id=f"{names.prefix}{self.job}.{self.slot}",
             emit=EmitConfig(
-                output.topic,
-                output.duplicates,
-                output.dead_letter,
+                output=output.topic,
+                duplicates=output.duplicates,
+                dead_letter=output.dead_letter,
                 origin_header=output.origin_header,
                 null_value=source.null_value,
                 emit=self.emit,
@@ -84,13 +85,38 @@ class Builder:
             poll_messages=kafka.poll_messages,
             block_bytes=kafka.block_bytes,
             most_pending=kafka.pending_messages,
+            most_pending_bytes=MOST_PENDING_BYTES,
+            most_emitted=MOST_EMITTED,
+            most_emitted_bytes=MOST_EMITTED_BYTES,
             answer_s=kafka.answer_timeout_ms / 1000,
-            ask_again_s=_ASK_AGAIN_S,
+            ask_again_s=ASK_AGAIN_S,
             report_s=kafka.idle_report_ms / 1000,
-            check_s=_CHECK_S,
+            check_s=CHECK_S,
             start=source.start,
             trimmed=source.trimmed,
         )
+
+    def index_config(self) -> IndexConfig:
+        """What the index of this process needs to know."""
+        settings, names = self.settings, Names(self.settings.app)
+        return IndexConfig(
+            scheme=wire_scheme(settings, self.scheme),
+            log=Partition(names.fingerprints, 0),
+            decisions=Partition(names.decisions, 0),
+            verdicts=names.verdicts,
+            group=group_of_index(settings.app),
+            transactional_id=names.index_transactions,
+            member=f"{self.slot}-index",
+            most_blocks=MOST_BLOCKS,
+            snapshot_every_s=settings.state.snapshot_every_ms / 1000,
+            check_s=CHECK_S,
+            trim_log=trims_log(settings),
+        )
+
+    def worker(self, hook: Hook) -> Worker:
+        """A worker with clients of its own. raises: BrokerError"""
+        settings, source = self.settings, self.settings.input
+        config = self.worker_config()
         reader = RecordReader(
             MessageReader(settings),
             self.scheme,
@@ -108,21 +134,8 @@ class Builder:
     def index(self, hook: Hook) -> Index:
         """An index with clients of its own, restored from the newest snapshot. raises: BrokerError,
         StateError"""
-        settings, names = self.settings, Names(self.settings.app)
+        settings, config = self.settings, self.index_config()
         sieve = sieve_config(settings, self.scheme.scheme_id)
-        config = IndexConfig(
-            scheme=wire_scheme(settings, self.scheme),
-            log=Partition(names.fingerprints, 0),
-            decisions=Partition(names.decisions, 0),
-            verdicts=names.verdicts,
-            group=group_of_index(settings.app),
-            transactional_id=names.index_transactions,
-            member=f"{self.slot}-index",
-            most_blocks=_MOST_BLOCKS,
-            snapshot_every_s=settings.state.snapshot_every_ms / 1000,
-            check_s=_CHECK_S,
-            trim_log=trims_log(settings),
-        )
         store = SnapshotStore(settings.state.dir, settings.app, settings.state.keep)
         # Decisions, answers and the log offset must stand or fall together, however messages are delivered.
         kafka = settings.kafka.model_copy(update={"delivery": "exactly-once"})

@@ -79,7 +79,7 @@ def file_system(address: str) -> tuple[AbstractFileSystem, str]:
 class SnapshotStore:
     """Snapshots of one app, newest first. raises: UsageError for an address that nothing serves"""
 
-    def __init__(self, address: str, app: str, keep: int = 2) -> None:
+    def __init__(self, address: str, app: str, keep: int) -> None:
         self._files, folder = file_system(address)
         self._folder = f"{folder.rstrip('/')}/{app}"
         self._address = f"{address.rstrip('/')}/{app}"

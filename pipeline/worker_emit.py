@@ -20,17 +20,17 @@ REASON = "twinsieve-reason"
 
 @dataclass(frozen=True, slots=True)
 class EmitConfig:
-    """Where messages go; None switches duplicates or dead letters off.
+    """Where messages go; None switches duplicates or dead letters off. Nothing has a default.
 
     emit: False in shadow mode, in which they go nowhere
     """
 
     output: str
-    duplicates: str | None = None
-    dead_letter: str | None = None
-    origin_header: bool = True
-    null_value: Literal["pass", "drop", "dead_letter"] = "pass"
-    emit: bool = True
+    duplicates: str | None
+    dead_letter: str | None
+    origin_header: bool
+    null_value: Literal["pass", "drop", "dead_letter"]
+    emit: bool
 
     @property
     def topics(self) -> set[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
+from tests.configs import emit_config, index_config, worker_config
 from tests.twins import HashSieve, Later, TinyScheme
 from twinsieve.pipeline.batches import MessageReader
 from twinsieve.pipeline.blocks_frame import scheme_hash
@@ -34,7 +35,6 @@ from twinsieve.pipeline.settings import InputSettings, Settings
 from twinsieve.pipeline.snapshots import SnapshotStore
 from twinsieve.pipeline.worker import Worker
 from twinsieve.pipeline.worker_config import WorkerConfig
-from twinsieve.pipeline.worker_emit import EmitConfig
 from twinsieve.pipeline.worker_sessions import moved
 from twinsieve.stages.errors import StateError
 
@@ -45,7 +45,7 @@ OUTPUT, DUPLICATES, DEAD = "out", "dup", "dead"
 GROUP, INDEX_GROUP = "app", "app-index"
 SCHEME = scheme_hash(TinyScheme.scheme_id)
 
-WORKER = WorkerConfig(
+WORKER = worker_config(
     scheme=SCHEME,
     topics=("in",),
     log=LOG,
@@ -53,7 +53,8 @@ WORKER = WorkerConfig(
     verdict_partitions=2,
     group=GROUP,
     transactional_id="app-worker",
-    emit=EmitConfig(OUTPUT, DUPLICATES, DEAD),
+    member=None,
+    emit=emit_config(OUTPUT, DUPLICATES, DEAD),
     poll_messages=7,
     block_bytes=1_200,
     most_pending=20,
@@ -63,13 +64,14 @@ WORKER = WorkerConfig(
     check_s=3.0,
     trimmed="continue",
 )
-INDEX = IndexConfig(
+INDEX = index_config(
     scheme=SCHEME,
     log=LOG,
     decisions=DECISIONS,
     verdicts=VERDICTS,
     group=INDEX_GROUP,
     transactional_id="app-index",
+    member=None,
     most_blocks=3,
     snapshot_every_s=2.0,
     check_s=3.0,
@@ -244,14 +246,14 @@ class Process:
             transactional_id=f"app-worker-{self.slot}",
             member=f"worker-{self.slot}" if self.static else None,
         )
-        reader = RecordReader(READER, TinyScheme())
+        reader = RecordReader(READER, TinyScheme(), part="value", most_bytes=4 << 20, stamped=False)
         sessions = self.world.sessions
         hook = self._call_hook
         return Worker(self._emitting, self.world.clock, config, reader, lambda: next(sessions), hook)
 
     def _make_index(self) -> Index:
         config = replace(self.index_config, member=f"index-{self.slot}" if self.static else None)
-        store = SnapshotStore(self.snapshots, "app") if self.snapshots else None
+        store = SnapshotStore(self.snapshots, "app", keep=2) if self.snapshots else None
         return Index(
             self._broker,
             self.world.clock,

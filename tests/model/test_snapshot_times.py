@@ -17,7 +17,7 @@ class _Lives:
 
     def __init__(self, folder: Path) -> None:
         self.world = World(partitions=1)
-        self._store = SnapshotStore(str(folder), "app")
+        self._store = SnapshotStore(str(folder), "app", keep=2)
         self._folder = folder
         self._number = 0
 

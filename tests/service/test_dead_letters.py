@@ -8,9 +8,10 @@ from typing import cast
 import numpy as np
 import pytest
 
+from tests.configs import emit_config
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, blank_verdicts
 from twinsieve.pipeline.ports import NO_TIMESTAMP, Messages, Partition, Records, Transactor
-from twinsieve.pipeline.worker_emit import ORIGIN, REASON, Emission, EmitConfig, Emitter
+from twinsieve.pipeline.worker_emit import ORIGIN, REASON, Emission, Emitter
 from twinsieve.pipeline.worker_sessions import Asked
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError
@@ -36,7 +37,7 @@ def _emitted(refuses: Callable[[Messages], str | None]) -> Emission:
     ruling = Ruling(7, 1, Result.JUDGED, 50456, 50457, np.zeros(1, np.uint8), verdicts)
     asked = Asked(50456, 50457, records, {}, frozenset(), 5)
     emission = Emission()
-    emitter = Emitter(EmitConfig("posts.unique", dead_letter="posts.dead"), {})
+    emitter = Emitter(emit_config("posts.unique", dead_letter="posts.dead"), {})
     emitter.add(emission, asked, ruling, cast(Transactor, _Refusing(refuses)))
     return emission
 
