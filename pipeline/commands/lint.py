@@ -22,7 +22,13 @@ from twinsieve.stages.errors import ConfigError, SieveError
     "--rate",
     default=5000.0,
     type=click.FloatRange(min=0.001),
-    help="Messages a second to reckon with.",
+    help="Messages a second to reckon with (5000).",
+)
+@click.option(
+    "--partitions",
+    default=8,
+    type=click.IntRange(min=1, max=100_000),
+    help="Input partitions that one `run` may have to serve: all there are, if it is left alone (8).",
 )
 @click.pass_context
 def command(
@@ -30,6 +36,7 @@ def command(
     /,
     file: str | None,
     rate: float,
+    partitions: int,
     config: str | None,
     pairs: tuple[str, ...],
     **given: str | None,
@@ -50,7 +57,7 @@ def command(
     for line in _second_look(settings, name or "settings"):
         click.echo(printable(line))
         ctx.exit(2)
-    _print_cost(settings, rate)
+    _print_cost(settings, rate, partitions)
     for key, problem in missing_secrets(settings):
         click.echo(f"not checked: secrets; {key} {problem}")
 
@@ -72,20 +79,19 @@ def _second_look(settings: Settings, name: str) -> list[str]:
     return []
 
 
-def _print_cost(settings: Settings, rate: float) -> None:
+def _print_cost(settings: Settings, rate: float, partitions: int) -> None:
     from rich.table import Table
 
     from twinsieve.pipeline.commands.terminal import report
     from twinsieve.pipeline.settings_report import LOG_ROW_BYTES, cost_of
 
     cost = cost_of(settings, rate)
-    memory = Table(title="memory at worst", title_justify="left", box=None)
+    memory = Table(title="sieve at worst", title_justify="left", box=None)
     memory.add_column("part")
     memory.add_column("MiB", justify="right")
     for part, size in cost.memory.items():
         memory.add_row(part, f"{size / 2**20:,.1f}")
     memory.add_row("all", f"{cost.total_bytes / 2**20:,.1f}")
-    memory.add_row("all, while `run` writes a snapshot", f"{2 * cost.total_bytes / 2**20:,.1f}")
     windows = Table(title=f"windows at {rate:,.0f} messages/s, all kept", title_justify="left", box=None)
     for column in ("window", "covers hours", "age asked, hours", "ended by"):
         windows.add_column(column, justify="right" if "hours" in column else "left")
@@ -94,6 +100,7 @@ def _print_cost(settings: Settings, rate: float) -> None:
         windows.add_row(cover.name, f"{cover.hours:,.2f}", asked, cover.by)
     console = report()
     console.print(memory)
+    _print_held(settings, partitions)
     console.print(windows)
     for line in filter(None, (cover.shortfall(rate) for cover in cost.covers)):
         console.print(line, soft_wrap=True)
@@ -105,3 +112,30 @@ def _print_cost(settings: Settings, rate: float) -> None:
             "digest.seed is 0, the default for files: whoever knows it can forge equal digests.\n"
             "Where strangers post, set TWINSIEVE_DIGEST__SEED or digest.seed_file."
         )
+
+
+def _print_held(settings: Settings, partitions: int) -> None:
+    from rich.table import Table
+
+    from twinsieve.pipeline.commands.terminal import report
+    from twinsieve.pipeline.settings_held import held_by
+
+    held = held_by(settings, partitions)
+    title = f"memory of one `run` with {partitions:,} input partitions, at worst (--partitions)"
+    table = Table(title=title, title_justify="left", box=None)
+    for column in ("part", "worker, MiB", "index, MiB"):
+        table.add_column(column, justify="left" if column == "part" else "right")
+    waiting = f"originals waiting, {partitions:,} × {held.waiting_each / 2**20:,.1f}"
+    for part, worker, index in (
+        ("sieve", 0, held.sieve),
+        (f"verdicts not yet emitted, of {partitions:,} partitions", 0, held.open_verdicts),
+        ("the same two again, while a snapshot is written", 0, held.sieve + held.open_verdicts),
+        (waiting, held.waiting, 0),
+        ("fetch buffers", held.worker_fetched, held.index_fetched),
+        ("producer queues", 2 * held.producer, held.producer),
+        ("all", held.worker, held.index),
+    ):
+        table.add_row(part, *(f"{size / 2**20:,.1f}" if size else "" for size in (worker, index)))
+    console = report()
+    console.print(table)
+    console.print(f"both roles: {held.process / 2**20:,.1f} MiB, beside Python and its packages")

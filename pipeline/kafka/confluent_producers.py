@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
+from twinsieve.pipeline.kafka.buffers import queue_bytes
 from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.confluent_options import GRANT, Heard, cause, reason, translated
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
@@ -17,7 +18,6 @@ from twinsieve.pipeline.ports import AbortableError, Committed, FatalError, Mess
 from twinsieve.pipeline.settings import KafkaSettings
 
 _BATCH_BYTES = 256 << 10
-_QUEUE_KBYTES = 64 << 10
 _BLOCK_S = 5.0
 CLOSE_S = 2.0
 _DENIED = "Topic authorization failed"
@@ -34,7 +34,7 @@ def producer_options(settings: KafkaSettings, options: Mapping[str, Any], heard:
         "batch.size": _BATCH_BYTES,
         "message.max.bytes": settings.message_bytes,
         "queue.buffering.max.messages": 1_000_000,
-        "queue.buffering.max.kbytes": max(_QUEUE_KBYTES, 2 * settings.message_bytes // 1024),
+        "queue.buffering.max.kbytes": queue_bytes(settings) >> 10,
         "delivery.timeout.ms": settings.request_timeout_ms,
         "compression.type": settings.compression,
         # Kafka's own default; librdkafka's is CRC32, which sends a key elsewhere.

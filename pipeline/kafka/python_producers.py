@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka import KafkaProducer, errors
 
+from twinsieve.pipeline.kafka.buffers import QUEUE_BYTES
 from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.kafka.python_options import connected, reason, translated
@@ -17,7 +18,6 @@ from twinsieve.pipeline.settings import KafkaSettings
 
 MAX_BLOCK_MS = 5_000
 _BATCH_BYTES = 256 << 10
-_QUEUE_BYTES = 64 << 20
 _CLOSE_S = 2.0
 
 
@@ -96,7 +96,7 @@ class PythonAppender(Closing):
 
         # kafka-python 3 has no bound on what it holds; without one a broker that is away fills the memory.
         def full() -> bool:
-            return self._waiting > 0 and self._waiting_bytes + size > _QUEUE_BYTES
+            return self._waiting > 0 and self._waiting_bytes + size > QUEUE_BYTES
 
         with self._changed:
             self._changed.wait_for(lambda: self._failure is not None or not full(), MAX_BLOCK_MS / 1000)

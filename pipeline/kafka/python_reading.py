@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
 
+from twinsieve.pipeline.kafka.buffers import partition_bytes
 from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.python_admin import PythonAdmin
@@ -21,7 +22,6 @@ from twinsieve.stages.errors import BrokerError
 LOOKUP_MS = 10_000
 """How long a question about offsets may take."""
 _CLOSE_MS = 3_000
-_FETCH_BYTES = 4 << 20
 
 
 def make_consumer(settings: KafkaSettings, options: Mapping[str, Any], **more: Any) -> KafkaConsumer:
@@ -40,7 +40,7 @@ def make_consumer(settings: KafkaSettings, options: Mapping[str, Any], **more: A
             isolation_level="read_committed",
             # The default of 500 makes transactions of 500 messages, at a third of the speed.
             max_poll_records=settings.poll_messages,
-            max_partition_fetch_bytes=max(_FETCH_BYTES, settings.message_bytes),
+            max_partition_fetch_bytes=partition_bytes(settings),
             fetch_max_wait_ms=100,
             metadata_max_age_ms=int(METADATA_S * 1000),
             metrics_enabled=False,

@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import Run
 from twinsieve.pipeline.program import program_version
 from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_held import held_by
 from twinsieve.pipeline.settings_report import LOG_ROW_BYTES, cost_of
 
 _A = "你妈妈喊你回家吃饭哦，回家罗回家罗"
@@ -147,6 +148,15 @@ def test_lint_says_which_window_ends_before_its_age(
     ran = run("lint", "--rate", rate, "--set", "exact.method=none", *sets)
     found = [line for line in ran.out.splitlines() if line.startswith("near: ")]
     assert (ran.code, found) == (0, [said] if said else [])
+
+
+def test_lint_counts_what_a_whole_run_may_hold(run: Run) -> None:
+    held = held_by(Settings(), 64)
+    out = run("lint", "--partitions", "64").out
+    assert f"originals waiting, 64 × {held.waiting_each / 2**20:,.1f}" in out
+    assert f"both roles: {held.process / 2**20:,.1f} MiB" in out
+    assert "with 8 input partitions" in run("lint").out
+    assert run("lint", "--partitions", "0").code == 2
 
 
 def test_lint_says_that_it_did_not_see_a_secret(tmp_path: Path, run: Run) -> None:

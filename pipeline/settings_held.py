@@ -1,0 +1,82 @@
+"""What a process on Kafka may hold at worst: sieve, waiting originals, open verdicts, clients' buffers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twinsieve.pipeline.blocks_verdicts import blank_verdicts, verdict_columns
+from twinsieve.pipeline.kafka.buffers import fetched_bytes, queue_bytes
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_stages import sieve_config
+from twinsieve.pipeline.worker_config import MOST_PENDING_BYTES
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.sieve import worst_case_bytes
+
+ROW_BYTES = 256
+"""A waiting original beside its key, value and headers: Python's objects (180 measured) and its answer. Each
+header takes about 150 more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Bytes by part, of each role in a process that has `partitions` input partitions.
+
+    waiting_each: of `waiting`, what one partition may hold
+    """
+
+    partitions: int
+    sieve: int
+    waiting_each: int
+    open_verdicts: int
+    worker_fetched: int
+    index_fetched: int
+    producer: int
+
+    @property
+    def waiting(self) -> int:
+        """Originals that wait for their answers."""
+        return self.waiting_each * self.partitions
+
+    @property
+    def worker(self) -> int:
+        """All of a worker: with two producers, of blocks and of transactions."""
+        return self.waiting + self.worker_fetched + 2 * self.producer
+
+    @property
+    def index(self) -> int:
+        """All of an index, while it writes a snapshot from a copy."""
+        return 2 * (self.sieve + self.open_verdicts) + self.index_fetched + self.producer
+
+    @property
+    def process(self) -> int:
+        """All of a process that has both roles."""
+        return self.worker + self.index
+
+
+def held_by(settings: Settings, partitions: int) -> Held:
+    """What one process may hold that serves all of these input partitions. raises: UsageError
+
+    A partition is paused once its originals reach either limit, in rows or in bytes, so it may have both.
+    What a last poll brings beyond them is counted as fetched, and as it came: a broker's batches are
+    compressed. The index keeps a verdict until it knows that its message was emitted: as many as wait in all
+    workers.
+    """
+    kafka = settings.kafka
+    rows = kafka.pending_messages + kafka.poll_messages
+    answers = settings.topics.verdict_partitions
+    return Held(
+        partitions,
+        sieve=sum(worst_case_bytes(sieve_config(settings, "")).values()),
+        waiting_each=MOST_PENDING_BYTES + rows * ROW_BYTES,
+        open_verdicts=partitions * rows * verdict_bytes(),
+        # Input twice: what is fetched ahead, and the last poll of each partition.
+        worker_fetched=2 * fetched_bytes(kafka, partitions) + fetched_bytes(kafka, answers),
+        # The log, and the reader of log and decisions that follows.
+        index_fetched=fetched_bytes(kafka, 1) + fetched_bytes(kafka, 2),
+        producer=queue_bytes(kafka),
+    )
+
+
+def verdict_bytes() -> int:
+    """Bytes of one open verdict and its offset."""
+    return 8 + sum(column.nbytes for column in verdict_columns(blank_verdicts(1, Kind.UNIQUE)))

@@ -1,0 +1,111 @@
+"""What `lint` says a process may hold is the sum of the limits that the roles and clients really have."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.configs import builder
+from twinsieve.pipeline.blocks_verdicts import blank_verdicts, verdict_columns
+from twinsieve.pipeline.kafka import python_producers, python_reading
+from twinsieve.pipeline.kafka.buffers import fetched_bytes, queue_bytes
+from twinsieve.pipeline.kafka.confluent_options import Heard
+from twinsieve.pipeline.kafka.confluent_producers import producer_options
+from twinsieve.pipeline.kafka.confluent_reading import consumer_options
+from twinsieve.pipeline.ports import Partition, Records
+from twinsieve.pipeline.sessions_ranges import OpenVerdicts
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_held import ROW_BYTES, held_by
+from twinsieve.pipeline.settings_stages import sieve_config
+from twinsieve.pipeline.worker_asks import bytes_held
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.sieve import worst_case_bytes
+
+_MIB = 1 << 20
+
+
+def _settings(**kafka: object) -> Settings:
+    return Settings.model_validate({"kafka": kafka})
+
+
+@pytest.mark.parametrize("kafka", [{}, {"pending_messages": 9_000, "poll_messages": 700}])
+def test_waiting_originals_are_what_the_workers_config_allows(kafka: dict[str, object]) -> None:
+    settings = _settings(**kafka)
+    config = builder(settings).worker_config()
+    rows = config.most_pending + config.poll_messages
+    held = held_by(settings, 5)
+    assert held.waiting_each == config.most_pending_bytes + rows * ROW_BYTES
+    assert held.waiting == 5 * held.waiting_each
+
+
+def test_a_role_is_the_sum_of_its_parts() -> None:
+    held = held_by(Settings(), 3)
+    assert held.sieve == sum(worst_case_bytes(sieve_config(Settings(), "")).values())
+    assert held.worker == held.waiting + held.worker_fetched + 2 * held.producer
+    assert held.index == 2 * held.sieve + 2 * held.open_verdicts + held.index_fetched + held.producer
+    assert held.process == held.worker + held.index
+
+
+def test_a_message_that_waits_costs_no_more_beside_its_bytes_than_is_counted() -> None:
+    n = 20_000
+    gc.collect()
+    tracemalloc.start()
+    try:
+        records = Records(
+            Partition("posts", 0),
+            [10**9 + row for row in range(n)],
+            [1_700_000_000_000 + row for row in range(n)],
+            [b"k%05d" % row for row in range(n)],
+            [b"v%05d" % row for row in range(n)],
+            [() for _ in range(n)],
+        )
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    answer = sum(column.nbytes for column in verdict_columns(blank_verdicts(1, Kind.UNIQUE)))
+    assert ROW_BYTES / 2 < (taken - bytes_held(records)) / n + answer < ROW_BYTES
+
+
+def test_an_open_verdict_costs_what_is_counted() -> None:
+    settings = _settings(pending_messages=700, poll_messages=300)
+    opened = OpenVerdicts()
+    opened.add(np.arange(1_000), blank_verdicts(1_000, Kind.NEAR))
+    ((offsets, verdicts),) = opened.chunks
+    bytes_open = offsets.nbytes + sum(column.nbytes for column in verdict_columns(verdicts))
+    assert held_by(settings, 4).open_verdicts == 4 * bytes_open
+
+
+@pytest.mark.parametrize("message_bytes", [1 << 20, 8 << 20, 48 << 20])
+def test_confluents_buffers_are_those_of_its_options(message_bytes: int) -> None:
+    kafka = _settings(client="confluent", message_bytes=message_bytes).kafka
+    reads, writes = consumer_options(kafka, {}, Heard()), producer_options(kafka, {}, Heard())
+    queued = reads["queued.max.messages.kbytes"] * 1024
+    assert fetched_bytes(kafka, 1) == queued + reads["max.partition.fetch.bytes"]
+    assert fetched_bytes(kafka, 1_000) == queued + reads["fetch.max.bytes"]
+    assert queue_bytes(kafka) == writes["queue.buffering.max.kbytes"] * 1024
+
+
+@pytest.mark.parametrize("message_bytes", [1 << 20, 8 << 20, 48 << 20])
+def test_kafka_pythons_buffers_are_those_of_its_options(
+    monkeypatch: pytest.MonkeyPatch, message_bytes: int
+) -> None:
+    given: dict[str, Any] = {}
+
+    def make(_: object, build: Callable[[None], object]) -> object:
+        return build(None)
+
+    monkeypatch.setattr(python_reading, "connected", make)
+    monkeypatch.setattr(python_reading, "KafkaConsumer", given.update)
+    kafka = _settings(client="kafka-python", message_bytes=message_bytes).kafka
+    python_reading.make_consumer(kafka, {})
+    assert fetched_bytes(kafka, 7) == 7 * given["max_partition_fetch_bytes"]
+    assert queue_bytes(kafka) >= python_producers.QUEUE_BYTES
+
+
+def test_sixty_four_partitions_may_hold_eight_gibibytes_of_originals() -> None:
+    assert 8_192 < held_by(Settings(), 64).waiting / _MIB < 9_500
