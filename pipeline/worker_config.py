@@ -22,8 +22,8 @@ class WorkerConfig:
     """What a worker needs to know. Nothing has a default: settings have theirs, the rest stands above.
 
     scheme: hash of the fingerprint scheme; group, member: of the input consumer
-    most_pending, most_pending_bytes: rows of one partition, and bytes of their values, that wait for answers
-        before it is paused
+    most_pending, most_pending_bytes: rows of one partition, and bytes of their keys, values and headers, that
+        wait for answers before it is paused
     most_emitted, most_emitted_bytes: rows of one transaction, and bytes of their originals, give or take one
         block of each partition: after a stall all that waited is answered at once, and a transaction that
         holds it all would outlast `kafka.transaction_timeout` again and again
