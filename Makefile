@@ -58,13 +58,13 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: requirements.lock pyproject.toml | $(VENV)/bin/python
 	@echo "installing the packages of requirements.lock into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
 	@echo "installing the packages of requirements-dev.lock into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
 clean:

@@ -234,7 +234,8 @@ def test_the_broker_keeps_its_log_on_the_volume(compose: dict[str, Any]) -> None
 
 def test_the_image_takes_the_confluent_client_that_the_tests_ran_with(docker: Path, root: Path) -> None:
     installs = " ".join(rest for word, rest in instructions(docker) if word == "RUN")
-    assert re.search(r"-c requirements-dev\.lock\s+confluent-kafka(\s|$)", installs)
+    assert "/^confluent-kafka==/" in installs
+    assert re.search(r"--require-hashes\s.* -r client\.lock(\s|$)", installs)
     (pinned,) = re.findall(
         r"^confluent-kafka==(\d+)\.(\d+)", (root / "requirements-dev.lock").read_text(), re.MULTILINE
     )

@@ -1,0 +1,44 @@
+"""What the package says of itself in pyproject.toml."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def project(root: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    return loaded
+
+
+def test_the_classifiers_name_the_python_versions_that_may_install_it(project: dict[str, Any]) -> None:
+    bounds = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"])
+    assert bounds
+    named = [
+        line.rpartition(".")[2]
+        for line in project["classifiers"]
+        if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)
+    ]
+    assert [int(one) for one in named] == list(range(int(bounds[1]), int(bounds[2])))
+
+
+def test_the_classifiers_name_the_system_that_is_tested_and_the_types(project: dict[str, Any]) -> None:
+    systems = [line for line in project["classifiers"] if line.startswith("Operating System")]
+    assert systems == ["Operating System :: POSIX :: Linux"]
+    assert "Typing :: Typed" in project["classifiers"]
+    assert project["classifiers"] == sorted(project["classifiers"])
+
+
+def test_the_scripts_look_for_every_python_version(root: Path, project: dict[str, Any]) -> None:
+    script = (root / "scripts" / "make-venv").read_text("utf-8")
+    named = {
+        line.rpartition(" ")[2]
+        for line in project["classifiers"]
+        if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)
+    }
+    assert {f"python{version}" for version in named} <= set(re.findall(r"python3\.\d+", script))
