@@ -22,6 +22,7 @@ _COMMANDS = {
     "dedup": ("files", "Drop duplicates from files."),
     "explain": ("explain", "Say why two messages are duplicates, or why not."),
     "lint": ("lint", "Check settings; show memory and what the windows cover."),
+    "config": ("config", "List or print example settings."),
     "evaluate": ("evaluate", "Measure precision and recall against true pairs."),
     "train-idf": ("train_idf", "Learn feature weights from a file."),
     "generate": ("generate", "Make up a stream of posts."),
@@ -31,6 +32,11 @@ _COMMANDS = {
     "topics": ("topics", "Check or create the topics; print the rights they need."),
 }
 """Name → module in `pipeline.commands`, and what `--help` says, so that help needs none of them."""
+
+_LIKENESS = 0.75
+"""How alike (0 to 1) a command must be to what was typed to be suggested."""
+_ACTS_ON_KAFKA = {"reset": 0.85, "seed": 0.85}
+"""Commands that move offsets or fill windows: suggested for a slip of one key alone."""
 
 
 class _Lazy(click.Group):
@@ -56,10 +62,21 @@ class _Lazy(click.Group):
 
 
 def _nearest(name: str) -> str:
-    from difflib import get_close_matches
+    """What to type instead of an unknown command: the one command meant, or all there are.
 
-    close = get_close_matches(name, _COMMANDS, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(_COMMANDS)}"
+    >>> _nearest("eval"), _nearest("rest")
+    ("did you mean 'evaluate'?", "did you mean 'reset'?")
+    >>> _nearest("test").split(", ")[0]
+    'there are dedup'
+    """
+    from difflib import SequenceMatcher
+
+    def alike(command: str) -> float:
+        begun = len(name) > 1 and command.startswith(name) and command not in _ACTS_ON_KAFKA
+        return 1.0 if begun else SequenceMatcher(None, name, command).ratio()
+
+    close = [one for one in _COMMANDS if alike(one) >= _ACTS_ON_KAFKA.get(one, _LIKENESS)]
+    return f"did you mean {max(close, key=alike)!r}?" if close else f"there are {', '.join(_COMMANDS)}"
 
 
 def _say_version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:  # noqa: ARG001

@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from twinsieve.pipeline.settings_examples import example_meant
+
 MAX_FILE_BYTES = 1 << 20
 _MAX_DEPTH = 20
 _MAX_NODES = 20_000
@@ -57,6 +59,14 @@ class Tree:
     findings: list[Finding] = field(default_factory=list)
 
 
+def _advice(error: OSError, name: str) -> str:
+    """What to do about a settings file that cannot be opened."""
+    meant = example_meant(name) if isinstance(error, FileNotFoundError) else None
+    if meant is None:
+        return "name a readable file"
+    return f"to get the example: twinsieve config show {meant} > {meant}.yaml"
+
+
 def read_yaml(path: Path) -> Tree:
     """The file as a tree; whatever is wrong with it stands in `findings`, and the rest is still there."""
     tree = Tree()
@@ -66,7 +76,7 @@ def read_yaml(path: Path) -> Tree:
             content = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         tree.findings.append(
-            Finding(Place(name, 1, 1), f"cannot be read ({error.strerror}); name a readable file")
+            Finding(Place(name, 1, 1), f"cannot be read ({error.strerror}); {_advice(error, name)}")
         )
         return tree
     if len(content) > MAX_FILE_BYTES:

@@ -32,7 +32,9 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--time-field", metavar="NAME", help="input.time_field (created_at)."),
         click.option("--id-field", metavar="NAME", help="input.id_field (id)."),
         click.option("--text-field", metavar="NAME", help="input.text_field (text)."),
-        click.option("-c", "--config", metavar="FILE", help="Settings, a YAML file; see config/."),
+        click.option(
+            "-c", "--config", metavar="FILE", help="Settings, a YAML file; examples: twinsieve config list."
+        ),
     ):
         command = option(command)
     return command

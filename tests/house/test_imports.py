@@ -181,6 +181,9 @@ def test_one_import_name(root: Path) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_links_of_the_package_lead_to_the_two_folders(root: Path) -> None:
-    for name in ("stages", "pipeline"):
-        assert (root / "twinsieve" / name).resolve() == (root / name).resolve()
+def test_links_of_the_package_lead_to_folders_at_the_top(root: Path) -> None:
+    linked = {"stages": "stages", "pipeline": "pipeline", "examples": "config"}
+    for name, folder in linked.items():
+        assert (root / "twinsieve" / name).resolve() == (root / folder).resolve()
+        assert (root / "twinsieve" / name).is_symlink(), "a second copy would go its own way"
+    assert {path.name for path in (root / "twinsieve").iterdir() if path.is_symlink()} == set(linked)

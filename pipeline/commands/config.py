@@ -1,0 +1,28 @@
+"""`twinsieve config list | show`."""
+
+from __future__ import annotations
+
+import click
+
+from twinsieve.pipeline.settings_examples import example_about, example_bytes, example_names
+
+
+@click.group("config")
+def command() -> None:
+    """List or print the example settings, each a commented YAML file to copy and change."""
+
+
+@command.command("list")
+def list_examples() -> None:
+    """Print name and purpose of every example, a line each."""
+    names = example_names()
+    width = max(map(len, names))
+    for name in names:
+        click.echo(f"{name:<{width}}  {example_about(name)}")
+
+
+@command.command("show")
+@click.argument("name")
+def show_example(name: str) -> None:
+    """Print the example NAME as it is, as in `twinsieve config show kafka > my.yaml`."""
+    click.echo(example_bytes(name), nl=False)

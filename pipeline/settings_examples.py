@@ -1,0 +1,53 @@
+"""The example settings that come with the program: the files of `config/`, as data of the package."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import PurePath
+
+from twinsieve.stages.errors import UsageError
+
+_ENDING = ".yaml"
+
+
+def example_names() -> list[str]:
+    """Names of the examples, sorted.
+
+    >>> "kafka" in example_names()
+    True
+    """
+    return sorted(_files())
+
+
+def example_bytes(name: str) -> bytes:
+    """The example's file as it is, comments and all. raises: UsageError for an unknown name"""
+    found = _files()
+    if name not in found:
+        close = get_close_matches(name.lower().removesuffix(_ENDING), found, n=1)
+        advice = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(found))}"
+        raise UsageError(f"no example {name!r}; {advice}")
+    return found[name].read_bytes()
+
+
+def example_about(name: str) -> str:
+    """What the example is for: its first comment line."""
+    return example_bytes(name).decode().partition("\n")[0].removeprefix("# ")
+
+
+def example_meant(path: str) -> str | None:
+    """The example with the name of this missing settings file; None if there is no such example.
+
+    >>> example_meant("config/kafka.yaml"), example_meant("kafka"), example_meant("my.yaml")
+    ('kafka', 'kafka', None)
+    """
+    name = PurePath(path).name.removesuffix(_ENDING)
+    return name if name in _files() else None
+
+
+def _files() -> dict[str, Traversable]:
+    folder = files("twinsieve").joinpath("examples")
+    return {
+        entry.name.removesuffix(_ENDING): entry for entry in folder.iterdir() if entry.name.endswith(_ENDING)
+    }
