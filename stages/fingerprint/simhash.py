@@ -223,13 +223,14 @@ def fill_simhashes(
     table = np.empty(4 * most if weighting == DISTINCT or min_features > 1 else 0, np.int32)
     sums = np.empty(SIMHASH_BITS, np.int64)
     order = np.empty(key_bits, np.int64)
+    first = int(np.int64(0))
     for row in range(len(starts) - 1):
         if exact_only[row]:
             continue
         token_count = fill_tokens(
             chars, word_starts, starts[row], starts[row + 1], by_words, seeds[0], tokens
         )
-        count = 0
+        count = int(np.int64(0))  # a literal would compile what it is passed to once more
         for width in range(narrowest, widest + 1):
             runs = fill_runs(tokens, token_count, width, features, count)
             if weighting == POSITION:
@@ -239,7 +240,8 @@ def fill_simhashes(
         if weighting == DISTINCT:
             count = keep_distinct(features, count, table)
         if min_features > 1:
-            copies[:count] = features[:count]
+            for i in range(count):
+                copies[i] = features[i]
             if keep_distinct(copies, count, table) < min_features:
                 continue
         if count == 0:
@@ -249,7 +251,7 @@ def fill_simhashes(
                 weights[i] = idf_of(features[i], idf_features, idf_weights)
         for lane in range(2):
             if weighting in (IDF, POSITION):
-                sum_weighted(features, weights, 0, count, seeds[lane + 1], sums, lane)
+                sum_weighted(features, weights, first, count, seeds[lane + 1], sums, lane)
             else:
                 sum_equal(features, count, seeds[lane + 1], sums, lane)
         has_simhash[row] = True

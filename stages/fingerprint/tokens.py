@@ -68,7 +68,8 @@ def fill_runs(
     if runs <= 0:
         return 0
     if width == 1:
-        features[offset : offset + runs] = tokens[:runs]
+        for i in range(runs):
+            features[offset + i] = tokens[i]
         return runs
     if width == 2:
         for i in range(runs):

@@ -137,8 +137,8 @@ def insert_kept(
         probe = own_probe(table, buckets)
         for i in range(count):
             if i + ahead < count and chunk.probes[rows[i + ahead]] > probe:
-                prefetch(entries, bucket_of(chunk, rows[i + ahead], probe, buckets))
-            row = rows[i]
+                prefetch(entries, bucket_of(chunk, np.int64(rows[i + ahead]), probe, buckets))
+            row = np.int64(rows[i])
             if chunk.probes[row] <= probe:
                 continue
             start = bucket_of(chunk, row, probe, buckets)

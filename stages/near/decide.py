@@ -179,14 +179,14 @@ def _judge_near(
     first = np.int64(matches.starts[row])
     if count < 0:
         found = spare
-        first = np.int64(0)
+        first = np.int64(0)  # a literal as an argument would compile both searches once more
         room = len(spare.kept)
         if policy.near == NEAR_HAMMING:
             count = propose_row_bits(
-                chunk, row, ring, chains, search.near_age, rules, scratch.seen, spare, 0, room
+                chunk, row, ring, chains, search.near_age, rules, scratch.seen, spare, first, room
             )
         else:
-            count = propose_row(chunk, row, before, ring, buckets, search, rules, scratch, spare, 0, room)
+            count = propose_row(chunk, row, before, ring, buckets, search, rules, scratch, spare, first, room)
     index_only = policy.near == NEAR_TEXT and not search.scan
     for at in range(first, first + count):
         kept_index = found.kept[at]
@@ -271,7 +271,7 @@ def _better(
 def _still_visible(chunk: Chunk, row: int, kept_index: int, buckets: Buckets, local: Local) -> bool:
     """Whether an entry from before the chunk would still stand in one of the row's buckets now."""
     for probe in range(chunk.probes[row]):
-        start = bucket_of(chunk, row, probe, buckets)
+        start = bucket_of(chunk, row, np.int64(probe), buckets)
         cell = cell_of(local, start)
         pushed = np.int64(0) if local.keys[cell] == NONE else np.int64(local.sizes[cell])
         for way in range(WAYS - pushed):

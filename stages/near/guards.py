@@ -58,7 +58,7 @@ def digit_runs(
     """
     text = chars[start : start + length]
     count = 0
-    at = 0
+    at = np.int64(0)  # a literal would compile `_joins` once more
     while at < length and count < MOST_RUNS:
         if not is_digit(text[at]):
             at += 1

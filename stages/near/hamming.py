@@ -152,7 +152,7 @@ def propose_row_bits(
     """How many matches of one row were written from `first` on, or NOT_PROPOSED if `end` came too early."""
     kept_now = ring.counters[KEPT]
     capacity = len(ring.positions)
-    count = 0
+    count = np.int64(0)
     cells = chains.heads.shape[1]
     for table in range(len(chains.masks)):
         link = chains.heads[table, _cell(chunk.simhashes[row, 0], chains.masks[table], cells)]

@@ -259,7 +259,7 @@ def _numbers_differ(chunk: Chunk, row: int, ring: RingColumns, slot: int, scratc
     wide = ring.wides[slot] != 0
     for j in range(other_head):
         scratch.decoded[j] = stored_char(ring.texts, offset, j, wide)
-    other_count = digit_runs(scratch.decoded, 0, other_head, other > other_head, scratch.runs_b)
+    other_count = digit_runs(scratch.decoded, np.int64(0), other_head, other > other_head, scratch.runs_b)
     return numbers_replaced(scratch.runs_a, count, scratch.runs_b, other_count)
 
 

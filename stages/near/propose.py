@@ -106,7 +106,7 @@ def propose_row(
     before: kept index at which the chunk began; only entries below it are looked at
     """
     capacity = len(ring.positions)
-    count = 0
+    count = np.int64(0)  # a literal would compile `_consider` once more
     if search.scan:
         for kept_index in range(max(ring.counters[OLDEST], ring.counters[KEPT] - capacity), before):
             count = _consider(
@@ -118,7 +118,7 @@ def propose_row(
     code = chunk.codes[row]
     signature = chunk.signatures[row]
     for probe in range(chunk.probes[row]):
-        start = bucket_of(chunk, row, probe, buckets)
+        start = bucket_of(chunk, row, np.int64(probe), buckets)
         for way in range(WAYS):
             entry = buckets.entries[start + way]
             if entry == np.uint64(0):
@@ -199,7 +199,7 @@ def propose(
     for row in range(low, high):
         if row + PREFETCH_ROWS < high and not search.scan:
             for probe in range(chunk.probes[row + PREFETCH_ROWS]):
-                prefetch(buckets.entries, bucket_of(chunk, row + PREFETCH_ROWS, probe, buckets))
+                prefetch(buckets.entries, bucket_of(chunk, row + PREFETCH_ROWS, np.int64(probe), buckets))
         matches.starts[row] = at
         if chunk.probes[row] == 0:
             matches.counts[row] = 0

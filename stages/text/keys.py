@@ -183,7 +183,7 @@ def write_keys(
             n = _unfold_growing(t, n, properties, folding, sequences, sequence_starts, scratch)
             t = scratch
         length, own, digits_alone = _write(
-            t, n, product, False, properties, folding, separators, out, word_starts, w
+            t, n, product, bool(np.bool_(False)), properties, folding, separators, out, word_starts, w
         )
         body_lengths[row] = length
         own_lengths[row] = own if own >= 0 else length
@@ -193,7 +193,7 @@ def write_keys(
             # symbols left over would make posts about different tags equal.
             if product and (length > 0 or not bits[row] & (LETTER | HAS_TAG | HAS_AT)):
                 length, own, digits_alone = _write(
-                    t, n, product, True, properties, folding, separators, out, word_starts, w
+                    t, n, product, bool(np.bool_(True)), properties, folding, separators, out, word_starts, w
                 )
             if length == 0:
                 for i in range(raw_starts[row], raw_starts[row + 1]):

@@ -48,8 +48,8 @@ _LOWER = 32
 
 
 @kernel
-def _is_word(code: int, properties: NDArray[np.uint32]) -> bool:
-    return (properties[code] & LETTER) != 0 or code == _UNDERSCORE
+def _is_word(code: np.uint32, properties: NDArray[np.uint32]) -> bool:
+    return bool((properties[code] & LETTER) != 0 or code == _UNDERSCORE)
 
 
 @kernel
@@ -98,7 +98,7 @@ def _drop_urls(t: NDArray[np.uint32], n: int) -> int:
 def _drop_retweets(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """`RT` and the blanks after it, before an @."""
     r = w = 0
-    before = _BLANK
+    before = np.uint32(_BLANK)  # a literal would compile `_is_word` once more
     while r < n:
         code = t[r]
         if code == _R and r + 2 < n and t[r + 1] == _CAPITAL_T and not _is_word(before, properties):
@@ -106,7 +106,7 @@ def _drop_retweets(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]
             while k < n and properties[t[k]] & SPACE:
                 k += 1
             if k > r + 2 and k < n and t[k] == _AT:
-                before = _BLANK
+                before = np.uint32(_BLANK)
                 t[w] = _BLANK
                 w += 1
                 r = k

@@ -180,7 +180,10 @@ def _video_end(
 @kernel
 def drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """`Lname的微博视频` (or 秒拍) and, at the start of a word, the same without L."""
-    r = w = int(np.int64(0))  # a literal would compile `_video_end` once more
+    # Literals would compile `_video_end` once more for each.
+    none, one = int(np.int64(0)), int(np.int64(1))
+    loose, strict = bool(np.bool_(False)), bool(np.bool_(True))
+    r = w = none
     before = _BLANK
     while r < n:
         code = t[r]
@@ -188,11 +191,11 @@ def drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -
         end = 0
         if code == _L:
             if (spaced and r > 0) or before in (_HASH, _BRACKET):
-                end = _video_end(t, r + 1, n, 1, False, properties)
+                end = _video_end(t, r + 1, n, one, loose, properties)
             if end == 0:
-                end = _video_end(t, r + 1, n, 0, True, properties)
+                end = _video_end(t, r + 1, n, none, strict, properties)
         if end == 0 and spaced:
-            end = _video_end(t, r, n, 1, False, properties)
+            end = _video_end(t, r, n, one, loose, properties)
         if end:
             before = t[end - 1]
             t[w] = _BLANK

@@ -1,0 +1,141 @@
+"""Runs everything that calls a kernel: `python -m tests.every_kernel` says what was compiled, and how often.
+
+Prints one JSON object: of each kernel, `module.name`, how many specialisations this process holds (`held`) and
+how many of them it had to compile (`compiled`).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from twinsieve.stages.contract import (
+    NO_TIME,
+    Batch,
+    Bodies,
+    ExactConfig,
+    Fingerprints,
+    NearConfig,
+    SieveConfig,
+    Window,
+)
+from twinsieve.stages.exact.bloom import BloomGenerations
+from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.minhash import sketch_similarity
+from twinsieve.stages.inspect import inspect_pair
+from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.text.rules import TextConfig
+
+TEXTS = [
+    "武汉加油，中国加油！" * 8,
+    "武汉加油，中国加油！" * 8 + "。",
+    "加油",
+    "",
+    "一个普通的句子12" * 99,
+    "一个普通的句子13" * 99,
+    "新增确诊12例，今天新增出院的病人不少 http://t.cn/A6 @某人 #战疫#",
+    "新增确诊15例，今天新增出院的病人不少 网页链接 L某某的微博视频 2北京·朝阳",
+    "RT @someone: ＴＨＥ ferry of the café is ﬁnally late, 1,500 people wait",
+    "The bridge over the straße is closed until Friday e\u0301\u0302, take the ferry",
+]
+
+SCHEMES = [
+    SchemeConfig(),
+    SchemeConfig(text=TextConfig(profile="plain"), digest=DigestConfig("blake2b", 1)),
+    SchemeConfig(text=TextConfig(body_rule="letters", drop=("加油",))),
+    SchemeConfig(features=FeatureConfig(features="keywords")),
+    SchemeConfig(
+        features=FeatureConfig(features="shingles", unit="words", width=3, min_features=2, weights="position")
+    ),
+    SchemeConfig(features=FeatureConfig(weights="tfidf", idf=(("武汉", 1.0),))),
+    SchemeConfig(features=FeatureConfig(weights="none")),
+]
+
+_SMALL, _LARGE = Window(64, 1_000), Window(640, 1_000)
+
+
+def main() -> None:
+    """Run everything, then print what was compiled."""
+    every_scheme()
+    every_sieve()
+    filters()
+    print(json.dumps({"held": dict(_held()), "compiled": dict(_compiled())}))
+
+
+def every_scheme() -> None:
+    """Read the texts in every way."""
+    for config in SCHEMES:
+        Scheme(config).read(TEXTS)
+
+
+def every_sieve() -> None:
+    """Judge, apply, save, load, freeze and resize with every method; explain pairs."""
+    bodies, prints = Scheme(SchemeConfig()).read(TEXTS)
+    for near in ("text", "hamming", "none"):
+        for exact in ("bloom", "trie", "none"):
+            config = SieveConfig(
+                exact=ExactConfig(method=exact, window=_SMALL), near=NearConfig(method=near, window=_SMALL)
+            )
+            _use(config, _batch(bodies, prints))
+    _use(SieveConfig(near=NearConfig(window=_SMALL, candidates="scan"), scoped=True), _batch(bodies, prints))
+    _use(SieveConfig(near=NearConfig(window=_SMALL, shards=2, same_id="pass")), _batch(bodies, prints))
+    for earlier, later in ((0, 1), (4, 5), (6, 7)):
+        for near in ("text", "hamming"):
+            inspect_pair(bodies, prints, SieveConfig(near=NearConfig(method=near)), earlier, later)
+
+
+def filters() -> None:
+    """Use the small parts that have entries of their own."""
+    generations = BloomGenerations(_SMALL, 1e-6)
+    digests = np.zeros((3, 2), np.uint64)
+    generations.add(digests, 0, np.zeros(3, np.int64))
+    generations.contains(digests)
+    generations.expire(3, 5)
+    assert (0, 0) in generations.filters[0]
+    sketch_similarity(np.zeros(64, np.uint8), np.zeros(64, np.uint8))
+
+
+def _use(config: SieveConfig, batch: Batch) -> None:
+    sieve = Sieve(config)
+    verdicts = sieve.judge(batch)
+    sieve.freeze()
+    Sieve(config).apply(batch, verdicts)
+    saved = sieve.to_bytes()
+    for window in (_SMALL, _LARGE):
+        Sieve.from_bytes(saved, replace(config, near=replace(config.near, window=window))).judge(batch)
+
+
+def _batch(bodies: Bodies, prints: Fingerprints) -> Batch:
+    n = len(bodies)
+    times = np.full(n, NO_TIME, np.int64)
+    times[n // 2 :] = 5
+    zeros = np.zeros(n, np.uint64)
+    return Batch(np.arange(n, dtype=np.int64), times, times, zeros, zeros, bodies, prints)
+
+
+def _kernels() -> Iterator[tuple[str, Any]]:
+    for each in gc.get_objects():
+        if isinstance(each, Dispatcher) and each.py_func.__module__.startswith("twinsieve."):
+            yield f"{each.py_func.__module__.removeprefix('twinsieve.')}.{each.py_func.__qualname__}", each
+
+
+def _held() -> Iterator[tuple[str, int]]:
+    for name, one in _kernels():
+        yield name, len(one.nopython_signatures)
+
+
+def _compiled() -> Iterator[tuple[str, int]]:
+    for name, one in _kernels():
+        yield name, sum(one.stats.cache_misses.values())
+
+
+if __name__ == "__main__":
+    main()
