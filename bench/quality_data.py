@@ -9,12 +9,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+from twinsieve.stages.errors import UsageError
+
+VARIABLE = "TWINSIEVE_DATA"
+
+
+def named_dir() -> Path | None:
+    """The folder that TWINSIEVE_DATA names; None where it is not set."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else None
 
 
 def data_dir() -> Path:
-    """Where the data sets lie: TWINSIEVE_DATA, else `../shared/data` beside the repository."""
-    return Path(os.environ.get("TWINSIEVE_DATA") or REPOSITORY.parent / "shared" / "data")
+    """Where the data sets lie. raises: UsageError where nobody has said it"""
+    folder = named_dir()
+    if folder is None:
+        raise UsageError(f"{VARIABLE} is not set; it names the folder of the data sets")
+    return folder
+
+
+def missing_files(folder: Path) -> list[str]:
+    """Names of the files that the data sets consist of and the folder lacks."""
+    names = ["body.py", "judged_dev.tsv", "articles_dev.jsonl.gz", "articles_dev.truth.tsv"]
+    for data in (WEIBO, *POOLED):
+        names += [f"{data.name}_dev.jsonl.gz", f"{data.name}_dev.pairs.tsv.gz"]
+    return [name for name in names if not (folder / name).is_file()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
     python -m bench.speed [FILE] [--runs 3]
 
-FILE: JSON lines; default: weibo_dev.jsonl.gz where TWINSIEVE_DATA or ../shared/data has it. Start-up is
+FILE: JSON lines; default: weibo_dev.jsonl.gz in the folder that TWINSIEVE_DATA names. Start-up is
 apart: interpreter, imports and kernels from their cache (a first run may compile them; it is not counted).
 The loop is what one would write with rensa's MinHash LSH and rapidfuzz: regular expressions, a dict of equal
 bodies, 96 hashes of characters and pairs in 24 bands, candidates verified at .85, leaders only.
@@ -31,6 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import machine_line
+from bench.quality_data import WEIBO
 
 _ROOT = Path(__file__).resolve().parent.parent
 _DROPPED = re.compile(
@@ -104,8 +105,7 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--runs", type=int, default=3)
     given = parser.parse_args()
-    data = Path(os.environ.get("TWINSIEVE_DATA", _ROOT.parent / "shared" / "data"))
-    path: Path = given.file or data / "weibo_dev.jsonl.gz"
+    path: Path = given.file or WEIBO.texts
     if not path.is_file():
         sys.exit(f"{path}: is no file; name one, or the folder of the data in TWINSIEVE_DATA")
     with tempfile.TemporaryDirectory() as name:

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from bench import quality_data
+from tests import needs
 from twinsieve.pipeline.kernel_cache import drop_stale_kernels
 
 _ROOT = Path(__file__).resolve().parent.parent
-_POSTS = "weibo_dev.jsonl.gz"
-_WITHOUT = "--without-real-posts"
 
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("dev"), derandomize=True, print_blob=True)
@@ -37,45 +36,17 @@ def root() -> Path:
     return _ROOT
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Real posts may be left out by word of whoever runs the tests, never because they are not there."""
-    parser.addoption(
-        _WITHOUT, action="store_true", help="leave out the tests on real posts, which are not public"
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "needs(name, ...): what this test takes besides Python; see tests/needs.py"
     )
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption(_WITHOUT):
-        left_out = [item for item in items if "data_dir" in getattr(item, "fixturenames", ())]
-        items[:] = [item for item in items if item not in left_out]
-        config.hook.pytest_deselected(items=left_out)
+    config.pluginmanager.register(needs.Plugin(config))
 
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder with the real posts that accuracy is measured on; they are not ours to publish.
 
-    Where it is missing the test fails: a run without it has measured no accuracy.
+    Without TWINSIEVE_DATA the tests that ask for it are left out (tests/needs.py).
     """
-    folder = quality_data.data_dir()
-    if not (folder / _POSTS).is_file():
-        pytest.fail(
-            f"no real posts in {folder}; TWINSIEVE_DATA names their folder, {_WITHOUT} leaves these tests out",
-            pytrace=False,
-        )
-    return folder
-
-
-@pytest.fixture(scope="session")
-def real_posts(request: pytest.FixtureRequest) -> Path | None:
-    """A file of real posts for tests that generated ones serve as well: None, where they are left out."""
-    if request.config.getoption(_WITHOUT):
-        return None
-    folder: Path = request.getfixturevalue("data_dir")
-    return folder / _POSTS
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if config.getoption(_WITHOUT):
-        terminalreporter.section("NOT MEASURED", sep="!", red=True)
-        terminalreporter.line(f"the tests on real posts were left out ({_WITHOUT})", red=True)
+    return quality_data.data_dir()

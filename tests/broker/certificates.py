@@ -44,12 +44,17 @@ class Certificates:
     stranger: Path
 
 
+def need_openssl() -> None:
+    """Install the openssl command where it is missing. raises: NoBrokerError where that cannot be done"""
+    need("openssl", "openssl", "OpenSSL")
+
+
 def make_certificates(folder: Path) -> Certificates:
     """Certificates for localhost and 127.0.0.1, written into the folder with the openssl command.
 
     raises: NoBrokerError where that is missing
     """
-    need("openssl", "openssl")
+    need_openssl()
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "ca.cnf"
     config.write_text(_CA_CONFIG.format(folder=folder))

@@ -13,9 +13,10 @@ from tests.broker.worlds import KafkaWorld, MemoryWorld, World
 __all__ = ["bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
 
 CLIENTS = ("kafka-python", "confluent")
+_WORLDS = ["memory", *(pytest.param(name, marks=pytest.mark.needs("broker")) for name in CLIENTS)]
 
 
-@pytest.fixture(params=["memory", *CLIENTS])
+@pytest.fixture(params=_WORLDS)
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """Every implementation of the port in turn."""
     made: World
@@ -27,7 +28,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     made.close()
 
 
-@pytest.fixture(params=["memory", *CLIENTS])
+@pytest.fixture(params=_WORLDS)
 def plain_world(request: pytest.FixtureRequest) -> Iterator[World]:
     """Every implementation of the port in turn, under `delivery: at-least-once`."""
     made: World

@@ -8,21 +8,26 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 KAFKA_VERSION = "4.2.0"
 _JAVA_NEEDED = 17
 _FETCH_TIMEOUT_S = 600
+_LONGEST_REASON = 200
 _POM = Path(__file__).with_name("pom.xml")
-_HOW = (
-    "install Java 17 or newer, Maven and OpenSSL (Debian: apt-get install openjdk-17-jre-headless maven "
-    "openssl), "
-    "or leave these tests out and know it: make test PYTEST_ARGS='--ignore tests/broker'"
-)
+HOW = "install Java 17 or newer, Maven and OpenSSL (Debian: apt-get install openjdk-17-jre-headless maven openssl)"
 
 
 class NoBrokerError(Exception):
-    """No real broker can be started here; the text says what to install."""
+    """No real broker can be started here.
+
+    reason: what is missing, without what to do about it
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}; {HOW}")
+        self.reason = reason
 
 
 @functools.cache
@@ -30,7 +35,7 @@ def class_path() -> str:
     """Java class path of Kafka 4.2.0; the first call downloads about 43 MB.
 
     side effects: installs Java and Maven with apt-get where they are missing and this is root
-    raises: NoBrokerError with what to install
+    raises: NoBrokerError with what is missing, and what to install
     """
     _need_java()
     cache = _cache()
@@ -53,10 +58,10 @@ def class_archive() -> Path:
     return _cache() / f"kafka-{KAFKA_VERSION}-java-{found}.jsa"
 
 
-def need(command: str, package: str) -> None:
-    """Nothing, when the command is there or could be installed. raises: NoBrokerError"""
+def need(command: str, package: str, name: str) -> None:
+    """Install the command where it is missing. raises: NoBrokerError where that cannot be done"""
     if shutil.which(command) is None:
-        _install(package)
+        _install(package, name)
 
 
 def _cache() -> Path:
@@ -66,23 +71,26 @@ def _cache() -> Path:
 
 
 def _fetch(jars: Path) -> None:
-    need("mvn", "maven")
+    need("mvn", "maven", "Maven")
     partial = jars.with_name(jars.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     command = ["mvn", "-q", "-B", "-f", str(_POM), "dependency:copy-dependencies"]
     command += [f"-DoutputDirectory={partial}", "-DincludeScope=runtime"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S, check=False)
-    if done.returncode != 0 or not partial.is_dir():
-        raise NoBrokerError(f"Maven could not fetch Kafka {KAFKA_VERSION}: {done.stdout[-800:].strip()}")
+    said = _output_if_failed(command, os.environ)
+    if said is not None or not partial.is_dir():
+        raise NoBrokerError(
+            f"Kafka {KAFKA_VERSION} could not be fetched with Maven: {said or 'it wrote nothing'}"
+        )
     partial.rename(jars)
 
 
 def _need_java() -> None:
+    name = f"Java {_JAVA_NEEDED} or newer"
     if _java_version() < _JAVA_NEEDED:
-        _install("openjdk-17-jre-headless")
+        _install("openjdk-17-jre-headless", name)
     found = _java_version()
     if found < _JAVA_NEEDED:
-        raise NoBrokerError(f"Java {_JAVA_NEEDED} is needed, found {found or 'none'}; {_HOW}")
+        raise NoBrokerError(f"{name} is not what `java` starts, which is Java {found}")
 
 
 def _java_version() -> int:
@@ -99,13 +107,28 @@ def _java_says() -> str:
     return match.group(1) if match else ""
 
 
-def _install(package: str) -> None:
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise NoBrokerError(f"{package} is missing and cannot be installed here; {_HOW}")
-    quiet = {"capture_output": True, "text": True, "timeout": _FETCH_TIMEOUT_S, "check": False}
+def _install(package: str, name: str) -> None:
+    why = "not root" if os.geteuid() != 0 else "no apt-get" if shutil.which("apt-get") is None else ""
+    if why:
+        raise NoBrokerError(f"{name} is not installed, and cannot be installed here ({why})")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "update"], env=environment, **quiet)  # type: ignore[call-overload]
-    command = ["apt-get", "install", "-y", "--no-install-recommends", package]
-    done = subprocess.run(command, env=environment, **quiet)  # type: ignore[call-overload]
-    if done.returncode != 0:
-        raise NoBrokerError(f"apt-get could not install {package}: {done.stderr[-400:].strip()}; {_HOW}")
+    # Old lists may still do; what counts is whether the package can be installed.
+    _output_if_failed(["apt-get", "update"], environment)
+    said = _output_if_failed(["apt-get", "install", "-y", "--no-install-recommends", package], environment)
+    if said is not None:
+        raise NoBrokerError(f"{name} is not installed, and apt-get could not install it: {said}")
+
+
+def _output_if_failed(command: list[str], environment: Mapping[str, str]) -> str | None:
+    """The first line that names an error, cut, where the command failed or took too long; else None."""
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"no end after {_FETCH_TIMEOUT_S} s"
+    if done.returncode == 0:
+        return None
+    lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"\[ERROR\]|E:", line)]
+    return [*errors, *lines, f"exit code {done.returncode}"][0][:_LONGEST_REASON]

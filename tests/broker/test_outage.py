@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bench.kafka_deployment import Deployment, poll_until
 from bench.kafka_load import PARTITIONS
 from bench.kafka_outage import most_lines, outage
@@ -11,6 +13,7 @@ from twinsieve.pipeline.kafka import connect
 from twinsieve.pipeline.settings import KafkaSettings
 
 
+@pytest.mark.needs("own broker")
 def test_processes_wait_for_the_broker_and_go_on_by_themselves(client: str) -> None:
     found, said, alive = outage(client, seconds=10.0, rate=200.0)
     assert found.good, found

@@ -14,6 +14,7 @@ _SKIPS = re.compile(r"\bpytest\.(?:s[k]ip|imp[o]rtorskip|x[f]ail)\b|\bmark\.(?:s
 _PLACES = re.compile(
     r"(?<![\w.])/(?:work|root|home)/|https?://(?!t\.cn|weibo\.|www\.apache|keepachangelog)[^\s/]*\b(?:local|internal|registry|mirror)\b"
 )
+_BESIDE = re.compile(r"\.\./sh[a]red")
 _TEXT = frozenset({".py", ".md", ".toml", ".yaml", ".yml", ".lock", ".xml", ".txt", ""})
 
 
@@ -58,12 +59,16 @@ def test_a_leftover_is_found_where_it_stands(word: str) -> None:
 
 
 def test_no_test_is_left_out_by_itself(sources: dict[str, str]) -> None:
-    """What a test needs and cannot get is a failure, which says how to get it or how to leave the test out."""
+    """What a test needs and cannot get leaves it out when tests are collected, and is counted (tests/needs.py)."""
     assert _found(sources, _SKIPS) == []
 
 
 def test_no_private_place_is_named(sources: dict[str, str]) -> None:
     assert _found(sources, _PLACES) == []
+
+
+def test_only_ci_knows_a_folder_beside_the_checkout(sources: dict[str, str]) -> None:
+    assert not {name for name, text in sources.items() if _BESIDE.search(text)} - {".ci/run"}
 
 
 def test_no_module_is_a_drawer(sources: dict[str, str]) -> None:

@@ -121,7 +121,7 @@ def test_unrelated_simhashes_differ_in_half_their_bits() -> None:
     assert 3.6 < distances[:, 0].std() < 4.4
 
 
-def test_weak_bits_are_the_ones_an_edit_flips(data_dir: Path) -> None:
+def test_weak_bits_are_the_ones_an_edit_flips_in_real_posts(data_dir: Path) -> None:
     """Of real posts with one changed character: small distances, and flips where the bits are weak."""
     with gzip.open(data_dir / "weibo_dev.jsonl.gz") as lines:
         texts = [orjson.loads(line)["text"] for line, _ in zip(lines, range(4000), strict=False)]
