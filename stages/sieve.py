@@ -218,7 +218,7 @@ class Sieve:
 
 
 def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
-    """Bytes by part when all windows are full of the longest texts; nothing is allocated.
+    """Bytes by part when all windows are full of the longest texts; none of them is allocated.
 
     raises: UsageError
     """

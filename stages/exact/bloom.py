@@ -1,7 +1,8 @@
 """`BloomGenerations`: which digests were kept inside the exact window, at a stated error rate.
 
-pybloom-live sizes the filters and owns their bit arrays; kernels test and set bits on the same memory,
-so `digest in filter` on any of `filters` gives the kernels' answer.
+Each generation is a pybloom-live `BloomFilter(capacity, error_rate)`: it gives the sizes, and its bit array
+is the memory that the kernels test and set, a row of one block for all generations. So `digest in filter`
+gives the kernels' answer. The sieve itself asks the kernels alone: pybloom-live takes 2 µs and more a key.
 
 >>> seen = BloomGenerations(Window(messages=1_000), error_rate=1e-6)
 >>> digests = np.arange(20, dtype=np.uint64).reshape(10, 2)
@@ -14,15 +15,13 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
-from bitarray import bitarray
 from numpy.typing import NDArray
 from pybloom_live import BloomFilter
 
 from twinsieve.stages.contract import Window
 from twinsieve.stages.exact import bloom_kernel as kernel
+from twinsieve.stages.exact.bloom_filter import filter_on
 from twinsieve.stages.exact.bloom_sizing import AGE_PARTS, GENERATIONS, BloomArrays, bloom_sizing
 from twinsieve.stages.exact.sections import SectionReader, Sections
 
@@ -32,7 +31,8 @@ class BloomGenerations:
 
     window: N kept messages and/or an age; error_rate: of all generations together, 1e-15..0.5
     generations: full ones that a window of messages makes, 2..32
-    filters: a pybloom-live BloomFilter per row; their keys are digests as pairs of ints
+    filters: a pybloom-live BloomFilter per row; their keys are digests as pairs of ints. Their count is of
+        keys added through them, never of the kernels'
     Memory is fixed from the start. raises: UsageError
     """
 
@@ -66,27 +66,13 @@ class BloomGenerations:
             cursor=np.zeros(2, dtype=np.int64),
             shape=shape,
         )
-        self.filters = tuple(self._filter_on(row) for row in rows)
-
-    def _filter_on(self, row: NDArray[np.uint8]) -> BloomFilter:
-        sizing = self.sizing
-        shape = self.arrays.shape
-
-        def make_hashes(key: tuple[int, int]) -> Iterator[int]:
-            d0, d1 = np.uint64(key[0]), np.uint64(key[1])
-            for part in range(sizing.slices):
-                yield int(kernel.bloom_position(shape, d0, d1, part))
-
-        # As its own fromfile does: set the sizes, then put the bit array in place.
-        bloom = BloomFilter(1, sizing.error_rate)
-        bloom._setup(sizing.error_rate, sizing.slices, sizing.slice_bits, sizing.capacity, 0)
-        bloom.bitarray = bitarray(buffer=row[: -(-bloom.num_bits // 8)].data, endian="little")
-        bloom.make_hashes = make_hashes
-        return bloom
+        self.filters = tuple(
+            filter_on(BloomFilter(sizing.capacity, sizing.error_rate), row, shape) for row in rows
+        )
 
     @staticmethod
     def bytes_for(window: Window, error_rate: float, generations: int = GENERATIONS) -> int:
-        """Bytes the arrays of this configuration take; nothing is allocated. raises: UsageError"""
+        """Bytes the arrays of this configuration take. raises: UsageError"""
         sizing = bloom_sizing(window, error_rate, generations)
         return sizing.rows * (sizing.stride + 5 * 8) + 2 * 8 + 8 * 8
 

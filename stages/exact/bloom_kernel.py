@@ -68,9 +68,15 @@ def _place(d0: np.uint64, d1: np.uint64, part: int, slice_bits: int) -> np.int64
 
 
 @njit(cache=True, nogil=True)
-def bloom_position(shape: NDArray[np.int64], d0: np.uint64, d1: np.uint64, part: int) -> np.int64:
-    """The bit, counted inside slice `part`, that stands for this digest. 0 <= bit < bits_per_slice."""
-    return np.int64(_place(d0, d1, part, shape[SHAPE_BITS]) - part * shape[SHAPE_BITS])
+def bloom_positions(
+    shape: NDArray[np.int64], d0: np.uint64, d1: np.uint64, positions: NDArray[np.int64]
+) -> None:
+    """Write to positions[i] the bit, counted inside slice i, that stands for this digest.
+
+    positions: int64[slices]; 0 <= positions[i] < bits_per_slice
+    """
+    for part in range(len(positions)):
+        positions[part] = _place(d0, d1, part, shape[SHAPE_BITS]) - part * shape[SHAPE_BITS]
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pybloom_live import BloomFilter
 
 from twinsieve.stages.contract import Window
 from twinsieve.stages.errors import UsageError
@@ -23,6 +25,7 @@ LARGEST_ERROR_RATE = 0.5
 
 _LINE = 64
 _LARGEST_SLICE = 2**32 - 1
+_SMALL = 100_000
 
 
 class BloomArrays(NamedTuple):
@@ -68,6 +71,9 @@ def bloom_sizing(window: Window, error_rate: float, generations: int = GENERATIO
     or more slices), so the sum is largest when the keys fill whole generations: each gets
     error_rate × capacity / (capacity + messages - 1), whatever the number of rows.
 
+    pybloom-live makes a filter to tell its sizes: for a moment one generation's memory is taken, a tenth or
+    less of what the window needs.
+
     raises: UsageError for a window or an error rate that cannot be
     """
     check_window(window)
@@ -79,13 +85,14 @@ def bloom_sizing(window: Window, error_rate: float, generations: int = GENERATIO
     if not 2 <= generations <= 32:
         raise UsageError(f"generations is {generations}; use 2..32")
     capacity = -(-window.messages // generations)
+    # No slice is larger than capacity / ln 2 bits: refused before pybloom-live asks for memory.
+    largest = int(_LARGEST_SLICE * math.log(2))
+    if capacity > largest:
+        raise UsageError(
+            f"exact.window.messages is {window.messages}; a filter serves at most {largest * generations}"
+        )
     share = error_rate * capacity / (capacity + window.messages - 1)
     slices, slice_bits, asked = _filter_within(capacity, share)
-    if slice_bits > _LARGEST_SLICE:
-        raise UsageError(
-            f"exact.window.messages is {window.messages}; a filter serves at most "
-            f"{int(_LARGEST_SLICE * math.log(2)) * generations}"
-        )
     rows = (window.messages - 1) // capacity + 2
     span_ms = -1
     if window.age_ms is not None:
@@ -102,23 +109,37 @@ def row_bytes(bits: int) -> int:
     return (-(-bits // (8 * _LINE)) | 1) * _LINE
 
 
+@lru_cache(maxsize=64)
 def _filter_within(capacity: int, share: float) -> tuple[int, int, float]:
     """Slices, bits of a slice and the rate to ask of pybloom-live so that a full filter errs at most `share`.
 
     It rounds slices up and shrinks them accordingly, which costs up to 6 % of error; asking for
-    slightly less makes up for that.
+    slightly less makes up for that. The rate is nearly the same for every capacity, so a small filter
+    finds it, and a large one is made two or three times only.
     """
-    asked = share
+    steps = _steps_within(min(capacity, _SMALL), share, 0)
+    if capacity > _SMALL:
+        steps = _steps_within(capacity, share, max(0, steps - 1))
+    asked = _asked(share, steps)
+    return *filter_sizes(capacity, asked), asked
+
+
+def _steps_within(capacity: int, share: float, steps: int) -> int:
     while True:
-        slices, slice_bits = pybloom_sizing(capacity, asked)
+        slices, slice_bits = filter_sizes(capacity, _asked(share, steps))
         filled = -math.expm1(capacity * math.log1p(-1.0 / slice_bits))
         if filled**slices <= share:
-            return slices, slice_bits, asked
-        asked *= 0.995
+            return steps
+        steps += 1
 
 
-def pybloom_sizing(capacity: int, error_rate: float) -> tuple[int, int]:
-    """num_slices and bits_per_slice of `BloomFilter(capacity, error_rate)`, without allocating it."""
-    slices = math.ceil(math.log(1.0 / error_rate, 2))
-    slice_bits = math.ceil((capacity * abs(math.log(error_rate))) / (slices * (math.log(2) ** 2)))
-    return slices, slice_bits
+def _asked(share: float, steps: int) -> float:
+    for _ in range(steps):
+        share *= 0.995
+    return share
+
+
+def filter_sizes(capacity: int, error_rate: float) -> tuple[int, int]:
+    """num_slices and bits_per_slice of `BloomFilter(capacity, error_rate)`, as it says itself."""
+    made = BloomFilter(capacity, error_rate)
+    return made.num_slices, made.bits_per_slice

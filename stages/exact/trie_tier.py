@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.exact.bloom_kernel import CURSOR_LIVE, add_batch, contains_batch
-from twinsieve.stages.exact.bloom_sizing import BloomArrays, pybloom_sizing, row_bytes
+from twinsieve.stages.exact.bloom_sizing import BloomArrays, filter_sizes, row_bytes
 from twinsieve.stages.exact.packed import PackedColumn
 from twinsieve.stages.exact.trie_head import Entries
 
@@ -204,7 +204,7 @@ def _whole_keys(digests: NDArray[np.uint64]) -> list[bytes]:
 
 def empty_filter(capacity: int) -> BloomArrays:
     """A single generation for `capacity` digests that never closes."""
-    slices, slice_bits = pybloom_sizing(capacity, _FILTER_ERROR_RATE)
+    slices, slice_bits = filter_sizes(capacity, _FILTER_ERROR_RATE)
     stride = row_bytes(slices * slice_bits)
     return BloomArrays(
         bits=np.zeros(stride, dtype=np.uint8),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import math
+import tracemalloc
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +21,7 @@ from twinsieve.stages.exact.bloom_kernel import (
     bloom_expire,
     bloom_insert,
     bloom_oldest_hit,
-    bloom_position,
+    bloom_positions,
     bloom_prefetch,
 )
 from twinsieve.stages.exact.bloom_sizing import bloom_sizing
@@ -164,7 +167,9 @@ def test_a_position_is_the_scaled_output_of_a_generator_seeded_by_the_digest(
     d0: int, d1: int, part: int, slice_bits: int
 ) -> None:
     shape = np.array([1, 64, 64, slice_bits, 1, 1, -1, -1], dtype=np.int64)
-    position = bloom_position(shape, np.uint64(d0), np.uint64(d1), part)
+    positions = np.empty(part + 1, dtype=np.int64)
+    bloom_positions(shape, np.uint64(d0), np.uint64(d1), positions)
+    position = positions[part]
     assert position == _plain_position(d0, d1, part, slice_bits)
     assert 0 <= position < slice_bits
 
@@ -176,6 +181,56 @@ def test_sizes_are_those_of_pybloom_live(capacity: int, error_rate: float) -> No
     own = BloomFilter(sizing.capacity, sizing.error_rate)
     assert (own.num_slices, own.bits_per_slice) == (sizing.slices, sizing.slice_bits)
     assert 8 * sizing.stride >= own.num_bits
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 3_000_000), st.floats(1e-12, 0.5))
+def test_sizes_are_the_first_within_the_rate_as_a_plain_search_with_pyblooms_formula_finds_them(
+    capacity: int, error_rate: float
+) -> None:
+    sizing = bloom_sizing(Window(capacity * 4), error_rate, generations=4)
+    share = error_rate * capacity / (capacity + capacity * 4 - 1)
+    asked = share
+    while True:
+        slices = math.ceil(math.log(1 / asked, 2))
+        slice_bits = math.ceil(capacity * abs(math.log(asked)) / (slices * math.log(2) ** 2))
+        if (-math.expm1(capacity * math.log1p(-1 / slice_bits))) ** slices <= share:
+            break
+        asked *= 0.995
+    assert (sizing.slices, sizing.slice_bits, sizing.error_rate) == (slices, slice_bits, asked)
+
+
+def test_a_million_keys_asked_through_pybloom_get_the_answers_of_the_kernel() -> None:
+    """Half of them were added: 100,000 through pybloom, the rest by the kernel."""
+    seen = BloomGenerations(Window(500_000), 1e-2, generations=2)
+    keys = _random(1_000_000, seed=7)
+    seen.add(keys[:400_000], 0, np.zeros(400_000, dtype=np.int64))
+    pairs = list(map(tuple, keys.tolist()))
+    newest = seen.filters[1]
+    for pair in pairs[400_000:500_000]:
+        newest.add(pair, skip_check=True)
+    by_pybloom = [any(pair in bloom for bloom in seen.filters) for pair in pairs]
+    by_kernel = seen.contains(keys)
+    assert by_kernel.tolist() == by_pybloom
+    assert by_kernel[:500_000].all()
+    assert 0 < np.count_nonzero(by_kernel[500_000:]) < 0.01 * 500_000
+
+
+def test_the_kernels_memory_is_the_filters_bit_array_and_nothing_is_held_twice() -> None:
+    window = Window(2_000_000)
+    sizing = bloom_sizing(window, 1e-6)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        seen = BloomGenerations(window, 1e-6)
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1.01 * seen.bytes_used + 1_000_000
+    assert peak < held + 2 * sizing.stride
+    rows = seen.arrays.bits.reshape(sizing.rows, -1)
+    for bloom, row in zip(seen.filters, rows, strict=True):
+        assert np.shares_memory(np.frombuffer(bloom.bitarray, dtype=np.uint8), row)
 
 
 @pytest.mark.parametrize(("messages", "error_rate"), [(1, 0.5), (5, 1e-3), (900, 0.2), (3_000, 1e-9)])
