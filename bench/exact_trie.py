@@ -3,7 +3,7 @@
 Prints machine, input and figures for 5,000,000 keys added and asked in chunks of 4,096, once with line
 numbers as positions, once with random 64-bit positions (the worst case). Process memory is what the
 resident set grew by after the kernels were loaded. Fails if one answer is wrong.
-Then the layout of one tier against whole digests in one marisa trie.
+Then the layout of one tier against whole digests in one marisa trie, and what its look-ups cost.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import marisa_trie
@@ -22,12 +23,14 @@ from numpy.typing import NDArray
 
 from bench.machine import machine_line
 from twinsieve.stages.contract import Window
+from twinsieve.stages.exact.bloom_kernel import contains_batch
 from twinsieve.stages.exact.trie import TierSizes, TrieTiers
 from twinsieve.stages.exact.trie_head import Entries
 from twinsieve.stages.exact.trie_tier import SealedTier
 
 CHUNK = 4_096
 ABSENT = 5_000_000
+RUNS = 3
 
 
 def resident_bytes() -> int:
@@ -118,6 +121,37 @@ def run(keys: int, positions_are: str) -> None:
         raise SystemExit("an answer was wrong")
 
 
+def price_look_ups(keys: int) -> None:
+    """Prints what a look-up in one sealed tier costs, and how much of that the calls of marisa-trie take."""
+    rng = np.random.default_rng(1)
+    digests = rng.integers(0, 2**64, (keys, 2), dtype=np.uint64)
+    kept = np.arange(keys)
+    tier = SealedTier.of(0, Entries(digests, kept, kept, kept))
+    absent = rng.integers(0, 2**64, (keys, 2), dtype=np.uint64)
+    passed = np.empty(keys, dtype=np.bool_)
+    contains_batch(*tier.filter, absent, passed)
+    share = passed.mean()
+    print(f"look-ups in one tier of {keys:,} keys, chunks of {CHUNK:,}; ns a key, best of {RUNS}")
+    for name, asked in (("present", rng.permutation(digests)), ("absent", absent)):
+        find = _best_ns(asked, tier.find)
+        own_filter = _best_ns(asked, lambda part: contains_batch(*tier.filter, part, passed[: len(part)]))
+        print(f"  {name}: {find:.0f}, of which the Bloom filter {own_filter:.0f}")
+    as_they_come = _best_ns(rng.permutation(digests), tier._ids_of)
+    in_order = _best_ns(rng.permutation(digests), lambda part: tier._ids_of(part[np.argsort(part[:, 0])]))
+    print(f"  marisa-trie, a key a call: {as_they_come:.0f}, in key order {in_order:.0f} with sorting")
+    print(f"  absent keys that get there: {share:.1%}")
+
+
+def _best_ns(asked: NDArray[np.uint64], call: Callable[[NDArray[np.uint64]], object]) -> float:
+    runs = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        for at in range(0, len(asked), CHUNK):
+            call(asked[at : at + CHUNK])
+        runs.append(time.perf_counter() - start)
+    return min(runs) / len(asked) * 1e9
+
+
 def compare_layouts(keys: int) -> None:
     """Prints what the digests cost in a sealed tier and as whole keys of one trie."""
     digests: NDArray[np.uint64] = np.random.default_rng(1).integers(0, 2**64, (keys, 2), dtype=np.uint64)
@@ -142,11 +176,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--keys", type=int, default=5_000_000)
     parser.add_argument("--only", choices=["lines", "random"], help="one stream in this process")
+    parser.add_argument("--look-ups", action="store_true", help="only what look-ups in one tier cost")
     options = parser.parse_args()
     if options.only:
         run(options.keys, options.only)
         return
     print(machine_line())
+    if options.look_ups:
+        price_look_ups(2**20)
+        return
     print("input: uniformly random digests, window = keys, chunks of 4,096")
     for positions_are in ("lines", "random"):
         command = [
@@ -160,6 +198,7 @@ def main() -> None:
         ]
         subprocess.run(command, check=True)
     compare_layouts(2**20)
+    price_look_ups(2**20)
 
 
 if __name__ == "__main__":

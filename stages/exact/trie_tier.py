@@ -125,7 +125,12 @@ class SealedTier:
         return rows
 
     def _ids_of(self, digests: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The id of the trie key that could stand for each digest, or -1."""
+        """The id of the trie key that could stand for each digest, or -1.
+
+        marisa-trie answers one key a call, in about 1 µs; asking in key order gains 5 to 8 %, sorting
+        included. Only what passes the Bloom filter gets here: what the tier holds, and one in fifty of the
+        rest (`python -m bench.exact_trie --look-ups`).
+        """
         get = self.trie.get
         prefixes = _prefixes(digests)
         ids = np.fromiter((get(key, -1) for key in prefixes), dtype=np.int64, count=len(digests))
