@@ -7,7 +7,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
+
+from twinsieve.pipeline.cli import cli
 
 
 @pytest.fixture
@@ -42,3 +45,11 @@ def test_the_scripts_look_for_every_python_version(root: Path, project: dict[str
         if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)
     }
     assert {f"python{version}" for version in named} <= set(re.findall(r"python3\.\d+", script))
+
+
+def test_the_security_page_names_commands_that_exist_and_invents_no_address(root: Path) -> None:
+    page = (root / "SECURITY.md").read_text("utf-8")
+    assert not re.search(r"\S@\S|https?:", page)
+    commands = re.findall(r"`twinsieve ([a-z]+)", page)
+    assert commands
+    assert set(commands) <= set(cli.list_commands(click.Context(cli)))

@@ -1,0 +1,70 @@
+"""An sdist is the checkout: the tests can be collected there, and the same wheel comes out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.conftest import build, project_files
+
+
+def test_the_sdist_holds_every_file_of_the_project_once(root: Path, sdist: Path, unpacked: Path) -> None:
+    """What setuptools adds is its own record: PKG-INFO, setup.cfg, the egg-info."""
+    with tarfile.open(sdist) as archive:
+        members = [member for member in archive.getmembers() if not member.isdir()]
+    names = [member.name.partition("/")[2] for member in members]
+    own = {name for name in names if name in ("PKG-INFO", "setup.cfg") or ".egg-info/" in name}
+    assert sorted(set(names) - own) == sorted(project_files(root))
+    assert len(names) == len(set(names))
+    for name in project_files(root):
+        assert (unpacked / name).is_symlink() == (root / name).is_symlink(), name
+        assert os.access(unpacked / name, os.X_OK) == os.access(root / name, os.X_OK), name
+        if (root / name).is_file():
+            assert (unpacked / name).read_bytes() == (root / name).read_bytes(), name
+
+
+def test_links_in_the_sdist_are_relative_and_stay_inside(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        links = {member.name.partition("/")[2]: member.linkname for member in archive if member.issym()}
+    assert links == {
+        "twinsieve/examples": "../config",
+        "twinsieve/pipeline": "../pipeline",
+        "twinsieve/stages": "../stages",
+    }
+
+
+def test_the_wheel_from_the_sdist_equals_the_wheel_from_the_checkout(
+    unpacked: Path, wheel: Path, tmp_path: Path
+) -> None:
+    assert _contents(build(unpacked, "wheel", tmp_path)) == _contents(wheel)
+
+
+def _contents(wheel: Path) -> dict[str, str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}
+
+
+def test_every_test_is_collected_in_an_unpacked_sdist(unpacked: Path) -> None:
+    """pytest reads each test file and each module's examples there, and what they import is there too."""
+    options = ["--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options],
+        cwd=unpacked,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == pytest.ExitCode.OK, done.stdout + done.stderr
+    collected = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
+    tests = {str(path.relative_to(unpacked)) for path in unpacked.glob("tests/**/test_*.py")}
+    assert {"tests/docker/test_compose.py", "tests/packaging/test_sdist.py"} < tests
+    assert tests - collected == set()
+    assert {"twinsieve/pipeline/cli.py", "twinsieve/stages/scheme.py"} <= collected
