@@ -14,7 +14,6 @@ from importlib import import_module
 import click
 
 from twinsieve.pipeline.commands.terminal import say_error
-from twinsieve.pipeline.kernel_cache import drop_stale_kernels
 from twinsieve.pipeline.program import program_version
 from twinsieve.stages.errors import BrokerError, ConfigError, SieveError, UsageError
 
@@ -100,7 +99,6 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code; whatever went wrong was said on stderr in a line (settings: a line a problem)."""
-    drop_stale_kernels()
     _let_stdout_take_any_text()
     try:
         result = cli.main(

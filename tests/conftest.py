@@ -10,16 +10,12 @@ from hypothesis import HealthCheck, settings
 
 from bench import quality_data
 from tests import needs
-from twinsieve.pipeline.kernel_cache import drop_stale_kernels
 
 _ROOT = Path(__file__).resolve().parent.parent
 
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
-
-
-drop_stale_kernels()
 
 
 @pytest.fixture(autouse=True)

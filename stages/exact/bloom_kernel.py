@@ -19,10 +19,10 @@ source: Steele, Lea, Flood 2014 (SplitMix64); Lemire 2019 (scaling without divis
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import prefetch
+from twinsieve.stages.kernel import compiled
 
 GENERATION_FIRST_KEPT = 0
 GENERATION_NEWEST_KEPT = 1
@@ -54,7 +54,7 @@ _EIGHTH = np.uint64(3)
 _IN_BYTE = np.uint64(7)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _place(d0: np.uint64, d1: np.uint64, part: int, slice_bits: int) -> np.int64:
     """The bit of the filter that stands for the digest in slice `part`."""
     # Output `part` of the generator, scaled to a slice by a 64 × 32 bit multiplication.
@@ -67,7 +67,7 @@ def _place(d0: np.uint64, d1: np.uint64, part: int, slice_bits: int) -> np.int64
     return np.int64(np.int64(part) * slice_bits + np.int64(inside))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def bloom_positions(
     shape: NDArray[np.int64], d0: np.uint64, d1: np.uint64, positions: NDArray[np.int64]
 ) -> None:
@@ -79,13 +79,13 @@ def bloom_positions(
         positions[part] = _place(d0, d1, part, shape[SHAPE_BITS]) - part * shape[SHAPE_BITS]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _bit(bits: NDArray[np.uint8], start: np.uint64, place: np.uint64) -> np.uint64:
     # Unsigned, as a signed index costs a test for negative ones at every access.
     return (np.uint64(bits[start + (place >> _EIGHTH)]) >> (place & _IN_BYTE)) & _ONE
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(forceinline=True)
 def bloom_prefetch(
     bits: NDArray[np.uint8], cursor: NDArray[np.int64], shape: NDArray[np.int64], d0: np.uint64, d1: np.uint64
 ) -> None:
@@ -102,7 +102,7 @@ def bloom_prefetch(
             row = 0
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(forceinline=True)
 def bloom_oldest_hit(
     bits: NDArray[np.uint8],
     generations: NDArray[np.int64],
@@ -152,7 +152,7 @@ def bloom_oldest_hit(
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def bloom_expire(
     generations: NDArray[np.int64],
     cursor: NDArray[np.int64],
@@ -175,7 +175,7 @@ def bloom_expire(
         cursor[CURSOR_LIVE] -= 1
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def bloom_insert(
     bits: NDArray[np.uint8],
     generations: NDArray[np.int64],
@@ -215,7 +215,7 @@ def bloom_insert(
     generations[row, GENERATION_COUNT] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def contains_batch(
     bits: NDArray[np.uint8],
     generations: NDArray[np.int64],
@@ -229,7 +229,7 @@ def contains_batch(
         found[i] = bloom_oldest_hit(bits, generations, cursor, shape, digests[i, 0], digests[i, 1]) >= 0
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add_batch(
     bits: NDArray[np.uint8],
     generations: NDArray[np.int64],

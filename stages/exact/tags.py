@@ -18,11 +18,11 @@ False
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import prefetch
+from twinsieve.stages.kernel import compiled
 
 _EMPTY = -1
 
@@ -69,19 +69,19 @@ def _cells_for(capacity: int) -> int:
     return 1 << (capacity + capacity // 2).bit_length()
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _home(mask: int, tag: np.uint64) -> np.int64:
     # Both halves of the tag take part, so that tags with equal low (or high) bits still spread.
     return np.int64(((tag ^ (tag >> _HALF)) * _SPREAD) >> _HALF) & mask
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def tag_prefetch(slots: NDArray[np.int32], mask: int, tag: np.uint64) -> None:
     """Nothing; the table's line for this tag starts to travel to the cache. A hint only."""
     prefetch(slots, _home(mask, tag))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64) -> np.int64:
     """The ring slot of the newest entry with this tag, or -1.
 
@@ -95,7 +95,7 @@ def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag:
         cell = (cell + 1) & mask
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def tag_insert(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int
 ) -> None:
@@ -113,7 +113,7 @@ def tag_insert(
         cell = (cell + 1) & mask
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def tag_remove(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int
 ) -> bool:
@@ -147,7 +147,7 @@ def tag_remove(
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _insert_ring(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], oldest: int, count: int
 ) -> None:

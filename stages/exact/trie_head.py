@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from twinsieve.stages.kernel import compiled
 
 _EMPTY = -1
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -76,7 +77,7 @@ class TrieHead:
         self._slots.fill(_EMPTY)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _cell_of(slots: NDArray[np.int32], digests: NDArray[np.uint64], d0: np.uint64, d1: np.uint64) -> np.int64:
     mask = np.int64(len(slots) - 1)
     mixed = d0 ^ (d1 >> _HALF) ^ (d1 << _HALF)
@@ -88,13 +89,13 @@ def _cell_of(slots: NDArray[np.int32], digests: NDArray[np.uint64], d0: np.uint6
         cell = (cell + 1) & mask
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _map_rows(slots: NDArray[np.int32], digests: NDArray[np.uint64], start: int, end: int) -> None:
     for row in range(start, end):
         slots[_cell_of(slots, digests, digests[row, 0], digests[row, 1])] = row
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _find_rows(
     slots: NDArray[np.int32],
     digests: NDArray[np.uint64],

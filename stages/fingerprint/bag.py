@@ -9,10 +9,10 @@ source: `near_10m.md`, inline filter: 32 parities reject most candidates below 4
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH
+from twinsieve.stages.kernel import compiled
 
 BAG_BYTES = 32
 """Bytes of a char bag: 64 bins of 4 bits."""
@@ -24,19 +24,19 @@ PARITY_BELOW = 40
 """Bodies with fewer characters carry parities in their signature, others one-bit MinHash."""
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def bag_bin(char: np.uint32) -> np.int64:
     """Bin 0…63 of a code point."""
     return np.int64(np.uint32(char * np.uint32(0x9E3779B1)) >> np.uint32(26))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def parity_bit(char: np.uint32) -> np.int64:
     """Signature bit 0…31 that a code point flips."""
     return np.int64(np.uint32(char * np.uint32(0x85EBCA77)) >> np.uint32(27))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill_bags(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],

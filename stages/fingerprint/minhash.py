@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from twinsieve.stages.fingerprint.bag import PARITY_BELOW
 from twinsieve.stages.fingerprint.mixing import NO_CHAR, derive, gram_hash, mix32, mix64
+from twinsieve.stages.kernel import compiled
 
 SIGNATURE_HASHES = 32
 """MinHash values that give a bit to the signature."""
@@ -50,7 +50,7 @@ class HashFamily:
         )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def lower(
     values: NDArray[np.uint32],
     grams: NDArray[np.uint32],
@@ -85,7 +85,7 @@ def lower(
             values[i] = min(values[i], min(first, second))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def band_key(values: NDArray[np.uint32], band: int, rows: int) -> np.uint32:
     """Key of one band: a mix of its MinHash values and its number."""
     key = np.uint32(band)
@@ -94,7 +94,7 @@ def band_key(values: NDArray[np.uint32], band: int, rows: int) -> np.uint32:
     return key
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill_bands(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
@@ -140,7 +140,7 @@ def fill_bands(
             signatures[row] = signature
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill_sketches(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
@@ -174,7 +174,7 @@ def fill_sketches(
             sketches[sketch_rows[row], i] = mix32(values[i]) >> np.uint32(24)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def equal_bytes(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> int:
     """Number of places, 0…64, where two sketches agree."""
     equal = 0

@@ -9,11 +9,11 @@ source: Charikar 2002; Manku, Jain, Das Sarma 2007 (fingerprints); Lv et al. 200
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from twinsieve.stages.fingerprint.mixing import mix64
 from twinsieve.stages.fingerprint.tokens import fill_runs, fill_tokens
+from twinsieve.stages.kernel import compiled
 
 SIMHASH_BITS = 128
 
@@ -25,7 +25,7 @@ _LANE = 64
 _PLANES = 40
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.int32]) -> int:
     """Number of distinct features, which are moved to the front in order of first occurrence.
 
@@ -48,12 +48,12 @@ def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.in
     return distinct
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _carry(a: np.uint64, b: np.uint64, c: np.uint64) -> np.uint64:
     return (a & b) | (c & (a | b))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def sum_equal(
     features: NDArray[np.uint64], count: int, seed: np.uint64, sums: NDArray[np.int64], lane: int
 ) -> None:
@@ -117,7 +117,7 @@ def sum_equal(
         digit += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def sum_weighted(
     features: NDArray[np.uint64],
     weights: NDArray[np.int64],
@@ -137,7 +137,7 @@ def sum_weighted(
             lane_sums[b] += (np.int64((hashed >> np.uint64(b)) & np.uint64(1)) * 2 - 1) * weight
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def read_sums(
     sums: NDArray[np.int64],
     row: int,
@@ -170,7 +170,7 @@ def read_sums(
             order[bit] = np.iinfo(np.int64).max
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def idf_of(feature: np.uint64, idf_features: NDArray[np.uint64], idf_weights: NDArray[np.int64]) -> int:
     """Weight of a feature in a sorted table; if absent the last weight, one more than there are features."""
     low = 0
@@ -186,7 +186,7 @@ def idf_of(feature: np.uint64, idf_features: NDArray[np.uint64], idf_weights: ND
     return int(idf_weights[len(idf_features)])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill_simhashes(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
@@ -258,7 +258,7 @@ def fill_simhashes(
         read_sums(sums, row, key_bits, simhashes, weak_bits, order)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill_packed_simhashes(
     features: NDArray[np.uint64],
     weights: NDArray[np.int64],

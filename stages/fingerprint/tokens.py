@@ -6,17 +6,17 @@ A token's hash is that of its code points, so a word of one character and that c
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from twinsieve.stages.fingerprint.mixing import mix64
+from twinsieve.stages.kernel import compiled
 from twinsieve.stages.text.scripts import is_unspaced
 
 MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 """Base of the polynomials over the characters of a word and over the tokens of a feature."""
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill_tokens(
     chars: NDArray[np.uint32],
     word_starts: NDArray[np.uint8],
@@ -55,7 +55,7 @@ def fill_tokens(
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill_runs(
     tokens: NDArray[np.uint64], count: int, width: int, features: NDArray[np.uint64], offset: int
 ) -> int:
@@ -88,7 +88,7 @@ def fill_runs(
     return runs
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def term_hashes(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],

@@ -78,6 +78,31 @@ def test_stages_import_nothing_of_the_pipeline_and_nothing_of_the_world(root: Pa
     assert not wrong, "\n".join(wrong)
 
 
+def test_stages_ask_the_world_for_compiled_kernels_alone(root: Path) -> None:
+    """The one exception: `stages/kernel.py` has kernels loaded and kept, which needs a folder."""
+    asked = {
+        (str(path.relative_to(root)), name)
+        for path in _modules(root, "stages")
+        for _, name in _imports(path)
+        if _of(name, frozenset({"twinsieve"})) and not _of(name, frozenset({"twinsieve.stages"}))
+    }
+    assert asked == {("stages/kernel.py", "twinsieve.compiled")}
+    own = [name for _, name in _imports(root / "twinsieve" / "compiled.py")]
+    assert not [name for name in own if _of(name, frozenset({"twinsieve"}))]
+
+
+def test_kernels_are_decorated_in_one_way(root: Path) -> None:
+    """A plain `njit(cache=True)` would keep a kernel beside its source, and load it when a callee has changed."""
+    users = {
+        str(path.relative_to(root))
+        for package in ("stages", "pipeline")
+        for path in _modules(root, package)
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "numba" and node.names[0].name != "types"
+    }
+    assert users == {"stages/kernel.py"}
+
+
 def test_stages_open_print_and_ask_for_nothing(root: Path) -> None:
     wrong = [
         f"{path.relative_to(root)}:{node.lineno}: {node.func.id}"

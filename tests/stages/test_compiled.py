@@ -1,0 +1,214 @@
+"""Compiled kernels: none outlives its sources, and a place that cannot be written costs time, never the run."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from twinsieve import compiled
+from twinsieve.compiled import Target, folder_name
+
+_SMALL = """
+import numpy as np
+from twinsieve.stages.fingerprint.tokens import fill_tokens
+chars = np.array([ord(c) for c in "武汉ab"], np.uint32)
+tokens = np.zeros(4, np.uint64)
+print(fill_tokens(chars, np.zeros(4, np.uint8), 0, 4, True, np.uint64(1), tokens))
+print(sum(fill_tokens.stats.cache_misses.values()))
+"""
+"""Tokens of two Han characters and one word: 3. `is_unspaced`, in another file, tells the scripts apart."""
+
+_DROP_CAPABILITY, _WRITE_ANYWHERE = 24, 1
+"""prctl's PR_CAPBSET_DROP and CAP_DAC_OVERRIDE, with which root writes where the modes forbid it."""
+
+
+def _obey_modes() -> None:
+    """Let the process that is started next write only where the modes allow it, also as root."""
+    if os.getuid() == 0 and ctypes.CDLL(None, use_errno=True).prctl(_DROP_CAPABILITY, _WRITE_ANYWHERE) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+Run = Callable[..., tuple[list[int], str]]
+
+
+@pytest.fixture
+def site(root: Path, tmp_path: Path) -> Path:
+    """A folder with a copy of the package, as an installation has it."""
+    site = tmp_path / "site"
+    (site / "twinsieve").mkdir(parents=True)
+    for path in (root / "twinsieve").glob("*.py"):
+        shutil.copy(path, site / "twinsieve")
+    for name in ("stages", "pipeline"):
+        shutil.copytree(root / name, site / "twinsieve" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return site
+
+
+@pytest.fixture
+def run(site: Path) -> Run:
+    """Runs a script on the copy: its numbers, and what it says on stderr."""
+
+    def run(script: str = _SMALL, **variables: str) -> tuple[list[int], str]:
+        others = {"PATH": os.environ["PATH"], "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=site,
+            env=others | variables,
+            capture_output=True,
+            text=True,
+            preexec_fn=_obey_modes,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return [int(word) for word in done.stdout.split()], done.stderr
+
+    return run
+
+
+@pytest.fixture
+def forbid() -> Iterator[Callable[[Path], None]]:
+    """Takes the right to write below a folder."""
+    changed: list[Path] = []
+
+    def forbid(folder: Path) -> None:
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+            changed.append(path)
+
+    yield forbid
+    for path in changed:
+        path.chmod(0o755)
+
+
+def test_kernels_are_loaded_by_the_next_process(tmp_path: Path, run: Run) -> None:
+    assert run(NUMBA_CACHE_DIR=str(tmp_path / "cache")) == ([3, 1], "")
+    assert run(NUMBA_CACHE_DIR=str(tmp_path / "cache")) == ([3, 0], "")
+
+
+def test_an_upgrade_with_a_kept_cache_judges_by_the_new_rules(tmp_path: Path, site: Path, run: Run) -> None:
+    """The file of `fill_tokens` stays as it is; a function of another file that it calls changes."""
+    assert run(NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0] == [3, 1]
+    changed = site / "twinsieve" / "stages" / "text" / "scripts.py"
+    source = changed.read_text("utf-8")
+    before = "    if 0x4E00 <= code <= 0x9FFF:\n        return True\n"
+    assert before in source
+    changed.write_text(
+        source.replace(before, "    if 0x4E00 <= code <= 0x9FFF:\n        return False\n"), "utf-8"
+    )
+    assert run(NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0] == [1, 1]
+    changed.write_text(source, "utf-8")
+    assert run(NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0] == [3, 0]
+
+
+def test_kernels_are_kept_where_the_variables_say(tmp_path: Path, run: Run) -> None:
+    run(HOME=str(tmp_path / "home"))
+    assert any((tmp_path / "home" / ".cache" / "twinsieve").glob("kernels-*/*.kernel"))
+    run(HOME=str(tmp_path / "none"), XDG_CACHE_HOME=str(tmp_path / "xdg"))
+    assert any((tmp_path / "xdg" / "twinsieve").glob("kernels-*/*.kernel"))
+    assert not (tmp_path / "none").exists()
+
+
+def test_filled_folder_that_cannot_be_written_is_read(
+    tmp_path: Path, run: Run, forbid: Callable[[Path], None]
+) -> None:
+    cache = tmp_path / "cache"
+    run(NUMBA_CACHE_DIR=str(cache))
+    forbid(cache)
+    assert run(NUMBA_CACHE_DIR=str(cache)) == ([3, 0], "")
+
+
+def test_without_a_place_to_write_one_line_says_so_and_the_answer_is_right(
+    tmp_path: Path, run: Run, site: Path, forbid: Callable[[Path], None]
+) -> None:
+    """Neither the home nor the installed package can be written."""
+    home = tmp_path / "home"
+    home.mkdir()
+    forbid(site)
+    forbid(home)
+    numbers, said = run(HOME=str(home))
+    assert numbers == [3, 1]
+    assert len(said.splitlines()) == 1
+    assert "NUMBA_CACHE_DIR" in said
+    assert str(home) in said
+
+
+def test_the_home_may_be_missing_altogether(run: Run) -> None:
+    numbers, said = run(HOME="/dev/null/home")
+    assert numbers == [3, 1]
+    assert len(said.splitlines()) == 1
+
+
+def test_a_damaged_file_is_compiled_again(tmp_path: Path, run: Run) -> None:
+    cache = tmp_path / "cache"
+    run(NUMBA_CACHE_DIR=str(cache))
+    for path in cache.rglob("*.kernel"):
+        path.write_bytes(path.read_bytes()[:-1])
+    assert run(NUMBA_CACHE_DIR=str(cache)) == ([3, 1], "")
+    assert run(NUMBA_CACHE_DIR=str(cache)) == ([3, 0], "")
+
+
+def test_a_kernel_for_one_cpu_is_not_used_for_another(tmp_path: Path, run: Run) -> None:
+    cache = str(tmp_path / "cache")
+    run(NUMBA_CACHE_DIR=cache, NUMBA_CPU_NAME="generic")
+    assert run(NUMBA_CACHE_DIR=cache, NUMBA_CPU_NAME="x86-64", NUMBA_CPU_FEATURES="")[0] == [3, 1]
+    assert run(NUMBA_CACHE_DIR=cache, NUMBA_CPU_NAME="generic")[0] == [3, 0]
+
+
+def test_kernels_for_any_cpu_of_this_kind_serve_a_process_that_names_none(tmp_path: Path, run: Run) -> None:
+    cache, cpu = str(tmp_path / "cache"), compiled.portable_cpu()
+    run(NUMBA_CACHE_DIR=cache, NUMBA_CPU_NAME=cpu, NUMBA_CPU_FEATURES="")
+    assert run(NUMBA_CACHE_DIR=cache)[0] == [3, 0]
+
+
+def test_kernels_that_the_package_carries_are_used_and_never_written(
+    tmp_path: Path, site: Path, run: Run
+) -> None:
+    run(NUMBA_CACHE_DIR=str(tmp_path / "made"))
+    carried = site / "twinsieve" / "kernels"
+    shutil.copytree(tmp_path / "made", carried)
+    before = sorted((path, path.stat().st_mtime_ns) for path in carried.rglob("*"))
+    assert run(NUMBA_CACHE_DIR=str(tmp_path / "other")) == ([3, 0], "")
+    assert not (tmp_path / "other").exists()
+    assert sorted((path, path.stat().st_mtime_ns) for path in carried.rglob("*")) == before
+
+
+def test_folders_that_nobody_used_for_a_month_go_when_a_new_one_is_made(tmp_path: Path, run: Run) -> None:
+    cache = tmp_path / "cache"
+    old, young, foreign = cache / "kernels-old", cache / "kernels-young", cache / "of-another-program"
+    for folder in (old, young, foreign):
+        folder.mkdir(parents=True)
+        (folder / "file").touch()
+    for folder, days in ((old, 31), (young, 29), (foreign, 31)):
+        os.utime(folder, times=(time.time() - days * 86_400,) * 2)
+    run(NUMBA_CACHE_DIR=str(cache))
+    assert [folder.exists() for folder in (old, young, foreign)] == [False, True, True]
+
+
+def test_a_folder_in_use_does_not_grow_old(tmp_path: Path, run: Run) -> None:
+    cache = tmp_path / "cache"
+    run(NUMBA_CACHE_DIR=str(cache))
+    (folder,) = cache.iterdir()
+    os.utime(folder, times=(0, 0))
+    run(NUMBA_CACHE_DIR=str(cache))
+    assert time.time() - folder.stat().st_mtime < 86_400
+
+
+def test_the_name_of_the_folder_holds_cpu_and_features() -> None:
+    one = Target("x86_64-unknown-linux-gnu", "znver3", "+avx2")
+    assert (
+        len(
+            {
+                folder_name(one),
+                folder_name(one._replace(cpu="znver4")),
+                folder_name(one._replace(features="")),
+            }
+        )
+        == 3
+    )
