@@ -8,7 +8,7 @@ MESSAGES ?= 20000
 # Two processes share the tests file by file: 175 s against 276 s in one, on two cores.
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
-.PHONY: demo test check lint types tests soak outage failover latency throughput lock clean
+.PHONY: demo test check lint types tests soak outage failover latency throughput image-steps lock clean
 
 demo: $(VENV)/.installed
 	@scripts/demo $(BIN) $(MESSAGES)
@@ -49,6 +49,10 @@ latency: $(VENV)/.installed-dev
 throughput: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_throughput --client kafka-python
 	$(BIN)/python -m bench.kafka_throughput --client confluent
+
+# The steps of docker/Dockerfile in an empty folder, without Docker; a few minutes, and it downloads what an image would.
+image-steps: $(VENV)/.installed
+	$(BIN)/python -m scripts.image_steps
 
 # Rewrites both lock files from pyproject.toml.
 lock: $(VENV)/.installed-dev

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -16,7 +17,9 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
+from scripts.image_steps import context, copy, instructions
 from twinsieve.pipeline.service_http import Pages
+from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.settings_load import load_settings
 from twinsieve.pipeline.topics_plan import plan_of
 
@@ -31,6 +34,7 @@ SERVICE_KEYS = {
     "healthcheck",
     "image",
     "ports",
+    "pull_policy",
     "restart",
     "stop_grace_period",
     "volumes",
@@ -48,11 +52,10 @@ def compose(docker: Path) -> dict[str, Any]:
     return loaded
 
 
-def instructions(docker: Path) -> list[tuple[str, str]]:
-    """Instructions of the Dockerfile in order, continued lines joined."""
-    text = re.sub(r"^#.*\n", "", (docker / "Dockerfile").read_text(), flags=re.MULTILINE)
-    lines = [line for line in text.replace("\\\n", " ").splitlines() if line.strip()]
-    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in lines)]
+@pytest.fixture
+def words(docker: Path) -> list[tuple[str, str]]:
+    """Instructions of the Dockerfile in order."""
+    return instructions(docker / "Dockerfile")
 
 
 def test_every_key_of_every_service_is_one_that_compose_knows(compose: dict[str, Any]) -> None:
@@ -110,18 +113,42 @@ def test_settings_and_compose_name_the_same_topics_and_broker(compose: dict[str,
     assert settings.kafka.bootstrap in services["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
 
 
-def test_images_are_of_a_fixed_version(compose: dict[str, Any], docker: Path) -> None:
+def test_images_are_of_a_fixed_version_and_can_be_others(
+    compose: dict[str, Any], words: list[tuple[str, str]]
+) -> None:
     foreign = {service["image"] for service in compose["services"].values()} - {"twinsieve"}
-    foreign |= {rest.split()[0] for word, rest in instructions(docker) if word == "FROM"}
-    assert foreign
-    assert all(re.search(r":\d+\.\d+\.\d+", image) for image in foreign)
+    (kafka,) = foreign
+    assert re.fullmatch(r"\$\{KAFKA_IMAGE:-apache/kafka:\d+\.\d+\.\d+\}", kafka)
+    assert words[0][0] == "ARG"
+    assert re.fullmatch(r"PYTHON_IMAGE=python:3\.\d+\.\d+-slim-[a-z]+", words[0][1])
+    assert {rest.split()[0] for word, rest in words if word == "FROM"} == {"${PYTHON_IMAGE}"}
 
 
-def test_the_image_runs_without_root_and_says_how_it_is(docker: Path) -> None:
-    words = instructions(docker)
+def test_the_image_has_a_python_that_twinsieve_takes(root: Path, words: list[tuple[str, str]]) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    (minor,) = re.findall(r"python:(3\.\d+)\.", words[0][1])
+    assert f"Programming Language :: Python :: {minor}" in project["classifiers"]
+    labels = dict(words)["LABEL"]
+    assert f'image.version="{project["version"]}"' in labels
+    assert f'image.licenses="{project["license"]}"' in labels
+    assert f'image.description="{project["description"]}"' in labels
+
+
+def test_one_service_builds_and_every_other_one_waits_for_it(compose: dict[str, Any]) -> None:
+    """Compose builds all at once what several services build; a second build of the tag fails."""
+    services = compose["services"]
+    (builder,) = (name for name, service in services.items() if "build" in service)
+    assert services[builder]["build"]["args"] == ["PYTHON_IMAGE", "EXTRAS"]
+    for name, service in services.items():
+        if service["image"] == "twinsieve" and name != builder:
+            assert service["pull_policy"] == "never", name
+            assert service["depends_on"] == {builder: {"condition": "service_completed_successfully"}}, name
+
+
+def test_the_image_runs_without_root_and_says_how_it_is(words: list[tuple[str, str]]) -> None:
     last = max(place for place, (word, _) in enumerate(words) if word == "FROM")
     final = dict(words[last:])
-    assert final["USER"] == "10001:10001"
+    assert final["USER"] == "10001:0"
     assert "healthy" in final["HEALTHCHECK"]
     assert final["ENTRYPOINT"] == '["twinsieve"]'
     order = [word for word, _ in words[last:]]
@@ -129,13 +156,43 @@ def test_the_image_runs_without_root_and_says_how_it_is(docker: Path) -> None:
     assert "NUMBA_CPU_NAME=generic" in final["ENV"]
 
 
-def test_copied_files_exist_and_are_not_ignored(docker: Path, root: Path) -> None:
-    kept = {line[1:] for line in (docker / "Dockerfile.dockerignore").read_text().split() if line[0] == "!"}
-    for word, rest in instructions(docker):
-        if word == "COPY" and "--from" not in rest:
-            for source in rest.split()[:-1]:
-                assert (root / source).exists(), source
-                assert source in kept, source
+def test_another_user_of_group_0_may_write_what_the_image_writes(words: list[tuple[str, str]]) -> None:
+    """OpenShift runs an image as a user of its own choice, who is in group 0."""
+    runs = [rest for word, rest in words if word == "RUN"]
+    (made,) = (rest for rest in runs if "install -d" in rest)
+    assert re.search(r"install -d -o 10001 -g 0 -m 0775 /var/cache/twinsieve /var/lib/twinsieve$", made)
+    last = max(place for place, (word, _) in enumerate(words) if word == "FROM")
+    final = [rest for word, rest in words[last:] if word == "RUN"]
+    assert final[-1] == "chmod -R g=u /var/cache/twinsieve", "what was compiled as 10001 has its umask"
+
+
+def test_copied_files_exist_and_are_let_through_and_links_resolve(
+    words: list[tuple[str, str]], root: Path, tmp_path: Path
+) -> None:
+    """The COPY steps, performed from what Dockerfile.dockerignore lets through into an empty folder."""
+    seen, image = tmp_path / "context", tmp_path / "image"
+    names = list(context(root))
+    for name in names:
+        (seen / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / name, seen / name, follow_symlinks=False)
+    here = "/"
+    for word, rest in words:
+        here = {"FROM": "/", "WORKDIR": rest}.get(word, here)
+        if word == "COPY":
+            copy(seen, image, here, rest)
+    source = image / "src"
+    links = {path.name for path in (source / "twinsieve").iterdir() if path.is_symlink()}
+    assert links == {"examples", "pipeline", "stages"}
+    for link in links:
+        copied = sorted(path.name for path in (source / "twinsieve" / link).iterdir())
+        present = {path.name for path in (root / "twinsieve" / link).iterdir()} - {"__pycache__"}
+        assert set(copied) == present
+    command = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["cmdclass"]
+    for place in command.values():
+        assert (source / place.rpartition(".")[0].replace(".", "/")).with_suffix(".py").is_file()
+    assert os.access(image / "usr" / "local" / "bin" / "healthy", os.X_OK)
+    unused = {name.split("/")[0] for name in names} - {path.name for path in source.iterdir()} - {"docker"}
+    assert not unused, "let through, and copied by no step"
 
 
 @pytest.mark.parametrize("script", ["warm-up", "healthy", "produce"])
@@ -153,8 +210,8 @@ def test_scripts_are_executable_and_parse(docker: Path, script: str) -> None:
 def healthy(docker: Path, root: Path) -> Healthy:
     """Runs the script with this settings file, and these variables alone of twinsieve's."""
 
-    def ask(settings: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, str(docker / "healthy"), str(settings)]
+    def ask(settings: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, *options, str(docker / "healthy"), str(settings)]
         others = {name: value for name, value in os.environ.items() if not name.startswith("TWINSIEVE_")}
         environment = {**others, "PYTHONPATH": str(root), **variables}
         return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
@@ -199,6 +256,26 @@ def test_an_absent_service_is_unhealthy(tmp_path: Path, healthy: Healthy, listen
     assert (done.returncode, done.stderr.splitlines()[0].split()[0]) == (1, "unhealthy:")
 
 
+def test_a_settings_file_that_cannot_be_read_is_unhealthy(tmp_path: Path, healthy: Healthy) -> None:
+    path = tmp_path / "settings.yaml"
+    for text in ("http: [", "http: {listen: [a]}"):
+        path.write_text(text)
+        assert healthy(path).stderr.startswith("unhealthy: ")
+
+
+def test_health_is_asked_at_the_default_where_nothing_else_is_set(docker: Path) -> None:
+    default = Settings().http.listen
+    assert f'listen = "{default}"' in (docker / "healthy").read_text("utf-8")
+
+
+def test_asking_for_health_loads_no_settings_schema(tmp_path: Path, healthy: Healthy) -> None:
+    """It runs for ever beside the service; pydantic alone would take most of its time."""
+    done = healthy(tmp_path / "none.yaml", "-X", "importtime", TWINSIEVE_HTTP__LISTEN="none")
+    loaded = set(re.findall(r"\| +(\w+)\.?\w*$", done.stderr, re.MULTILINE))
+    assert "yaml" in loaded
+    assert not loaded & {"pydantic", "numba", "numpy", "http", "click", "rich"}
+
+
 def test_the_image_sets_nothing_that_a_settings_file_may_set(docker: Path) -> None:
     """The environment counts before the file, so a file with another state.dir would not be obeyed."""
     assert not re.search(r"\bTWINSIEVE_", (docker / "Dockerfile").read_text())
@@ -213,14 +290,14 @@ def test_state_is_kept_on_the_volume_and_metrics_reach_the_published_port(
         assert settings.state.dir in mounts
         (port,) = compose["services"][name]["ports"]
         assert settings.http.listen == f"0.0.0.0:{port.rpartition(':')[2]}"
-    final = dict(instructions(docker))
+    final = dict(instructions(docker / "Dockerfile"))
     assert final["VOLUME"] == settings.state.dir
 
 
 def test_health_is_asked_by_the_file_that_the_service_runs_with(
     compose: dict[str, Any], docker: Path
 ) -> None:
-    final = dict(instructions(docker))
+    final = dict(instructions(docker / "Dockerfile"))
     asked = json.loads(final["HEALTHCHECK"].partition("CMD ")[2])
     assert asked == ["healthy", json.loads(final["CMD"])[-1]]
     for name in ("sieve-1", "sieve-2"):
@@ -233,7 +310,7 @@ def test_the_broker_keeps_its_log_on_the_volume(compose: dict[str, Any]) -> None
 
 
 def test_the_image_takes_the_confluent_client_that_the_tests_ran_with(docker: Path, root: Path) -> None:
-    installs = " ".join(rest for word, rest in instructions(docker) if word == "RUN")
+    installs = " ".join(rest for word, rest in instructions(docker / "Dockerfile") if word == "RUN")
     assert "/^confluent-kafka==/" in installs
     assert re.search(r"--require-hashes\s.* -r client\.lock(\s|$)", installs)
     (pinned,) = re.findall(
