@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.batches_decode import RefusedError, decode_json, decode_text
 from twinsieve.pipeline.batches_fields import MISSING, as_bytes, field_at, id_text, is_deep, path_of, time_ms
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 
@@ -25,14 +26,10 @@ _LONGEST_KNOWN = 64
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A message that cannot be judged: its row in what was read, a short fixed reason, and what was found.
-
-    Reasons: `null`, `empty`, `too_large`, `not_utf8`, `invalid_json`, `invalid_csv`, `not_an_object`,
-    `missing_field`, `not_text`.
-    """
+    """A message that cannot be judged: its row in what was read, the reason, and what was found."""
 
     row: int
-    reason: str
+    reason: Reason
     detail: str
 
 
@@ -196,19 +193,20 @@ class MessageReader:
         self, rows: list[int], documents: list[Any], texts: list[Any], keys: list[list[Any]]
     ) -> list[Unreadable]:
         found = []
+        where = ".".join(self._text)
         for index, (row, document, text) in enumerate(zip(rows, documents, texts, strict=True)):
             if not isinstance(document, dict):
-                found.append(Unreadable(row, "not_an_object", f"is {_kind(document)}, not an object"))
+                found.append(Unreadable(row, Reason.NOT_AN_OBJECT, f"is {_kind(document)}, not an object"))
             elif text is MISSING:
-                found.append(Unreadable(row, "missing_field", f"has no field {'.'.join(self._text)!r}"))
+                found.append(Unreadable(row, Reason.MISSING_FIELD, f"has no field {where!r}"))
             elif not isinstance(text, str):
-                found.append(
-                    Unreadable(row, "not_text", f"field {'.'.join(self._text)!r} is {_kind(text)}, not text")
-                )
+                found.append(Unreadable(row, Reason.NOT_TEXT, f"field {where!r} is {_kind(text)}, not text"))
             else:
                 for path, column in zip(self._key, keys, strict=True):
                     if column[index] is MISSING or column[index] is None:
-                        found.append(Unreadable(row, "missing_field", f"has no field {'.'.join(path)!r}"))
+                        found.append(
+                            Unreadable(row, Reason.MISSING_FIELD, f"has no field {'.'.join(path)!r}")
+                        )
                         break
         return found
 
@@ -250,7 +248,7 @@ def _too_deep(rows: list[int], path: tuple[str, ...], column: list[Any]) -> list
     if not {list, dict} & set(map(type, column)):
         return []
     return [
-        Unreadable(row, "invalid_json", f"field {'.'.join(path)!r} is nested too deeply")
+        Unreadable(row, Reason.INVALID_JSON, f"field {'.'.join(path)!r} is nested too deeply")
         for row, value in zip(rows, column, strict=True)
         if is_deep(value)
     ]
@@ -259,7 +257,7 @@ def _too_deep(rows: list[int], path: tuple[str, ...], column: list[Any]) -> list
 def _or_too_large(bad: Unreadable, large: dict[int, int]) -> Unreadable:
     if bad.row not in large:
         return bad
-    return Unreadable(bad.row, "too_large", f"has {large[bad.row]} bytes, more than input.max_bytes")
+    return Unreadable(bad.row, Reason.TOO_LARGE, f"has {large[bad.row]} bytes, more than input.max_bytes")
 
 
 def _nested(path: tuple[str, ...], value: object) -> object:

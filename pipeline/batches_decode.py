@@ -7,11 +7,13 @@ from typing import Any
 
 import orjson
 
+from twinsieve.pipeline.dead_letter_reasons import Reason
+
 
 class RefusedError(Exception):
     """One message cannot be decoded: a short fixed reason, and what was found."""
 
-    def __init__(self, reason: str, detail: str) -> None:
+    def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
@@ -20,13 +22,13 @@ class RefusedError(Exception):
 def decode_text(message: bytes | None) -> str:
     """The message as text."""
     if message is None:
-        raise RefusedError("null", "has no value")
+        raise RefusedError(Reason.NULL, "has no value")
     if not message.strip():
-        raise RefusedError("empty", "is empty")
+        raise RefusedError(Reason.EMPTY, "is empty")
     try:
         return message.decode()
     except UnicodeDecodeError as error:
-        raise RefusedError("not_utf8", f"is not UTF-8 at byte {error.start}") from error
+        raise RefusedError(Reason.NOT_UTF8, f"is not UTF-8 at byte {error.start}") from error
 
 
 def decode_json(message: bytes | None) -> Any:
@@ -40,7 +42,7 @@ def decode_json(message: bytes | None) -> Any:
         return json.loads(text, parse_constant=_refuse_constant, parse_int=_as_orjson)
     except (ValueError, RecursionError):
         raise RefusedError(
-            "invalid_json", f"is no JSON: {refused.msg} at character {refused.pos}"
+            Reason.INVALID_JSON, f"is no JSON: {refused.msg} at character {refused.pos}"
         ) from refused
 
 

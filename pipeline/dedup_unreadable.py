@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 from twinsieve.pipeline.batches import Unreadable
 from twinsieve.pipeline.batches_decode import RefusedError, decode_json
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.files_input import Chunk
 
 _SHOWN_FIELDS, _SHOWN_CHARACTERS = 12, 40
 
 _ADVICE = {
-    "missing_field": "name the right one, as with --text-field",
-    "not_text": "name another one with --text-field",
-    "not_utf8": "convert it to UTF-8 first",
-    "invalid_json": "if it holds no JSON lines, say what with --format",
-    "not_an_object": "if it holds plain lines, say --format text",
-    "invalid_csv": "if it holds no CSV, say what with --format",
-    "too_large": "raise input.max_bytes",
+    Reason.MISSING_FIELD: "name the right one, as with --text-field",
+    Reason.NOT_TEXT: "name another one with --text-field",
+    Reason.NOT_UTF8: "convert it to UTF-8 first",
+    Reason.INVALID_JSON: "if it holds no JSON lines, say what with --format",
+    Reason.NOT_AN_OBJECT: "if it holds plain lines, say --format text",
+    Reason.INVALID_CSV: "if it holds no CSV, say what with --format",
+    Reason.TOO_LARGE: "raise input.max_bytes",
 }
 """What to do when it is every row that has this reason."""
 
@@ -28,7 +29,7 @@ class FirstUnreadable:
     """The first row that could not be read: where it stands, why, and its fields, where they are known."""
 
     where: str
-    reason: str
+    reason: Reason
     detail: str
     fields: tuple[str, ...]
 
@@ -67,7 +68,7 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
 
 def _fields(chunk: Chunk, bad: Unreadable) -> tuple[str, ...]:
     """Names in the row itself; a CSV's are in its header, which is checked before any row."""
-    if bad.reason != "missing_field":
+    if bad.reason is not Reason.MISSING_FIELD:
         return ()
     try:
         document = decode_json(chunk.raw(bad.row)[0])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from twinsieve.pipeline.batches import Columns, MessageReader, Unreadable
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.files_format import Format
 from twinsieve.pipeline.files_read import STDIN, Source
 from twinsieve.pipeline.files_rows import Rows, join_records, split_lines
@@ -118,11 +119,11 @@ class InputReader:
             if record is None:
                 problem = _too_large(rows, row)
             elif not record.strip():
-                problem = Unreadable(row, "empty", "is empty")
+                problem = Unreadable(row, Reason.EMPTY, "is empty")
             elif fields is None:
                 problem = _no_csv(row, record)
             elif len(fields) != width:
-                problem = Unreadable(row, "invalid_csv", f"has {len(fields)} fields, the header {width}")
+                problem = Unreadable(row, Reason.INVALID_CSV, f"has {len(fields)} fields, the header {width}")
             if problem is not None or fields is None:
                 documents.append(None)
                 unreadable += [problem] if problem is not None else []
@@ -132,7 +133,7 @@ class InputReader:
 
 
 def _too_large(rows: Rows, row: int) -> Unreadable:
-    return Unreadable(row, "too_large", f"has {rows.heads[row][1]} bytes, more than input.max_bytes")
+    return Unreadable(row, Reason.TOO_LARGE, f"has {rows.heads[row][1]} bytes, more than input.max_bytes")
 
 
 def _with_too_large(rows: Rows, columns: Columns) -> Columns:
@@ -157,5 +158,5 @@ def _no_csv(row: int, record: bytes) -> Unreadable:
     try:
         record.decode()
     except UnicodeDecodeError as error:
-        return Unreadable(row, "not_utf8", f"is not UTF-8 at byte {error.start}")
-    return Unreadable(row, "invalid_csv", "is no CSV record; a quote is not closed or followed by text")
+        return Unreadable(row, Reason.NOT_UTF8, f"is not UTF-8 at byte {error.start}")
+    return Unreadable(row, Reason.INVALID_CSV, "is no CSV record; a quote is not closed or followed by text")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.memory_cluster import MemoryCluster
 from twinsieve.pipeline.memory_groups import Handle
 from twinsieve.pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time
@@ -157,7 +158,7 @@ class MemoryTransactor:
             raise UsageError(f"transactional id {self._id}: a transaction is open already")
         self._cluster.begin(self._id, self._epoch)
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
         """As `Transactor.unsendable`."""
         return too_large(self._cluster, topic, messages)
 
@@ -275,11 +276,11 @@ class MemoryAdmin:
         """As `Admin.close`."""
 
 
-def too_large(cluster: MemoryCluster, topic: str, messages: Messages) -> dict[int, str]:
+def too_large(cluster: MemoryCluster, topic: str, messages: Messages) -> dict[int, Reason]:
     """Rows above the topic's limit; all rows where there is no such topic."""
     limit = cluster.topics[topic].max_message_bytes if topic in cluster.topics else 0
     return {
-        row: "too-large"
+        row: Reason.TOO_LARGE_FOR_TOPIC
         for row, (key, value) in enumerate(zip(messages.keys, messages.values, strict=True))
         if len(key or b"") + len(value or b"") > limit
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.memory_clients import reach, too_large
 from twinsieve.pipeline.memory_cluster import MemoryCluster
 from twinsieve.pipeline.memory_groups import Handle
@@ -28,7 +29,7 @@ class MemoryPlainTransactor:
         self._hook("transactor.begin")
         self._open = True
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
         """As `Transactor.unsendable`."""
         return too_large(self._cluster, topic, messages)
 

@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.ports_admin import Admin, NewTopic, TopicInfo
 from twinsieve.pipeline.ports_records import (
     NO_TIMESTAMP,
@@ -232,11 +233,10 @@ class Transactor(Protocol):
     def begin(self) -> None:
         """Open a transaction; exactly one is open between this and commit or abort."""
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
-        """Rows that this client or the topic's limits cannot take, with a short fixed reason each.
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
+        """Rows that this client or the topic's limits cannot take, with the reason.
 
-        Reasons: `too-large`, `null-header` (client cannot send one), `no-key-no-value`, `bad-header`,
-        `bad-timestamp`. Empty nearly always; the worker turns these rows into dead letters instead of
+        Empty nearly always; the worker turns these rows into dead letters instead of
         sending them.
         """
 

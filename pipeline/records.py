@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.batches import Columns, Reads
 from twinsieve.pipeline.blocks import RowKind
 from twinsieve.pipeline.blocks_rows import Readable
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.ports import Records
 from twinsieve.stages.contract import NO_TIME
 
@@ -28,12 +29,12 @@ class Reading:
     """n records as rows.
 
     kinds: uint8[n], `RowKind`; readable: columns of the readable ones
-    reasons: row → short fixed reason, of the unreadable ones
+    reasons: row → reason, of the unreadable ones
     """
 
     kinds: NDArray[np.uint8]
     readable: Readable
-    reasons: dict[int, str] = field(default_factory=dict)
+    reasons: dict[int, Reason] = field(default_factory=dict)
 
 
 class RecordReader:
@@ -61,14 +62,14 @@ class RecordReader:
     def read(self, records: Records) -> Reading:
         """Rows of these records, in their order."""
         kinds = np.full(len(records), RowKind.READABLE, np.uint8)
-        reasons: dict[int, str] = {}
+        reasons: dict[int, Reason] = {}
         payloads = records.values if self._part == "value" else records.keys
         for row, (payload, value) in enumerate(zip(payloads, records.values, strict=True)):
             if value is None:
                 kinds[row] = RowKind.TOMBSTONE
             elif payload is not None and len(payload) > self._most_bytes:
                 kinds[row] = RowKind.UNREADABLE
-                reasons[row] = "too_large"
+                reasons[row] = Reason.TOO_LARGE
         candidates = np.flatnonzero(kinds == RowKind.READABLE)
         columns = self._messages.read([payloads[row] for row in candidates])
         for bad in columns.unreadable:

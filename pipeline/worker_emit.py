@@ -8,6 +8,7 @@ from itertools import compress
 from typing import Literal
 
 from twinsieve.pipeline.blocks_verdicts import Ruling
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.ports import NO_TIMESTAMP, Header, Messages, Partition, Records, Transactor
 from twinsieve.pipeline.worker_reasons import explain_rows
 from twinsieve.pipeline.worker_sessions import Asked
@@ -45,7 +46,7 @@ class Emission:
 
     outgoing: dict[tuple[str, int | None], Messages] = field(default_factory=dict)
     kinds: dict[Kind, int] = field(default_factory=dict)
-    dead: dict[str, int] = field(default_factory=dict)
+    dead: dict[Reason, int] = field(default_factory=dict)
 
     def to(self, topic: str, partition: int | None) -> Messages:
         """The messages for there so far."""
@@ -77,7 +78,7 @@ class Emitter:
         for row, kind in enumerate(kinds):
             if row in asked.tombstones and kind != Kind.REPLAYED and self._config.null_value != "pass":
                 if self._config.null_value == "dead_letter":
-                    self._bury(emission, records, row, "null", transactor)
+                    self._bury(emission, records, row, Reason.NULL, transactor)
             elif kind == Kind.UNIQUE:
                 headers = records.headers[row]
                 if self._config.origin_header:
@@ -92,7 +93,7 @@ class Emitter:
                     )
                     duplicate_rows.append(row)
             elif kind == Kind.UNREADABLE:
-                self._bury(emission, records, row, asked.reasons.get(row, "unreadable"), transactor)
+                self._bury(emission, records, row, asked.reasons.get(row, Reason.UNREADABLE), transactor)
         self._place(emission, self._config.output, records, unique_rows, uniques, transactor)
         if self._config.duplicates is not None:
             self._place(emission, self._config.duplicates, records, duplicate_rows, duplicates, transactor)
@@ -123,7 +124,7 @@ class Emitter:
         return source.number if same else None
 
     def _bury(
-        self, emission: Emission, records: Records, row: int, reason: str, transactor: Transactor
+        self, emission: Emission, records: Records, row: int, reason: Reason, transactor: Transactor
     ) -> None:
         """Original bytes plus the reason; without its headers, its time, its key, or origin only, where the
         client or a limit forbids more.

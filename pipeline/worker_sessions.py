@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.ports import NO_TOPIC_ID, Committed, Partition, Records, TopicInfo
 from twinsieve.stages.errors import StateError
 
@@ -73,7 +74,7 @@ class Asked:
     first: int
     end: int
     records: Records
-    reasons: dict[int, str] = field(default_factory=dict)
+    reasons: dict[int, Reason] = field(default_factory=dict)
     tombstones: frozenset[int] = frozenset()
     bytes_held: int = 0
 

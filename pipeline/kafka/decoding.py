@@ -7,7 +7,7 @@ from twinsieve.stages.errors import BrokerError
 
 UNREADABLE_NAME = "\udcff"
 """Stands for header names that are not UTF-8 where a client does not hand them out: no client can send it,
-so that the message becomes a dead letter (`limits.BAD_HEADER`) and nothing of it passes for what it was."""
+so that the message becomes a dead letter (`Reason.BAD_HEADER`) and nothing of it passes for what it was."""
 
 
 def undecodable(partition: Partition, offset: int, why: str, after: int | None = None) -> BrokerError:

@@ -12,14 +12,9 @@ from dataclasses import dataclass
 import lz4.frame
 import zstandard
 
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.ports import Admin, Header, Messages
 from twinsieve.stages.errors import BrokerError
-
-TOO_LARGE = "too-large"
-NULL_HEADER = "null-header"
-NO_KEY_NO_VALUE = "no-key-no-value"
-BAD_HEADER = "bad-header"
-BAD_TIMESTAMP = "bad-timestamp"
 
 _KAFKA_DEFAULT_BYTES = 1_048_588
 _NEVER_MS = 1 << 62
@@ -99,7 +94,7 @@ class Limits:
         behind = number("message.timestamp.before.max.ms", _NEVER_MS)
         return TopicLimits(size, ahead, behind)
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
         """As `ports.Transactor.unsendable`."""
         limits = self.of(topic)
         small = min(limits.max_bytes, self._client_bytes) - _BATCH_BYTES
@@ -107,7 +102,7 @@ class Limits:
         # A margin for the clock of the broker, which is the one that counts.
         newest = now_ms + limits.ahead_ms - min(60_000, limits.ahead_ms // 10)
         oldest = now_ms - limits.behind_ms + min(60_000, limits.behind_ms // 10)
-        found: dict[int, str] = {}
+        found: dict[int, Reason] = {}
         rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         for row, (key, value, headers, stamp) in enumerate(rows):
             timely = stamp < 0 or oldest <= stamp <= newest
@@ -115,25 +110,25 @@ class Limits:
                 continue
             reason = self._reason(key, value, headers, limits)
             if reason is None and not timely:
-                reason = BAD_TIMESTAMP
+                reason = Reason.BAD_TIMESTAMP
             if reason is not None:
                 found[row] = reason
         return found
 
     def _reason(
         self, key: bytes | None, value: bytes | None, headers: Sequence[Header], limits: TopicLimits
-    ) -> str | None:
+    ) -> Reason | None:
         if key is None and value is None and not self._bare_records:
-            return NO_KEY_NO_VALUE
+            return Reason.NO_KEY_NO_VALUE
         beside = _BATCH_BYTES + len(key or b"")
         for name, text in headers:
             if text is None and not self._null_headers:
-                return NULL_HEADER
+                return Reason.NULL_HEADER
             try:
                 beside += len(name.encode()) + len(text or b"") + _HEADER_BYTES
             except UnicodeEncodeError:
-                return BAD_HEADER
-        return None if self._fits(beside, value or b"", limits) else TOO_LARGE
+                return Reason.BAD_HEADER
+        return None if self._fits(beside, value or b"", limits) else Reason.TOO_LARGE_FOR_TOPIC
 
     def _fits(self, beside: int, value: bytes, limits: TopicLimits) -> bool:
         size = beside + len(value)

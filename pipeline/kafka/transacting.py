@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.ports import AbortableError, Membership, Messages
@@ -15,7 +16,7 @@ class Transacting(Closing):
         self._limits = limits
         self._open = False
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, str]:
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
         """As `ports.Transactor.unsendable`."""
         return self._limits.unsendable(topic, messages)
 

@@ -254,7 +254,7 @@ def test_a_message_of_5_mb_is_named_and_the_rest_goes_through(bootstrap: str, cl
     batch.add(b"k", b"small")
     batch.add(b"k", b"0" * 5_000_000)
     transactor = broker.transactor(fresh("tx"))
-    assert transactor.unsendable(topic, batch) == {0: "too-large"}
+    assert transactor.unsendable(topic, batch) == {0: "too_large_for_topic"}
     kept = Messages()
     for row in (1, 2):
         kept.add(batch.keys[row], batch.values[row])
@@ -275,7 +275,7 @@ def test_a_timestamp_the_topic_refuses_is_named(bootstrap: str, client: str) -> 
     batch.add(None, b"in 1970", [], 0)
     batch.add(None, b"without")
     transactor = broker.transactor(fresh("tx"))
-    assert transactor.unsendable(topic, batch) == {0: "bad-timestamp"}
+    assert transactor.unsendable(topic, batch) == {0: "bad_timestamp"}
     broker.close()
 
 

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from twinsieve.pipeline.cli import cli
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.index_config import IndexStep
 from twinsieve.pipeline.metrics import Metrics
 from twinsieve.pipeline.service import SystemClock
@@ -30,7 +31,26 @@ def test_every_metric_is_explained_and_no_other(root: Path) -> None:
         f"{family.name}_total" if family.type == "counter" else family.name
         for family in Metrics(SystemClock()).registry.collect()
     ]
-    assert _first_cells(_page(root, "OPERATIONS.md")) == known
+    cells = _first_cells(_page(root, "OPERATIONS.md"))
+    assert [cell for cell in cells if cell.startswith("twinsieve_")] == known
+
+
+def test_every_reason_of_a_dead_letter_is_explained_and_no_other(root: Path) -> None:
+    cells = re.findall(r"^\| `([^`]+)` \|", _page(root, "OPERATIONS.md"), re.MULTILINE)
+    assert [cell for cell in cells if not cell.startswith("twinsieve_")] == list(Reason)
+
+
+def test_reasons_are_spelled_in_one_way_and_in_one_place(root: Path) -> None:
+    """In snake case; elsewhere they are members of `Reason`."""
+    assert [reason for reason in Reason if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", reason)] == []
+    spelled = {f'"{reason}"' for reason in Reason if "_" in reason}
+    spelled |= {text.replace("_", "-") for text in spelled}
+    places = {
+        path.name
+        for path in (root / "pipeline").rglob("*.py")
+        if any(text in path.read_text("utf-8") for text in spelled)
+    }
+    assert places == {"dead_letter_reasons.py"}
 
 
 def test_the_crash_table_has_every_step_in_order(root: Path) -> None:

@@ -295,7 +295,7 @@ def test_a_message_too_large_for_the_output_becomes_a_dead_letter_with_its_origi
     world.settle()
     ((_, dead),) = world.cluster.log(Partition(DEAD, 0)).visible()
     headers = dict(dead.headers)
-    assert (headers["twinsieve-reason"], headers["twinsieve-origin"]) == (b"too-large", b"in[0]@1")
+    assert (headers["twinsieve-reason"], headers["twinsieve-origin"]) == (b"too_large_for_topic", b"in[0]@1")
     assert world.cluster.values(OUTPUT) == [b"one", b"two"]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.configs import emit_config
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, blank_verdicts
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.ports import NO_TIMESTAMP, Messages, Partition, Records, Transactor
 from twinsieve.pipeline.worker_emit import ORIGIN, REASON, Emission, Emitter
 from twinsieve.pipeline.worker_sessions import Asked
@@ -23,15 +24,15 @@ _HEADERS = (("trace", b"1"),)
 class _Refusing:
     """Stands for a client: says which messages it cannot send."""
 
-    def __init__(self, refuses: Callable[[Messages], str | None]) -> None:
+    def __init__(self, refuses: Callable[[Messages], Reason | None]) -> None:
         self._refuses = refuses
 
-    def unsendable(self, _topic: str, messages: Messages) -> dict[int, str]:
+    def unsendable(self, _topic: str, messages: Messages) -> dict[int, Reason]:
         reason = self._refuses(messages)
         return {0: reason} if reason else {}
 
 
-def _emitted(refuses: Callable[[Messages], str | None]) -> Emission:
+def _emitted(refuses: Callable[[Messages], Reason | None]) -> Emission:
     records = Records(_SOURCE, [50456], [17], [b"key"], [b"value"], [_HEADERS])
     verdicts = blank_verdicts(1, Kind.UNIQUE)
     ruling = Ruling(7, 1, Result.JUDGED, 50456, 50457, np.zeros(1, np.uint8), verdicts)
@@ -50,25 +51,27 @@ def _dead(emission: Emission) -> Messages:
 
 def test_a_refused_header_costs_the_headers_alone() -> None:
     dead = _dead(
-        _emitted(lambda m: "null-header" if any(name == "trace" for name, _ in m.headers[0]) else None)
+        _emitted(lambda m: Reason.NULL_HEADER if any(name == "trace" for name, _ in m.headers[0]) else None)
     )
     assert (dead.keys, dead.values, dead.timestamps_ms) == ([b"key"], [b"value"], [17])
-    assert dead.headers == [[(REASON, b"null-header"), (ORIGIN, b"posts[3]@50456")]]
+    assert dead.headers == [[(REASON, b"null_header"), (ORIGIN, b"posts[3]@50456")]]
 
 
 def test_a_refused_time_costs_the_time() -> None:
-    emission = _emitted(lambda m: "bad-timestamp" if m.timestamps_ms[0] != NO_TIMESTAMP else None)
+    emission = _emitted(lambda m: Reason.BAD_TIMESTAMP if m.timestamps_ms[0] != NO_TIMESTAMP else None)
     dead = _dead(emission)
     assert (dead.keys, dead.values, dead.timestamps_ms) == ([b"key"], [b"value"], [NO_TIMESTAMP])
-    assert emission.dead == {"bad-timestamp": 1}
+    assert emission.dead == {"bad_timestamp": 1}
 
 
 def test_a_message_that_is_too_large_leaves_its_origin() -> None:
-    dead = _dead(_emitted(lambda m: "too-large" if m.values[0] else None))
+    dead = _dead(_emitted(lambda m: Reason.TOO_LARGE_FOR_TOPIC if m.values[0] else None))
     assert (dead.keys, dead.values) == ([None], [b""])
     assert (ORIGIN, b"posts[3]@50456") in dead.headers[0]
 
 
 def test_a_message_that_cannot_be_buried_stops_the_worker() -> None:
-    with pytest.raises(StateError, match=r"posts\[3\]@50456: too-large, and posts.dead does not even take"):
-        _emitted(lambda m: "too-large")
+    with pytest.raises(
+        StateError, match=r"posts\[3\]@50456: too_large_for_topic, and posts.dead does not even take"
+    ):
+        _emitted(lambda m: Reason.TOO_LARGE_FOR_TOPIC)

@@ -1,0 +1,28 @@
+"""Why a message becomes a dead letter: every reason there is, as header, metric label and report name it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Each says what is wrong with the message; docs/OPERATIONS.md says what to do.
+
+    The first ones are met on reading, the others when an output topic or the client refuses the message.
+    """
+
+    NULL = "null"
+    EMPTY = "empty"
+    TOO_LARGE = "too_large"
+    NOT_UTF8 = "not_utf8"
+    INVALID_JSON = "invalid_json"
+    INVALID_CSV = "invalid_csv"
+    NOT_AN_OBJECT = "not_an_object"
+    MISSING_FIELD = "missing_field"
+    NOT_TEXT = "not_text"
+    UNREADABLE = "unreadable"
+    TOO_LARGE_FOR_TOPIC = "too_large_for_topic"
+    NULL_HEADER = "null_header"
+    BAD_HEADER = "bad_header"
+    NO_KEY_NO_VALUE = "no_key_no_value"
+    BAD_TIMESTAMP = "bad_timestamp"
