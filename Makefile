@@ -11,6 +11,7 @@ PYTEST_ARGS ?= -n 2 --dist loadfile
 .PHONY: demo test check lint types tests soak outage failover latency throughput image-steps lock clean
 
 demo: $(VENV)/.installed
+	@$(BIN)/twinsieve warm-up || true
 	@scripts/demo $(BIN) $(MESSAGES)
 
 test: $(VENV)/.installed-dev
@@ -26,6 +27,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 tests: $(VENV)/.installed-dev
+	@$(BIN)/twinsieve warm-up || true
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 # Ten minutes of kills, freezes and broker restarts; prints what was lost, extra and stuck.

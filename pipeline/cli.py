@@ -24,6 +24,7 @@ _COMMANDS = {
     "config": ("config", "List or print example settings."),
     "evaluate": ("evaluate", "Measure precision and recall against true pairs."),
     "train-idf": ("train_idf", "Learn feature weights from a file."),
+    "warm-up": ("warm_up", "Compile all kernels now, so that no later start has to."),
     "generate": ("generate", "Make up a stream of posts."),
     "run": ("run", "Run the sieve on Kafka."),
     "seed": ("seed", "Fill the windows from an existing output, before going live."),

@@ -16,11 +16,19 @@ from dataclasses import dataclass, field
 from twinsieve.pipeline.metrics import Metrics
 from twinsieve.pipeline.ports import Admin, Broker, Clock, Partition
 from twinsieve.pipeline.seed_order import OrderedBroker
-from twinsieve.pipeline.service import Signals, SystemClock, check_topics, connect_by_settings, drive
+from twinsieve.pipeline.service import (
+    Signals,
+    SystemClock,
+    check_topics,
+    connect_by_settings,
+    drive,
+    log_progress,
+)
 from twinsieve.pipeline.service_build import Builder, group_of_seed, group_of_workers, make_scheme
 from twinsieve.pipeline.service_loops import IndexLoop, WorkerLoop
 from twinsieve.pipeline.service_slots import Slot, take_slot
 from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.warm_up import warm_up
 from twinsieve.pipeline.worker_emit import Emission
 from twinsieve.pipeline.worker_sessions import moved, name_topic
 from twinsieve.stages.contract import Kind
@@ -95,6 +103,7 @@ def run_seed(
     worker = SeedLoop(builder, clock, metrics, admin_broker.admin(), ends, stop)
     try:
         with Signals(stop):
+            warm_up(log_progress, stopped=stop.is_set)
             drive([worker], [IndexLoop(builder, clock, metrics)], stop)
     finally:
         background.shutdown()

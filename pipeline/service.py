@@ -24,7 +24,9 @@ from twinsieve.pipeline.service_http import Pages
 from twinsieve.pipeline.service_loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service_slots import Slot, take_slot
 from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_stages import scheme_config
 from twinsieve.pipeline.topics import Severity, check, create
+from twinsieve.pipeline.warm_up import Progress, warm_up
 from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
@@ -71,35 +73,62 @@ def run_service(
     clock = clock or SystemClock()
     stop = stop or threading.Event()
     make_broker = connect or connect_by_settings
-    scheme = make_scheme(settings)
+    scheme_config(settings)  # says what is wrong with the settings before anything takes its time
     auto_create = settings.topics.auto_create or dry_run
     check_topics(settings, make_broker(settings), auto_create=auto_create, emits=not dry_run)
     slot = Slot(member) if member is not None else take_slot(settings.app)
     metrics = Metrics(clock)
     background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
-    builder = Builder(
-        settings, scheme, clock, make_broker, slot.name, emit=not dry_run, background=background
-    )
-    workers: list[Loop] = [WorkerLoop(builder, clock, metrics)] if role != "index" else []
-    indexes: list[Loop] = [IndexLoop(builder, clock, metrics)] if role != "worker" else []
-    loops = [*workers, *indexes]
+    loops: list[Loop] = []
     pages = None
     if settings.http.listen is not None:
         pages = Pages(
             settings.http.listen,
             metrics.registry,
+            # Without loops kernels are being compiled: alive, however long a small share of a core takes.
             lambda: all(loop.alive for loop in loops),
-            lambda: all(loop.ready for loop in loops),
+            lambda: bool(loops) and all(loop.ready for loop in loops),
         )
-    _log.info("run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot.name, scheme.scheme_id)
     try:
         with Signals(stop):
+            # Before a group is joined: a member that compiles inside a step would keep its share waiting.
+            warm_up(log_progress, stopped=stop.is_set)
+            if stop.is_set():
+                return
+            scheme = make_scheme(settings)
+            builder = Builder(
+                settings, scheme, clock, make_broker, slot.name, emit=not dry_run, background=background
+            )
+            workers: list[Loop] = [WorkerLoop(builder, clock, metrics)] if role != "index" else []
+            indexes: list[Loop] = [IndexLoop(builder, clock, metrics)] if role != "worker" else []
+            loops += [*workers, *indexes]
+            _log.info(
+                "run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot.name, scheme.scheme_id
+            )
             drive(workers, indexes, stop)
     finally:
         if pages is not None:
             pages.close()
         background.shutdown()
         slot.release()
+
+
+def log_progress(progress: Progress) -> None:
+    """Lines for the beginning and each part: a supervisor's log shows why nothing is judged yet."""
+    if progress.done == 0:
+        _log.info(
+            "run: compiling kernels, once for each version and kind of CPU parts=%d processes=%d",
+            progress.parts,
+            progress.processes,
+        )
+    else:
+        _log.info(
+            "run: compiled part=%s done=%d of=%d seconds=%.1f",
+            progress.name,
+            progress.done,
+            progress.parts,
+            progress.seconds,
+        )
 
 
 def drive(workers: list[Loop], indexes: list[Loop], stop: threading.Event, end_s: float = _END_S) -> None:

@@ -124,6 +124,11 @@ def portable_cpu() -> str:
     return "x86-64-v3" if all(has.get(name) for name in _V3) else "generic"
 
 
+def portable_cpus() -> list[str]:
+    """The CPU names for which this machine can compile kernels that other machines use, fastest first."""
+    return list(dict.fromkeys([portable_cpu(), "generic"]))
+
+
 class KernelCache(caching._Cache):
     """One kernel's place in the folders, as Numba asks for it; a file for each list of argument types.
 
@@ -255,3 +260,13 @@ def _remove_unused(root: Path) -> None:
             continue
         if unused_s > _UNUSED_DAYS * _DAY_S:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def kept_in(part: str) -> Path | None:
+    """The folder with all kernels of this part (`stages/kernel_parts.py`); None before they are compiled."""
+    return next((folder for folder in folders().read if (folder / f"{part}.ready").is_file()), None)
+
+
+def mark_as_ready(part: str) -> None:
+    """Let `kept_in` name the folder that is written to."""
+    _write(f"{part}.ready", b"")

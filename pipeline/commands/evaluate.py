@@ -8,6 +8,7 @@ import click
 
 from twinsieve.pipeline.commands.options import settings_from, settings_options
 from twinsieve.pipeline.commands.terminal import report, say_error
+from twinsieve.pipeline.commands.warm_up import loading
 from twinsieve.pipeline.evaluate import run_evaluate
 from twinsieve.pipeline.evaluate_tables import report_tables
 from twinsieve.pipeline.files_clash import refuse_clashes
@@ -54,17 +55,18 @@ def command(
         similarity = read_similarity(at) if at is not None else None
     except ValueError as error:
         raise click.UsageError(f"--at {error}") from error
-    found = run_evaluate(
-        Path(input_),
-        Path(pairs_file),
-        scheme=scheme_config(settings),
-        sieve=sieve_config(settings, ""),
-        at=similarity,
-        rows=rows,
-        wrong_path=Path(wrong) if wrong is not None else None,
-        text_field=settings.input.text_field,
-        id_field=settings.input.id_field or "id",
-    )
+    with loading():
+        found = run_evaluate(
+            Path(input_),
+            Path(pairs_file),
+            scheme=scheme_config(settings),
+            sieve=sieve_config(settings, ""),
+            at=similarity,
+            rows=rows,
+            wrong_path=Path(wrong) if wrong is not None else None,
+            text_field=settings.input.text_field,
+            id_field=settings.input.id_field or "id",
+        )
     console = report()
     for table in report_tables(found):
         console.print(table)

@@ -9,6 +9,7 @@ from rich.text import Text
 from twinsieve.pipeline.commands.options import settings_from, settings_options
 from twinsieve.pipeline.commands.pairs import diff
 from twinsieve.pipeline.commands.terminal import printable, report
+from twinsieve.pipeline.commands.warm_up import loading
 from twinsieve.pipeline.explain import Told, explain, told_by_id
 
 
@@ -37,7 +38,8 @@ def command(
         raise click.UsageError("give two texts, or --input FILE and --id twice")
     else:
         earlier, later = map(Told, texts)
-    said = explain(earlier, later, settings)
+    with loading():
+        said = explain(earlier, later, settings)
     console = report()
     for name, (left, right) in (("text", said.texts), ("body", said.bodies)):
         before, after = diff(left, right)

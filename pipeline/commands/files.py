@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 import click
@@ -23,6 +23,7 @@ from twinsieve.pipeline.commands.options import settings_from, settings_options
 from twinsieve.pipeline.commands.pairs import pair_panel
 from twinsieve.pipeline.commands.summary import summary_table
 from twinsieve.pipeline.commands.terminal import say_error, talk
+from twinsieve.pipeline.commands.warm_up import loading
 from twinsieve.pipeline.dedup import Dedup, Job
 from twinsieve.pipeline.dedup import Progress as Shown
 from twinsieve.pipeline.dedup_unreadable import unreadable_line
@@ -81,9 +82,8 @@ def command(
         examples=examples,
     )
     console = talk()
-    loading = console.status("loading (the first run compiles, which takes a minute)")
     with _stopped_by_signals() as no_more, ExitStack() as stack:
-        with loading if _shows(console, quiet) else nullcontext():
+        with loading(quiet):
             dedup = stack.enter_context(Dedup(job, settings, int(time.time() * 1000)))
             dedup.warm_up()
         dedup.summary.seconds["start"] = time.perf_counter() - _STARTED

@@ -297,3 +297,42 @@ def test_a_role_that_no_longer_goes_round_is_not_healthy(start: Callable[..., Sc
         stuck.clear()
         free.set()
     wait_for(lambda: running.status("/healthz") == 200, "it goes round again")
+
+
+def test_service_that_compiles_is_alive_and_in_no_group(
+    start: Callable[..., Scraped], cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small share of a core compiles for minutes; a liveness probe that failed would begin them anew."""
+    compiling, compiled = threading.Event(), threading.Event()
+
+    def warm_up(_told: object, stopped: Callable[[], bool]) -> bool:
+        compiling.set()
+        return compiled.wait(60) and not stopped()
+
+    monkeypatch.setattr(service, "warm_up", warm_up)
+    running = start(member="one")
+    assert compiling.wait(60)
+    running.clock.sleep(1_000.0)
+    assert (running.status("/healthz"), running.status("/readyz")) == (200, 503)
+    assert cluster.groups == {}
+    compiled.set()
+    wait_for(lambda: running.status("/readyz") == 200, "it is ready")
+    assert running.status("/healthz") == 200
+
+
+def test_service_that_is_stopped_while_it_compiles_ends_without_joining(
+    start: Callable[..., Scraped], cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiling = threading.Event()
+
+    def warm_up(_told: object, stopped: Callable[[], bool]) -> bool:
+        compiling.set()
+        wait_for(stopped, "it is stopped")
+        return False
+
+    monkeypatch.setattr(service, "warm_up", warm_up)
+    running = start(member="one")
+    assert compiling.wait(60)
+    running.service.end()
+    assert running.service.error is None
+    assert cluster.groups == {}

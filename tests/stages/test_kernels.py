@@ -1,4 +1,4 @@
-"""Each kernel is compiled for one list of argument types: a second one costs as much again at the first start."""
+"""`warm-up` compiles every kernel, each for one list of argument types: a second one costs as much again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 INLINED = {
     "stages.exact.bloom_kernel._bit",
@@ -17,15 +21,39 @@ INLINED = {
 """Written into their callers, never compiled by themselves."""
 
 
-def test_each_kernel_has_one_signature(root: Path, tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.every_kernel"],
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
+    """A folder that `warm-up` has filled; nothing is taken from elsewhere."""
+    cache = tmp_path_factory.mktemp("cache")
+    _run(root, cache, "twinsieve", "warm-up")
+    return cache
+
+
+@pytest.fixture(scope="module")
+def used(cache: Path, root: Path) -> dict[str, dict[str, int]]:
+    """What a process says that then uses every kernel."""
+    said: dict[str, Any] = json.loads(_run(root, cache, "tests.every_kernel"))
+    return said
+
+
+def _run(root: Path, cache: Path, *words: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    return subprocess.run(
+        [sys.executable, "-m", *words],
         cwd=root,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-        capture_output=True,
+        env={**environment, "NUMBA_CACHE_DIR": str(cache)},
+        stdout=subprocess.PIPE,
         text=True,
         check=True,
-    )
-    held = json.loads(ran.stdout)["held"]
-    assert len(held) > 90
-    assert {name: count for name, count in held.items() if count != 1} == dict.fromkeys(INLINED, 0)
+    ).stdout
+
+
+def test_nothing_is_left_to_compile_after_the_warm_up(used: dict[str, dict[str, int]]) -> None:
+    assert len(used["compiled"]) > 90
+    assert {name: count for name, count in used["compiled"].items() if count} == {}
+
+
+def test_each_kernel_has_one_signature(cache: Path, used: dict[str, dict[str, int]]) -> None:
+    """Also where processes compiled at the same time, and after all of them were used."""
+    files = Counter(path.name.rpartition("-")[0] for path in cache.rglob("*.kernel"))
+    assert files == dict.fromkeys((f"twinsieve.{name}" for name in used["held"].keys() - INLINED), 1)

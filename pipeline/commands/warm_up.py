@@ -1,0 +1,89 @@
+"""`twinsieve warm-up`, and what other commands say while they compile."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from twinsieve import compiled
+from twinsieve.pipeline import warm_up
+from twinsieve.pipeline.commands.terminal import say_error, talk
+
+_ABOUT = "compiling kernels, once for each version and kind of CPU"
+
+
+@click.command("warm-up")
+@click.option("--processes", type=click.IntRange(1), metavar="N", help="Compile in N processes (all cores).")
+@click.option("--portable", is_flag=True, help="For other machines too: for x86-64-v3 and for any CPU.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
+@click.option("--serve", is_flag=True, hidden=True)
+def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> int:
+    """Compile all kernels now, so that no later start has to: for images, CI and new hosts.
+
+    They are kept in $NUMBA_CACHE_DIR, else in $XDG_CACHE_HOME/twinsieve or ~/.cache/twinsieve.
+    """
+    if serve:
+        warm_up.serve(sys.stdin, sys.stdout)
+        return 0
+    if portable:
+        return _for_each_cpu(compiled.portable_cpus(), processes, quiet)
+    if not compiled.writable():
+        return 1
+    began_s = time.perf_counter()
+    kept = warm_up.warm_up(warm_up.tell_nobody if quiet else _all_lines, processes=processes)
+    if not kept:
+        return 1
+    if not quiet:
+        where = compiled.kept_in(warm_up.LAST_PART)
+        say_error(f"all kernels are in {where} ({time.perf_counter() - began_s:.1f} s)")
+    return 0
+
+
+def _for_each_cpu(names: list[str], processes: int | None, quiet: bool) -> int:
+    """Compile in a process for each CPU name: Numba takes one for a whole process."""
+    options = ["-q"] if quiet else []
+    if processes is not None:
+        options += ["--processes", str(processes)]
+    for name in names:
+        if not quiet:
+            say_error(f"for {name}:")
+        words, environment = warm_up.warm_up_command(*options, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES="")
+        code = subprocess.run(words, env=environment, check=False).returncode
+        if code:
+            return code
+    return 0
+
+
+@contextmanager
+def loading(quiet: bool = False) -> Iterator[None]:
+    """Compile what is missing before the block; while it runs a terminal shows that the program loads."""
+    console = talk()
+    if not console.is_terminal or quiet:
+        warm_up.warm_up(_one_line if not quiet else warm_up.tell_nobody)
+        yield
+        return
+    with console.status("loading") as status:
+
+        def show(progress: warm_up.Progress) -> None:
+            status.update(f"{_ABOUT}: {progress.done} of {progress.parts} parts")
+
+        warm_up.warm_up(show)
+        status.update("loading")
+        yield
+
+
+def _one_line(progress: warm_up.Progress) -> None:
+    if progress.done == 0:
+        say_error(f"{_ABOUT}: about half a minute of one core (`twinsieve warm-up` does it beforehand)")
+
+
+def _all_lines(progress: warm_up.Progress) -> None:
+    if progress.done == 0:
+        say_error(f"{_ABOUT}: {progress.parts} parts in {progress.processes} processes")
+    else:
+        say_error(f"  {progress.done} of {progress.parts}: {progress.name} ({progress.seconds:.1f} s)")
