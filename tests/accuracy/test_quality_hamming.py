@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
 from bench.quality_hamming import LARGEST, layouts, random_batch, real_batch, wrong_rows
+from tests.generated import LANGUAGES, stream
+from twinsieve.pipeline.evaluate import batch_of
 from twinsieve.stages.contract import Batch
-
-pytestmark = pytest.mark.usefixtures("data_dir")
+from twinsieve.stages.scheme import Scheme, SchemeConfig
 
 ROWS = 1_500
 
 
-@pytest.fixture(scope="module", params=["real", "random"])
+def batch_in(language: str) -> Batch:
+    return batch_of(*Scheme(SchemeConfig()).read(stream(language, ROWS).texts))
+
+
+BATCHES: dict[str, Callable[[], Batch]] = {
+    "real": lambda: real_batch(ROWS),
+    "random": lambda: random_batch(ROWS),
+    **{language: partial(batch_in, language) for language in LANGUAGES},
+}
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param("real", marks=pytest.mark.needs("posts")), "random", *LANGUAGES]
+)
 def batch(request: pytest.FixtureRequest) -> Batch:
-    return real_batch(ROWS) if request.param == "real" else random_batch(ROWS)
+    return BATCHES[request.param]()
 
 
 @pytest.mark.parametrize("k", range(LARGEST + 1))

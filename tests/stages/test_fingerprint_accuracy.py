@@ -13,8 +13,11 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
+from numpy.typing import NDArray
 
+from tests.generated import LANGUAGES, stream
 from tests.stages.fingerprint_bodies import bodies_of
+from twinsieve.pipeline.generate_grammar import Grammar
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
@@ -121,35 +124,67 @@ def test_unrelated_simhashes_differ_in_half_their_bits() -> None:
     assert 3.6 < distances[:, 0].std() < 4.4
 
 
+WEAK_LAYOUT = BandLayout(tables=6, key_bits=24, weak=6)
+WEAK_SCHEME = SchemeConfig(TextConfig(body_rule="letters"), layout=WEAK_LAYOUT, digest=DigestConfig(seed=6))
+
+
+def with_one_changed(texts: list[str], letters: list[str]) -> list[str]:
+    """Each text with one of its letters replaced by one of these; blanks stay, so words stay words."""
+    draw = random.Random(6)
+    edited = []
+    for text in texts:
+        place = draw.choice([i for i, char in enumerate(text) if char.isalpha()])
+        edited.append(text[:place] + draw.choice(letters) + text[place + 1 :])
+    return edited
+
+
+def flips(originals: list[str], edited: list[str]) -> tuple[NDArray[np.int64], float]:
+    """(changed bits of 128 for each text, share of the flipped key bits that are among the 6 weakest of 24)."""
+    scheme = Scheme(WEAK_SCHEME)
+    read = scheme.read(originals)[1]
+    again = scheme.read(edited)[1]
+    changed = read.simhashes ^ again.simhashes
+    flipped = weak_flipped = 0
+    for row, (low, high) in enumerate(changed.tolist()):
+        bits = low | high << 64
+        for table in range(6):
+            for j in range(24):
+                if bits >> ((table * 128 // 6 + j) % 128) & 1:
+                    flipped += 1
+                    weak_flipped += j in read.weak_bits[row, table]
+    return np.bitwise_count(changed).sum(axis=1, dtype=np.int64), weak_flipped / flipped
+
+
 def test_weak_bits_are_the_ones_an_edit_flips_in_real_posts(data_dir: Path) -> None:
     """Of real posts with one changed character: small distances, and flips where the bits are weak."""
     with gzip.open(data_dir / "weibo_dev.jsonl.gz") as lines:
         texts = [orjson.loads(line)["text"] for line, _ in zip(lines, range(4000), strict=False)]
-    layout = BandLayout(tables=6, key_bits=24, weak=6)
-    scheme = Scheme(SchemeConfig(TextConfig(body_rule="letters"), layout=layout, digest=DigestConfig(seed=6)))
-    bodies, _ = scheme.read(texts)
-    long = [i for i in range(len(texts)) if bodies.body_lengths[i] >= 64]
-    originals = [bodies.text(i) for i in long]
-    draw = random.Random(6)
-    edited = []
-    for text in originals:
-        place = draw.randrange(len(text))
-        edited.append(text[:place] + chr(0x4E00 + draw.randrange(5000)) + text[place + 1 :])
-    read = scheme.read(originals)[1]
-    again = scheme.read(edited)[1]
-    distances = np.bitwise_count(read.simhashes ^ again.simhashes).sum(axis=1)
-    print(f"{len(long)} posts, one character changed: median distance {np.median(distances)} of 128 bits")
+    bodies = Scheme(WEAK_SCHEME).read(texts)[0]
+    long = [bodies.text(row) for row in range(len(texts)) if bodies.body_lengths[row] >= 64]
     assert len(long) > 1000
+    distances, weak = flips(long, with_one_changed(long, [chr(0x4E00 + i) for i in range(5000)]))
+    print(
+        f"{len(long)} posts: median distance {np.median(distances)} of 128 bits, {weak:.3f} of flips are weak"
+    )
     assert np.median(distances) <= 6
     assert np.quantile(distances, 0.99) <= 20
-    flipped = weak_flipped = 0
-    for row in range(len(long)):
-        changed = int(read.simhashes[row, 0] ^ again.simhashes[row, 0])
-        changed |= int(read.simhashes[row, 1] ^ again.simhashes[row, 1]) << 64
-        for table in range(6):
-            for j in range(24):
-                if changed >> ((table * 128 // 6 + j) % 128) & 1:
-                    flipped += 1
-                    weak_flipped += j in read.weak_bits[row, table]
-    print(f"{weak_flipped / flipped:.2f} of {flipped} flipped key bits are among the 6 weakest of 24")
-    assert weak_flipped / flipped > 0.9
+    assert weak > 0.9
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_weak_bits_are_the_ones_an_edit_flips(language: str) -> None:
+    # A changed letter changes a whole word: so many words make a long post as characters elsewhere.
+    letters_each = 6 if Grammar(language).glue else 1
+    texts = stream(language, 3000, seed=6).texts
+    texts = [" ".join(texts[row : row + letters_each]) for row in range(len(texts))]
+    bodies = Scheme(WEAK_SCHEME).read(texts)[0]
+    long = [text for row, text in enumerate(texts) if bodies.body_lengths[row] >= 80 * letters_each]
+    assert len(long) > 500
+    letters = [char for text in texts for char in text if char.isalpha()]
+    distances, weak = flips(long, with_one_changed(long, letters))
+    print(
+        f"{language}: {len(long)} posts, median {np.median(distances)}, 99 % {np.quantile(distances, 0.99)}, {weak:.3f} weak"
+    )
+    assert np.median(distances) <= 6
+    assert np.quantile(distances, 0.99) <= 20
+    assert weak > 0.9

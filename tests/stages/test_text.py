@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.generated import LANGUAGES, polls, stream
 from tests.stages import text_twin
+from twinsieve.pipeline.generate import generate
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.text import normalizer
 from twinsieve.stages.text.normalizer import Normalizer
@@ -118,6 +120,21 @@ def test_real_posts_equal_the_plain_twin(name: str, data_dir: Path) -> None:
     for profile, body_rule in CONFIGS:
         found = rows(texts, profile, body_rule)
         assert found == [text_twin.row(text, profile, body_rule) for text in texts]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_generated_posts_of_every_language_equal_the_plain_twin(language: str) -> None:
+    texts = stream(language, 250, seed=7).texts
+    for profile, body_rule in CONFIGS:
+        found = rows(texts, profile, body_rule)
+        assert found == [text_twin.row(text, profile, body_rule) for text in texts]
+
+
+def test_letters_rule_equals_the_plain_twin_on_every_generated_post() -> None:
+    """With tags, links, chains and polls, and the bodies that the truth of the other tests is made of."""
+    texts = [post["text"] for post in generate(2_000, seed=7)] + polls(200).texts
+    for profile in PROFILES:
+        assert rows(texts, profile, "letters") == [text_twin.row(text, profile, "letters") for text in texts]
 
 
 @settings(max_examples=60)
