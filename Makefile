@@ -8,7 +8,7 @@ MESSAGES ?= 20000
 # Two processes share the tests file by file: 175 s against 276 s in one, on two cores.
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
-.PHONY: demo test check lint types tests soak outage failover latency throughput image-steps lock clean
+.PHONY: demo test check lint types tests soak outage failover latency throughput image-steps wheel trywheel lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -55,6 +55,15 @@ throughput: $(VENV)/.installed-dev
 # The steps of docker/Dockerfile in an empty folder, without Docker; a few minutes, and it downloads what an image would.
 image-steps: $(VENV)/.installed
 	$(BIN)/python -m scripts.image_steps
+
+# A wheel for this Python and kind of machine that carries compiled kernels: nothing is compiled where it is installed.
+wheel: $(VENV)/.installed
+	@$(BIN)/python scripts/wheel.py dist
+
+# Installs that wheel and the pure one into fresh environments; prints the seconds of the first start.
+trywheel: wheel
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+	@scripts/try-wheel $(BIN)/python "$$(ls -t dist/*-linux_*.whl | head -1)" "$$(ls -t dist/*-none-any.whl | head -1)"
 
 # Rewrites both lock files from pyproject.toml.
 lock: $(VENV)/.installed-dev

@@ -1,0 +1,93 @@
+"""The wheel that carries compiled kernels says for which Python, machine and Numba they are."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import importlib.util
+import sys
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+_METADATA = """\
+Name: twinsieve
+Requires-Dist: llvmlite<0.52,>=0.44
+Requires-Dist: numba<0.70,>=0.61
+Requires-Dist: numba-extra>=1
+
+text
+"""
+_TAG = "cp312-cp312-linux_x86_64"
+_PINS = {"numba": "0.68.1", "llvmlite": "0.50.0"}
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path) -> ModuleType:
+    """`scripts/wheel.py` as a module."""
+    spec = importlib.util.spec_from_file_location("wheel", root / "scripts" / "wheel.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """An unpacked pure wheel with one kernel."""
+    info = tmp_path / "tree" / "twinsieve-0.1.0.dist-info"
+    kernels = tmp_path / "tree" / "twinsieve" / "kernels" / "kernels-0"
+    for folder in (info, kernels):
+        folder.mkdir(parents=True)
+    (kernels / "one.kernel").write_bytes(b"machine code")
+    (info / "METADATA").write_text(_METADATA)
+    (info / "WHEEL").write_text("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    (info / "RECORD").write_text("of another tree,,\n")
+    return tmp_path / "tree"
+
+
+def test_numba_and_llvmlite_are_pinned_and_nothing_else(
+    tmp_path: Path, wheel: ModuleType, tree: Path
+) -> None:
+    with zipfile.ZipFile(wheel.pack(tree, tmp_path, _TAG, _PINS)) as made:
+        said = made.read("twinsieve-0.1.0.dist-info/METADATA").decode()
+    assert said == _METADATA.replace("numba<0.70,>=0.61", "numba==0.68.1").replace(
+        "llvmlite<0.52,>=0.44", "llvmlite==0.50.0"
+    )
+
+
+def test_a_pin_without_a_requirement_is_refused(tmp_path: Path, wheel: ModuleType, tree: Path) -> None:
+    with pytest.raises(ValueError, match="numpy"):
+        wheel.pack(tree, tmp_path, _TAG, {"numpy": "2.0"})
+
+
+def test_name_and_tag_name_the_machine_and_the_record_sums_every_file(
+    tmp_path: Path, wheel: ModuleType, tree: Path
+) -> None:
+    path = wheel.pack(tree, tmp_path, _TAG, _PINS)
+    assert path.name == f"twinsieve-0.1.0-{_TAG}.whl"
+    with zipfile.ZipFile(path) as made:
+        said = made.read("twinsieve-0.1.0.dist-info/WHEEL").decode()
+        assert said == f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {_TAG}\n"
+        rows = list(csv.reader(made.read("twinsieve-0.1.0.dist-info/RECORD").decode().splitlines()))
+        assert sorted(name for name, _, _ in rows) == sorted(made.namelist())
+        for name, digest, size in rows:
+            if not name.endswith("RECORD"):
+                content = made.read(name)
+                sum_ = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+                assert (digest, size) == (f"sha256={sum_}", str(len(content)))
+
+
+def test_the_same_tree_gives_the_same_wheel(tmp_path: Path, wheel: ModuleType, tree: Path) -> None:
+    first, second = (wheel.pack(tree, tmp_path / name, _TAG, _PINS) for name in ("a", "b"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_tag_of_this_machine_names_its_python(wheel: ModuleType) -> None:
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    assert wheel.tag_of_this_machine().split("-")[:2] == [python, python + getattr(sys, "abiflags", "")]
+    assert "." not in wheel.tag_of_this_machine()
