@@ -70,7 +70,8 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
     if found != scheme:
         raise ForeignSchemeError(
             f"{where}: fingerprint scheme is {found.hex()[:12]}, this process has {scheme.hex()[:12]}; "
-            "restore the settings of text, features, layout and digest, or start a new app"
+            "restore the settings of text, features, layout and digest and the program version, "
+            "or start a new app and seed it"
         )
     return content
 

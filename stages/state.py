@@ -84,8 +84,8 @@ def _check_origin(described: Mapping[str, Any], scheme_id: str, parameters: Mapp
     if described["scheme"] != scheme_id:
         raise StateError(
             f"state was written under fingerprint scheme {described['scheme']}, this configuration has "
-            f"{scheme_id} (profile, features, seed, dictionaries or library versions differ); "
-            "restore them, or start with an empty state"
+            f"{scheme_id} (profile, features, seed or dictionaries differ, or another version of twinsieve, "
+            "jieba or OpenCC wrote it); restore what differs, or start with an empty state"
         )
 
 

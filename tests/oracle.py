@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from rapidfuzz.distance import LCSseq
 
+from tests.unicode_twin import DIGIT
 from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
     NO_LEADER,
@@ -105,8 +106,8 @@ def is_near(matched: int, compared: int, similarity: int) -> bool:
     return compared > 0 and matched * SIMILARITY_SCALE >= similarity * compared
 
 
-_DIGIT_RUN = re.compile(r"\d+(?:[!-/:-@\[-`{-~]\d+)*")
-"""Decimal digits of any script; a body holds ASCII punctuation only where it separates digits."""
+_NUMBER = re.compile(rf"[{DIGIT}]+(?:[.,:/+*-][{DIGIT}]+)*")
+"""Decimal digits of any script; a body holds the other marks only between digits."""
 
 
 def digit_runs(body: str) -> list[tuple[str, str, str]]:
@@ -123,7 +124,7 @@ def digit_runs(body: str) -> list[tuple[str, str, str]]:
             run.group(),
             body[run.end() : run.end() + 1],
         )
-        for run in _DIGIT_RUN.finditer(body)
+        for run in _NUMBER.finditer(body)
     ]
 
 

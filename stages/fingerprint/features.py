@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.text.compatibility import case_folded, nfkc_text
 
 _CHOICES = {
     "features": ("chars", "shingles", "keywords"),
@@ -90,7 +90,7 @@ def folded(word: str) -> str:
     >>> folded("Ｔ恤")
     't恤'
     """
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
+    return nfkc_text(case_folded(nfkc_text(word)))
 
 
 def dictionary_entry(line: str) -> tuple[str, int | None, str | None]:

@@ -7,52 +7,52 @@ source: near_quality.md section 5 (a guard on any other number was wrong more of
 
 from __future__ import annotations
 
-import unicodedata
-
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import kernel
+from twinsieve.stages.text.tables import (
+    IN_NUMBER_DIGIT,
+    IN_NUMBER_SEPARATOR,
+    SPECIAL_PLANES,
+)
 
 MOST_RUNS = 256
 """Runs of one body that are compared; a stored text of 512 characters cannot hold more."""
 
 _PRIME = np.uint64(0x100000001B3)
 _OFFSET = np.uint64(0xCBF29CE484222325)
-_ZEROS = np.array([c for c in range(0x20000) if unicodedata.decimal(chr(c), None) == 0], dtype=np.uint32)
-"""The zero of each script's decimal digits; its nine other digits follow it in Unicode. The planes above hold
-ideographs, tags and private use, and looking there would take a tenth of a process's start."""
 
 
 @kernel
-def is_digit(char: np.uint32) -> bool:
-    """Whether a code point is a decimal digit of any script."""
-    if char < np.uint32(0x80):
-        return np.uint32(48) <= char <= np.uint32(57)
-    # Between these lie Han, Kana and Hangul: most characters seen, and no digit.
+def number_part(char: np.uint32, parts: NDArray[np.uint8]) -> int:
+    """What a character of a body is to a number: IN_NUMBER bits, or 0. parts: by `number_parts`."""
+    # Between these lie Han, Kana and Hangul: most characters seen, and no part of a number.
     if np.uint32(0x2E80) <= char < np.uint32(0xA000) or np.uint32(0xAC00) <= char < np.uint32(0xD800):
-        return False
-    for zero in _ZEROS:  # noqa: SIM110 (a kernel compiles loops, not generators)
-        if zero <= char < zero + np.uint32(10):
-            return True
-    return False
+        return np.int64(0)
+    return np.int64(parts[char]) if char < np.uint32(SPECIAL_PLANES) else np.int64(0)
 
 
 @kernel
-def _joins(chars: NDArray[np.uint32], at: int, length: int) -> bool:
-    """Whether a separator inside a number stands here: bodies hold no other ASCII punctuation."""
-    char = chars[at]
-    if char >= np.uint32(0x80) or (np.uint32(97) <= char <= np.uint32(122)) or is_digit(char):
+def _joins(chars: NDArray[np.uint32], at: int, length: int, parts: NDArray[np.uint8]) -> bool:
+    """Whether a separator stands here, inside a number."""
+    if not number_part(chars[at], parts) & IN_NUMBER_SEPARATOR or at + 1 >= length:
         return False
-    return at + 1 < length and is_digit(chars[at + 1])
+    return number_part(chars[at + 1], parts) & IN_NUMBER_DIGIT != 0
 
 
 @kernel
 def digit_runs(
-    chars: NDArray[np.uint32], start: int, length: int, cut: bool, runs: NDArray[np.uint64]
+    chars: NDArray[np.uint32],
+    start: int,
+    length: int,
+    cut: bool,
+    parts: NDArray[np.uint8],
+    runs: NDArray[np.uint64],
 ) -> int:
-    """How many digit runs chars[start:start + length] has; runs[i] = (hash of value, hash of context).
+    """How many numbers chars[start:start + length] has; runs[i] = (hash of value, hash of context).
 
+    parts: uint8[], by `number_parts`
     cut: the text goes on behind `length`; a run that touches the cut is left out, as its end is unknown
     runs: uint64[MOST_RUNS, 2], overwritten
     """
@@ -60,12 +60,14 @@ def digit_runs(
     count = 0
     at = np.int64(0)  # a literal would compile `_joins` once more
     while at < length and count < MOST_RUNS:
-        if not is_digit(text[at]):
+        if not number_part(text[at], parts) & IN_NUMBER_DIGIT:
             at += 1
             continue
         first = at
         value = _OFFSET
-        while at < length and (is_digit(text[at]) or _joins(text, at, length)):
+        while at < length and (
+            number_part(text[at], parts) & IN_NUMBER_DIGIT or _joins(text, at, length, parts)
+        ):
             value = (value ^ np.uint64(text[at])) * _PRIME
             at += 1
         if cut and at == length:

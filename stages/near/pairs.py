@@ -18,6 +18,7 @@ from twinsieve.stages.near.chunk import Chunk
 from twinsieve.stages.near.guards import MOST_RUNS, digit_runs, numbers_replaced
 from twinsieve.stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
 from twinsieve.stages.near.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns
+from twinsieve.stages.text.tables import number_parts
 
 ALIKE = 1
 """Status bit beside those of `Flag`: similarity reaches the threshold."""
@@ -48,12 +49,14 @@ class Scratch(NamedTuple):
     """Memory of one thread.
 
     pattern_row: int64[1], the row the pattern stands for, or -1
+    parts: uint8[], what each code point is to a number, by `number_parts`
     decoded: uint32[STORED_LENGTH]; runs_a, runs_b: uint64[MOST_RUNS, 2]
     seen: uint64[1024], candidates met for the current row (a forgetful set: it may forget, never invent)
     """
 
     pattern: Pattern
     pattern_row: NDArray[np.int64]
+    parts: NDArray[np.uint8]
     decoded: NDArray[np.uint32]
     runs_a: NDArray[np.uint64]
     runs_b: NDArray[np.uint64]
@@ -65,6 +68,7 @@ def new_scratch() -> Scratch:
     return Scratch(
         new_pattern(),
         np.full(1, -1, np.int64),
+        number_parts(),
         np.zeros(STORED_LENGTH, np.uint32),
         np.zeros((MOST_RUNS, 2), np.uint64),
         np.zeros((MOST_RUNS, 2), np.uint64),
@@ -252,14 +256,16 @@ def _cards_differ(
 def _numbers_differ(chunk: Chunk, row: int, ring: RingColumns, slot: int, scratch: Scratch) -> bool:
     length, other = np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])
     head, other_head = min(length, STORED_LENGTH), min(other, STORED_LENGTH)
-    count = digit_runs(chunk.chars, chunk.starts[row], head, length > head, scratch.runs_a)
+    count = digit_runs(chunk.chars, chunk.starts[row], head, length > head, scratch.parts, scratch.runs_a)
     if count == 0:
         return False
     offset = np.int64(ring.offsets[slot]) * GRANULE
     wide = ring.wides[slot] != 0
     for j in range(other_head):
         scratch.decoded[j] = stored_char(ring.texts, offset, j, wide)
-    other_count = digit_runs(scratch.decoded, np.int64(0), other_head, other > other_head, scratch.runs_b)
+    other_count = digit_runs(
+        scratch.decoded, np.int64(0), other_head, other > other_head, scratch.parts, scratch.runs_b
+    )
     return numbers_replaced(scratch.runs_a, count, scratch.runs_b, other_count)
 
 

@@ -1,30 +1,24 @@
-"""NFKC of whole batches, packed: mapped code point by code point, handed to Python only where marks interact.
+"""NFKC of whole batches, packed, by the frozen Unicode database.
 
-`unicodedata.normalize` costs 75 ns a character as soon as a text holds one full-width comma. Text without
-combining marks or conjoining jamo needs no reordering and no composing, so its NFKC is the sequence of the
-NFKC of its characters; a table gives that at about 1 ns. Only rows with a COMPLEX character go through
-`unicodedata.normalize`.
+Text without combining marks or conjoining jamo needs no reordering and no composing, so its NFKC is the
+sequence of the NFKC of its characters; a table gives that at about 1 ns a character. Only rows with a COMPLEX
+character are taken apart, sorted and put together (`composing.py`).
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.text.tables import COMPLEX, LONG_RUN, MAPPED, REPLACEMENT, SEQUENCE, tables
-
-LONGEST_MARK_RUN = 30
-"""Combining marks in a row that are normalised together, as in the Stream-Safe Text Format of UAX #15."""
+from twinsieve.stages.text.composing import compose_rows, composition, measure_apart
+from twinsieve.stages.text.tables import COMPLEX, MAPPED, REPLACEMENT, SEQUENCE, changes, tables
 
 _SEQUENCE = np.uint32(SEQUENCE)
-_LONG_RUN = np.uint32(LONG_RUN)  # a signed constant beside unsigned bits would make both floating point
-_JOINER = "\u034f"
 
 
 class PackedText(NamedTuple):
@@ -54,13 +48,6 @@ def _measure(
         found = np.uint32(0)
         for i in range(starts[row], starts[row + 1]):
             found |= properties[chars[i]]
-        if found & COMPLEX:
-            run = 0
-            for i in range(starts[row], starts[row + 1]):
-                run = run + 1 if properties[chars[i]] & COMPLEX else 0
-                if run > LONGEST_MARK_RUN:
-                    found |= _LONG_RUN
-                    break
         length = starts[row + 1] - starts[row]
         if found & MAPPED:
             for i in range(starts[row], starts[row + 1]):
@@ -102,23 +89,29 @@ def _compose(
             w += 1
 
 
-@cache
-def _mark_run() -> re.Pattern[str]:
-    marks = "".join(c for c in map(chr, range(0x20000)) if unicodedata.combining(c))
-    mark = f"[{re.escape(marks)}]"
-    return re.compile(f"{mark}{{{LONGEST_MARK_RUN}}}(?={mark})")
-
-
 def nfkc_text(text: str) -> str:
-    """NFKC of one text, in time linear in its length.
-
-    Runs of more than LONGEST_MARK_RUN combining marks are cut by U+034F, which no body keeps: sorting a run
-    takes time in the square of its length, and no writing system stacks so many.
+    """NFKC of one text, as `nfkc` makes it of a row.
 
     >>> nfkc_text("①ｅ\u0301")
     '1é'
     """
-    return unicodedata.normalize("NFKC", _mark_run().sub(rf"\g<0>{_JOINER}", text))
+    return nfkc(*pack([text])).chars.tobytes().decode("utf-32-le")
+
+
+@cache
+def _foldings() -> dict[int, str]:
+    folds = changes("folding")
+    texts = [folds.texts[first:last].tolist() for first, last in pairwise(folds.starts.tolist())]
+    return dict(zip(folds.codes.tolist(), ("".join(map(chr, text)) for text in texts), strict=True))
+
+
+def case_folded(text: str) -> str:
+    """The text case-folded, as `str.casefold` does it under its own Unicode version.
+
+    >>> case_folded("Straße")
+    'strasse'
+    """
+    return text.translate(_foldings())
 
 
 def pack(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -141,7 +134,7 @@ def pack(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
     """NFKC of every row of packed texts; `chars` is not changed.
 
-    Each row becomes its `nfkc_text`.
+    One thing differs from plain NFKC: runs of more than LONGEST_MARK_RUN combining marks are cut by U+034F.
     """
     known = tables()
     rows = len(starts) - 1
@@ -152,13 +145,7 @@ def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
     begins, ends = starts[:-1], starts[1:]
     complex_rows = np.flatnonzero(bits & np.uint32(COMPLEX))
     if len(complex_rows):
-        long_runs = (bits[complex_rows] & _LONG_RUN).tolist()
-        normal = [
-            nfkc_text(text) if long_run else unicodedata.normalize("NFKC", text)
-            for row, long_run in zip(complex_rows.tolist(), long_runs, strict=True)
-            for text in [_text(chars, starts, row)]
-        ]
-        extra, extra_starts = pack(normal)
+        extra, extra_starts = _composed(chars, starts, complex_rows)
         begins, ends = begins.copy(), ends.copy()
         begins[complex_rows] = extra_starts[:-1] + len(chars)
         ends[complex_rows] = extra_starts[1:] + len(chars)
@@ -177,8 +164,17 @@ def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
     return PackedText(composed, composed_starts, bits)
 
 
-def _text(chars: NDArray[np.uint32], starts: NDArray[np.int64], row: int) -> str:
-    return chars[starts[row] : starts[row + 1]].tobytes().decode("utf-32-le")
+def _composed(
+    chars: NDArray[np.uint32], starts: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """NFKC of some rows, one after another: code points, and where each row begins."""
+    known = composition()
+    room = np.empty(len(rows), dtype=np.int64)
+    measure_apart(chars, starts, rows, known, room)
+    out = np.empty(int(room.sum()), dtype=np.uint32)
+    ends = np.zeros(len(rows) + 1, dtype=np.int64)
+    compose_rows(chars, starts, rows, known, out, ends[1:])
+    return _read_only(out[: ends[-1]]), ends
 
 
 def _read_only(chars: NDArray[np.uint32]) -> NDArray[np.uint32]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.text.own_rules import check_pattern, opencc_version
+from twinsieve.stages.text.unicode import UNICODE_VERSION
 
 Profile = Literal["microblog", "plain"]
 BodyRule = Literal["product", "letters"]
@@ -23,8 +23,8 @@ class TextConfig:
 
     profile: `microblog` drops tags, repost chains, card marks, video and place tails beside URLs and names;
         `plain` drops URLs and names alone
-    body_rule: `product` keeps letters, digits, combining marks and separators inside numbers, and symbols in
-        the key text of short bodies; `letters` keeps what `str.isalnum()` keeps, as the data sets' truth does
+    body_rule: `product` keeps letters, digits, combining marks, separators inside numbers, and symbols in
+        the key text of short bodies; `letters` keeps letters and digits alone, as the data sets' truth does
     fold_variants: turn Han characters into one of their two standard forms with OpenCC
     drop: RE2 patterns; what they match becomes a blank, after NFKC and before the profile's rules
     raises: UsageError for a value that is none of these, a pattern that RE2 refuses, or OpenCC missing
@@ -56,10 +56,10 @@ class TextConfig:
 def text_version(config: TextConfig) -> str:
     """What bodies depend on outside the settings: rules, Unicode tables, and OpenCC's dictionary where used.
 
-    >>> text_version(TextConfig()).startswith("rules 1, Unicode ")
+    >>> text_version(TextConfig()).startswith("rules 1, Unicode 17")
     True
     """
-    version = f"rules {RULES_VERSION}, Unicode {unicodedata.unidata_version}"
+    version = f"rules {RULES_VERSION}, Unicode {UNICODE_VERSION}"
     if config.fold_variants != "none":
         version += f", OpenCC {opencc_version()}"
     return version

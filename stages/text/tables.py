@@ -1,24 +1,22 @@
 """What the kernels know of each code point: class bits, compatibility mapping and case folding.
 
-Built once, on first use, from Python's own Unicode database, in well under 0.15 s. Only code points that the
-database treats specially are asked one by one; whole planes without any are filled at once
-(a test compares every entry with the database).
+Built once, on first use, from the frozen Unicode database of `unicode.py`, whole columns at a time
+(a test compares every entry with a database of that version).
 """
 
 from __future__ import annotations
 
-import unicodedata
 from functools import cache
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.text.scripts import unspaced_table
+from twinsieve.stages.text.unicode import CATEGORIES, CATEGORY, IS_ALNUM, IS_DECIMAL, IS_SPACE, database
 
 LETTER = 1 << 0
-"""`str.isalnum()`: letters, digits and numbers of every script."""
+"""Letters, digits and numbers of every script, as `str.isalnum()` knows them."""
 DIGIT = 1 << 1
 """Decimal digit of any script."""
 MARK = 1 << 2
@@ -30,7 +28,7 @@ SYMBOL = 1 << 4
 SEPARATOR = 1 << 5
 """Kept between two digits, as the character `separators` names."""
 SPACE = 1 << 6
-"""`str.isspace()`."""
+"""Blanks, as `str.isspace()` knows them."""
 UNSPACED = 1 << 7
 """Of a script written without blanks between words."""
 CASED = 1 << 8
@@ -41,8 +39,6 @@ MAPPED = 1 << 10
 """NFKC changes it even when it stands alone."""
 COMPLEX = 1 << 11
 """NFKC may reorder it or compose it with what stands before."""
-LONG_RUN = 1 << 31
-"""Of rows only: more COMPLEX characters in a row than are normalised together."""
 
 HAS_UNFOLD = 1 << 12
 HAS_LINK = 1 << 13
@@ -75,11 +71,10 @@ REPLACEMENT = 0xFFFD
 SEQUENCE = 1 << 31
 """In `mapping` and `folding`: the other bits are a row of `sequences`."""
 
-_SPECIAL_PLANES = 0x20000
+SPECIAL_PLANES = 0x20000
+"""Code points from here on hold Han, tags, private use and nothing else; no table below goes further."""
 _MAPPED_PLANES = 0x30000
-_COMPATIBILITY_HAN = range(0x2F800, 0x2FA20)
-_SPECIAL_PURPOSE = range(0xE0000, 0xE1000)
-_TAG_CHARACTERS = range(0xE0020, 0xE007F)
+_TAG_CHARACTERS = slice(0xE0020, 0xE007F)
 _DECORATION = "~^`|"
 _APOSTROPHES = "'\u2019"
 _ZERO_WIDTH_SPACE = 0x200B
@@ -87,6 +82,8 @@ _IGNORED_MARKS = (
     0x034F, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F,
     *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0),
 )  # fmt: skip
+_VOWEL_JAMO = slice(0x1161, 0x1176)
+_FINAL_JAMO = slice(0x11A8, 0x11C3)
 
 NUMBER_SEPARATORS = {
     ".": ".·٫",
@@ -102,15 +99,18 @@ NUMBER_SEPARATORS = {
 One mark between two digits, nothing else: "3--5" is "35", as is "3 5".
 """
 
+IN_NUMBER_DIGIT = 1
+IN_NUMBER_SEPARATOR = 2
+
 
 class Tables(NamedTuple):
     """Lookups by code point; every kernel takes what it needs.
 
     properties: uint32[CODE_POINTS + 1], the bits above; the last entry is CARD_MARK's
     mapping: uint32[_MAPPED_PLANES], NFKC of a code point that has MAPPED
-    folding: uint32[_SPECIAL_PLANES], case folding of a code point that has CASED
-    separators: uint32[_SPECIAL_PLANES], what a SEPARATOR is kept as
-    sequences, sequence_starts: uint32[], int32[], the longer results of both
+    folding: uint32[SPECIAL_PLANES], case folding of a code point that has CASED
+    separators: uint32[SPECIAL_PLANES], what a SEPARATOR is kept as
+    sequences, sequence_starts: uint32[], int32[], the longer results of mapping and folding
     """
 
     properties: NDArray[np.uint32]
@@ -121,29 +121,67 @@ class Tables(NamedTuple):
     sequence_starts: NDArray[np.int32]
 
 
-def _class_bits(code: int, category: str) -> int:
-    if code in _TAG_CHARACTERS:
-        return SYMBOL
-    if category in ("Mn", "Mc"):
-        return JOINER if code in _IGNORED_MARKS else MARK
-    if category in ("Cf", "Me"):
-        return 0 if code == _ZERO_WIDTH_SPACE else JOINER
-    if category[0] in "LN" or category in ("Cc", "Cs", "Zs", "Zl", "Zp") or category[0] == "P":
-        return 0
-    return SYMBOL
+class Changes(NamedTuple):
+    """Code points that one of the rules changes, ascending, and what they become, one after another.
+
+    codes: uint32[n]; starts: int64[n + 1]; texts: uint32[starts[n]]
+    """
+
+    codes: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+    texts: NDArray[np.uint32]
+
+
+def changes(rule: str) -> Changes:
+    """What the rule `folding`, `nfkc` or `nfkd` changes, but for Hangul syllables."""
+    frozen = database()
+    lengths = frozen[f"{rule}_lengths"].astype(np.int64)
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    return Changes(frozen[f"{rule}_codes"], starts, frozen[f"{rule}_texts"])
+
+
+def kinds() -> NDArray[np.uint16]:
+    """uint16[CODE_POINTS], category and bits of each code point, as `unicode.py` has them."""
+    frozen = database()
+    return np.repeat(frozen["kind_values"], frozen["kind_lengths"])
+
+
+def combining_classes() -> NDArray[np.uint8]:
+    """uint8[SPECIAL_PLANES], canonical combining class of each code point."""
+    frozen = database()
+    every = np.repeat(frozen["combining_values"].astype(np.uint8), frozen["combining_lengths"])
+    return every[:SPECIAL_PLANES]
+
+
+def _bits_of_kinds() -> NDArray[np.uint32]:
+    """uint32[256], property bits of each kind."""
+    bits = np.zeros(256, dtype=np.uint32)
+    for kind in range(256):
+        if (kind & CATEGORY) >= len(CATEGORIES):
+            continue
+        category = CATEGORIES[kind & CATEGORY]
+        if kind & IS_ALNUM:
+            bits[kind] = LETTER
+        elif category in ("Mn", "Mc"):
+            bits[kind] = MARK
+        elif category in ("Cf", "Me"):
+            bits[kind] = JOINER
+        elif category[0] not in "LNPZ" and category not in ("Cc", "Cs"):
+            bits[kind] = SYMBOL
+        if kind & IS_DECIMAL:
+            bits[kind] |= DIGIT
+        if kind & IS_SPACE:
+            bits[kind] |= SPACE
+    return bits
 
 
 def _classes() -> NDArray[np.uint32]:
-    codes = np.arange(CODE_POINTS, dtype="<u4").view("<U1")
-    alnum = np.strings.isalnum(codes)
     properties = np.zeros(CODE_POINTS + 1, dtype=np.uint32)
     every = properties[:CODE_POINTS]
-    every[~alnum] = SYMBOL
-    special = [*np.flatnonzero(~alnum[:_SPECIAL_PLANES]).tolist(), *_SPECIAL_PURPOSE]
-    every[special] = [_class_bits(code, unicodedata.category(chr(code))) for code in special]
-    every[alnum] |= LETTER
-    every[:_SPECIAL_PLANES][np.strings.isdecimal(codes[:_SPECIAL_PLANES])] |= DIGIT
-    every[:_SPECIAL_PLANES][np.strings.isspace(codes[:_SPECIAL_PLANES])] |= SPACE
+    every[:] = _bits_of_kinds()[kinds()]
+    every[_TAG_CHARACTERS] = SYMBOL
+    every[list(_IGNORED_MARKS)] = JOINER
+    every[_ZERO_WIDTH_SPACE] = 0
     every[unspaced_table()] |= UNSPACED
     for text in _APOSTROPHES:
         every[ord(text)] = JOINER
@@ -155,70 +193,70 @@ def _classes() -> NDArray[np.uint32]:
     return properties
 
 
-def _decompositions() -> dict[int, list[str]]:
-    """What the database says each code point is made of; Hangul syllables are made by rule and left out."""
-    found = {}
-    for code in chain(range(_SPECIAL_PLANES), _COMPATIBILITY_HAN):
-        parts = unicodedata.decomposition(chr(code))
-        if parts:
-            found[code] = parts.split()
-    return found
+def _entries(changed: Changes, first_row: int) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """What a table holds for each changed code point, and which of them become several.
+
+    first_row: in `sequences`, of the first that becomes several
+    """
+    several = np.diff(changed.starts) > 1
+    rows = np.cumsum(several) - 1 + first_row
+    entries = np.where(several, SEQUENCE | rows, changed.texts[changed.starts[:-1]])
+    return entries.astype(np.uint32), several
 
 
-def _composes_backward(decompositions: dict[int, list[str]]) -> set[int]:
-    """Code points that NFKC may join to the one before them: second halves, and vowel and final jamo."""
-    halves = {
-        int(parts[1], 16) for parts in decompositions.values() if len(parts) == 2 and parts[0][0] != "<"
-    }
-    return halves.union(range(0x1161, 0x1176), range(0x11A8, 0x11C3))
+def _several(changed: Changes) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """The results of more than one character, one after another, and their lengths."""
+    lengths = np.diff(changed.starts)
+    return changed.texts[np.repeat(lengths > 1, lengths)], lengths[lengths > 1]
+
+
+def _composes_backward() -> NDArray[np.bool_]:
+    """bool[CODE_POINTS], what NFKC may move, or join to the code point before it.
+
+    Combining marks, second halves, vowel and final jamo, and what begins with one of them when taken apart.
+    """
+    backward = np.zeros(CODE_POINTS, dtype=np.bool_)
+    backward[:SPECIAL_PLANES] = combining_classes() != 0
+    backward[database()["pairs"][:, 1]] = True
+    backward[_VOWEL_JAMO] = True
+    backward[_FINAL_JAMO] = True
+    apart = changes("nfkd")
+    backward[apart.codes[backward[apart.texts[apart.starts[:-1]]]]] = True
+    return backward
 
 
 @cache
 def tables() -> Tables:
-    """The tables of this Python's Unicode version, built on the first call."""
+    """The tables of UNICODE_VERSION, built on the first call."""
     properties = _classes()
     mapping = np.zeros(_MAPPED_PLANES, dtype=np.uint32)
-    folding = np.zeros(_SPECIAL_PLANES, dtype=np.uint32)
-    separators = np.zeros(_SPECIAL_PLANES, dtype=np.uint32)
-    sequences: list[int] = []
-    sequence_starts = [0]
-
-    def entry(text: str) -> int:
-        if len(text) == 1:
-            return ord(text)
-        sequences.extend(map(ord, text))
-        sequence_starts.append(len(sequences))
-        return SEQUENCE | (len(sequence_starts) - 2)
-
+    folding = np.zeros(SPECIAL_PLANES, dtype=np.uint32)
+    separators = np.zeros(SPECIAL_PLANES, dtype=np.uint32)
     for kept, texts in NUMBER_SEPARATORS.items():
         for text in texts:
             properties[ord(text)] |= SEPARATOR
             separators[ord(text)] = ord(kept)
-    for code in range(_SPECIAL_PLANES):
-        char = chr(code)
-        folded = char.casefold()
-        if folded != char:
-            folding[code] = entry(folded)
-            properties[code] |= CASED if len(folded) == 1 else CASED | GROWS
-    decompositions = _decompositions()
-    backward = _composes_backward(decompositions)
-    marks = np.flatnonzero(properties[:CODE_POINTS] & (MARK | JOINER)).tolist()
-    backward.update(code for code in marks if unicodedata.combining(chr(code)))
+    folds, mapped = changes("folding"), changes("nfkc")
+    entries, grow = _entries(folds, 0)
+    folding[folds.codes] = entries
+    properties[folds.codes] |= np.where(grow, CASED | GROWS, CASED).astype(np.uint32)
+    mapping[mapped.codes] = _entries(mapped, int(grow.sum()))[0]
     # Properties of the results first: a mapped code point takes over the bits of what it becomes,
     # so that the bits of a raw row already say which rules can match its normalised text.
-    for code in decompositions:
-        text = unicodedata.normalize("NFKC", chr(code))
-        if ord(unicodedata.normalize("NFKD", chr(code))[0]) in backward:
-            backward.add(code)
-        if text != chr(code):
-            mapping[code] = entry(text)
-            properties[code] = MAPPED | int(np.bitwise_or.reduce(properties[[ord(c) for c in text]]))
-    properties[sorted(backward)] |= COMPLEX
-    return Tables(
-        properties,
-        mapping,
-        folding,
-        separators,
-        np.array(sequences, dtype=np.uint32),
-        np.array(sequence_starts, dtype=np.int32),
-    )
+    properties[mapped.codes] = MAPPED | np.bitwise_or.reduceat(properties[mapped.texts], mapped.starts[:-1])
+    properties[:CODE_POINTS][_composes_backward()] |= COMPLEX
+    (grown, grown_lengths), (spelled, spelled_lengths) = _several(folds), _several(mapped)
+    sequences = np.concatenate((grown, spelled))
+    starts = np.concatenate(([0], np.cumsum(np.concatenate((grown_lengths, spelled_lengths)))))
+    return Tables(properties, mapping, folding, separators, sequences, starts.astype(np.int32))
+
+
+@cache
+def number_parts() -> NDArray[np.uint8]:
+    """uint8[SPECIAL_PLANES], what each character of a body is to a number: IN_NUMBER bits, or 0."""
+    parts = np.zeros(SPECIAL_PLANES, dtype=np.uint8)
+    every = kinds()[:SPECIAL_PLANES]
+    parts[every & IS_DECIMAL != 0] = IN_NUMBER_DIGIT
+    for kept in NUMBER_SEPARATORS:
+        parts[ord(kept)] |= IN_NUMBER_SEPARATOR
+    return parts

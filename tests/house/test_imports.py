@@ -45,6 +45,14 @@ _WORLD = frozenset(
 _ALLOWED_IN_STAGES = frozenset({"concurrent.futures"})
 """Threads that release the interpreter are arithmetic, not the world."""
 
+_READS_PACKAGE_DATA = frozenset({"importlib.resources", "pkgutil"})
+_MAY_READ_PACKAGE_DATA = {
+    Path("stages/text/unicode.py"),  # the frozen Unicode database
+    Path("stages/scheme.py"),  # jieba's dictionaries, whose hashes the scheme id covers
+    Path("stages/fingerprint/idf.py"),  # one of them
+}
+"""Data of a package is fixed by its version: reading it is no look at the world."""
+
 _KAFKA_CLIENTS = frozenset({"kafka", "confluent_kafka"})
 
 _BROUGHT_BY = {"llvmlite": "numba"}
@@ -112,6 +120,44 @@ def test_stages_open_print_and_ask_for_nothing(root: Path) -> None:
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in {"open", "print", "input"}
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_stages_read_the_data_of_packages_in_named_places_alone(root: Path) -> None:
+    users = {
+        path.relative_to(root)
+        for path in _modules(root, "stages")
+        for _, name in _imports(path)
+        if _of(name, _READS_PACKAGE_DATA)
+    }
+    assert users == _MAY_READ_PACKAGE_DATA
+
+
+_FOLLOWS_THE_PYTHON = frozenset(
+    {
+        *("casefold", "lower", "upper", "title", "swapcase", "capitalize"),
+        *("isalnum", "isalpha", "isdecimal", "isdigit", "isnumeric", "isspace"),
+    }
+)
+
+
+def test_no_verdict_follows_the_unicode_version_of_the_python(root: Path) -> None:
+    """What texts become is decided by the frozen tables alone; names of our own are ASCII."""
+    wrong = [
+        f"{path.relative_to(root)}:{line}: {name}"
+        for package in ("stages", "pipeline")
+        for path in _modules(root, package)
+        for line, name in _imports(path)
+        if _of(name, frozenset({"unicodedata"})) and path != root / "pipeline" / "commands" / "terminal.py"
+    ]
+    wrong += [
+        f"{path.relative_to(root)}:{node.lineno}: {node.attr}"
+        for path in _modules(root, "stages")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute)
+        and (node.attr in _FOLLOWS_THE_PYTHON or (node.attr == "strings" and "np" in ast.unparse(node)))
+        and not (isinstance(node.value, ast.Attribute) and node.value.attr == "name")
     ]
     assert not wrong, "\n".join(wrong)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -12,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
-from tests import oracle
+from tests import oracle, unicode_twin
 from twinsieve.stages.contract import STORED_LENGTH
 from twinsieve.stages.fingerprint.bag import BAG_BYTES, PARITY_BELOW, fill_bags
-from twinsieve.stages.near.guards import MOST_RUNS, digit_runs, is_digit, numbers_replaced
+from twinsieve.stages.near.guards import MOST_RUNS, digit_runs, number_part, numbers_replaced
 from twinsieve.stages.near.lcs import lcs_with_stored, new_pattern, set_pattern
 from twinsieve.stages.near.lengths import (
     LONGEST_CODED,
@@ -25,9 +24,12 @@ from twinsieve.stages.near.lengths import (
     signature_limits,
 )
 from twinsieve.stages.near.pairs import bag_bound
+from twinsieve.stages.text.normalizer import Normalizer
+from twinsieve.stages.text.rules import TextConfig
+from twinsieve.stages.text.tables import IN_NUMBER_DIGIT, number_parts
 
 _SMALL = st.text("甲乙丙丁ab1", max_size=200)
-_NUMBERS = st.text("新例共12.3:4", max_size=30)
+_NUMBERS = st.text("新例共12.3:4 a٣", max_size=30)
 
 
 def _codes(text: str) -> np.ndarray:
@@ -84,30 +86,25 @@ def test_char_bag_equals_common_characters_where_nothing_saturates() -> None:
     assert bag_bound(_bag(a), 0, 4, _bag(b), 0, 3) == common
 
 
+def _body(text: str) -> str:
+    """What the text stage makes of it, so that separators stand where they do in bodies."""
+    return Normalizer(TextConfig("plain")).bodies([text + "新" * 8]).text(0)
+
+
 @given(_NUMBERS, _NUMBERS)
 def test_number_guard_equals_the_plain_one(a: str, b: str) -> None:
-    a, b = _tidy(a), _tidy(b)
+    a, b = _body(a), _body(b)
     runs_a, runs_b = np.zeros((MOST_RUNS, 2), np.uint64), np.zeros((MOST_RUNS, 2), np.uint64)
-    count_a = digit_runs(_codes(a), 0, len(a), False, runs_a)
-    count_b = digit_runs(_codes(b), 0, len(b), False, runs_b)
+    count_a = digit_runs(_codes(a), 0, len(a), False, number_parts(), runs_a)
+    count_b = digit_runs(_codes(b), 0, len(b), False, number_parts(), runs_b)
     assert numbers_replaced(runs_a, count_a, runs_b, count_b) == oracle.number_guard(a, b)
-
-
-def _tidy(text: str) -> str:
-    """A body: separators stand between two digits or not at all."""
-    kept = [
-        c
-        for i, c in enumerate(text)
-        if c not in ".:" or (0 < i < len(text) - 1 and text[i - 1].isdigit() and text[i + 1].isdigit())
-    ]
-    return "".join(kept)
 
 
 def test_a_number_at_the_cut_is_left_out() -> None:
     runs = np.zeros((MOST_RUNS, 2), np.uint64)
     text = _codes("共12例新增34")
-    assert digit_runs(text, 0, len(text), False, runs) == 2
-    assert digit_runs(text, 0, len(text), True, runs) == 1
+    assert digit_runs(text, 0, len(text), False, number_parts(), runs) == 2
+    assert digit_runs(text, 0, len(text), True, number_parts(), runs) == 1
 
 
 @given(st.integers(8, 3000), st.integers(8, 3000), st.sampled_from([7_000, 8_000, 8_500, 9_500]))
@@ -130,6 +127,6 @@ def test_length_codes_ascend_with_the_length() -> None:
 
 
 def test_digits_of_every_script_and_nothing_else_are_digits() -> None:
-    points = range(sys.maxunicode + 1)
-    found = [point for point in points if is_digit(np.uint32(point))]
-    assert found == [point for point in points if unicodedata.decimal(chr(point), None) is not None]
+    found = [number_part(np.uint32(point), number_parts()) for point in range(sys.maxunicode + 1)]
+    every = list(map(chr, range(sys.maxunicode + 1)))
+    assert [bool(part & IN_NUMBER_DIGIT) for part in found] == list(map(unicode_twin.is_decimal, every))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import unicodedata
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import RULES_VERSION, TextConfig, text_version
+from twinsieve.stages.text.unicode import UNICODE_VERSION
 
 
 def key(text: str, **settings: Any) -> str:
@@ -96,7 +96,7 @@ def test_missing_opencc_is_said_before_any_text(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_version_names_all_that_bodies_depend_on() -> None:
     plain = text_version(TextConfig())
-    assert plain == f"rules {RULES_VERSION}, Unicode {unicodedata.unidata_version}"
+    assert plain == f"rules {RULES_VERSION}, Unicode {UNICODE_VERSION}"
     folding = text_version(TextConfig(fold_variants="simplified"))
     assert folding.startswith(plain)
     assert "OpenCC 1." in folding

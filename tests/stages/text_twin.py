@@ -8,9 +8,18 @@ forms lack.
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import NamedTuple
 
+from tests.unicode_twin import (
+    DIGIT,
+    WORD,
+    casefold,
+    category,
+    combining,
+    is_alnum,
+    is_decimal,
+    normalize,
+)
 from twinsieve.stages.text.scripts import UNSPACED_RANGES
 
 _UNFOLD = re.compile(r"收起全文d?|展开全文c?")
@@ -25,8 +34,8 @@ _VIDEO = re.compile(
     r"|(?:(?<=\s)|^)\S{1,30}的(?:微博|秒拍)视频"
 )
 _CARD = re.compile(r"(?:(?<=\s)|^)[LO](?=[^\x00-\x7f])")
-_RETWEET = re.compile(r"\bRT\s+(?=@)")
-_NAME = re.compile(r"@[\w\-·]{1,30}")
+_RETWEET = re.compile(rf"(?<![{WORD}])RT\s+(?=@)")
+_NAME = re.compile(rf"@[{WORD}\-·]{{1,30}}")
 _CARD_MARK = "\ud800"
 
 _SEPARATORS = {
@@ -38,8 +47,8 @@ _SEPARATORS = {
     **dict.fromkeys("+", "+"),
     **dict.fromkeys("*×", "*"),
 }
-_NUMBER = re.compile(rf"\d+(?:[{re.escape(''.join(_SEPARATORS))}]\d+)*")
-_THOUSANDS = re.compile(r"(?!0)\d{1,3}(?:,\d{3}(?!\d))+")
+_NUMBER = re.compile(rf"[{DIGIT}]+(?:[{re.escape(''.join(_SEPARATORS))}][{DIGIT}]+)*")
+_THOUSANDS = re.compile(rf"(?!0)[{DIGIT}]{{1,3}}(?:,[{DIGIT}]{{3}}(?![{DIGIT}]))+")
 _IGNORED = {0x34F, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F}
 _IGNORED.update(range(0xFE00, 0xFE10))
 _IGNORED.update(range(0xE0100, 0xE01F0))
@@ -61,12 +70,12 @@ def normal_form(text: str) -> str:
     run = 0
     for char in text:
         char = "\ufffd" if "\ud800" <= char <= "\udfff" else char
-        run = run + 1 if unicodedata.combining(char) else 0
+        run = run + 1 if combining(normalize("NFKD", char)[0]) else 0
         if run == 31:
             cut.append("\u034f")
             run = 1
         cut.append(char)
-    return unicodedata.normalize("NFKC", "".join(cut))
+    return str(normalize("NFKC", "".join(cut)))
 
 
 def apply_profile(text: str, profile: str) -> str:
@@ -79,7 +88,7 @@ def apply_profile(text: str, profile: str) -> str:
         chain = text.find("//@")
         if chain >= 0:
             own = text[:chain]
-            text = own if sum(map(str.isalnum, own)) >= 8 else _REPOST.sub(" ", text)
+            text = own if sum(map(is_alnum, own)) >= 8 else _REPOST.sub(" ", text)
         text = _PLACE.sub(" ", text)
         text = _VIDEO.sub(" ", text)
         text = _CARD.sub(_CARD_MARK, text)
@@ -91,21 +100,21 @@ def apply_profile(text: str, profile: str) -> str:
 
 def kind_of(char: str) -> str:
     """letter, mark, joiner, symbol or other."""
-    category = unicodedata.category(char)
+    general = category(char)
     code = ord(char)
-    if char.isalnum():
+    if is_alnum(char):
         return "letter"
     if 0xE0020 <= code <= 0xE007E:
         return "symbol"
-    if category in ("Mn", "Mc"):
+    if general in ("Mn", "Mc"):
         return "joiner" if code in _IGNORED else "mark"
-    if category in ("Cf", "Me"):
+    if general in ("Cf", "Me"):
         return "other" if char == "\u200b" else "joiner"
     if char in "'\u2019":
         return "joiner"
-    if category[0] == "S":
+    if general[0] == "S":
         return "other" if char in "~^`|" else "symbol"
-    return "symbol" if category in ("Co", "Cn") else "other"
+    return "symbol" if general in ("Co", "Cn") else "other"
 
 
 def _is_unspaced(char: str) -> bool:
@@ -131,7 +140,7 @@ def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], in
         else:
             if text[i] == _CARD_MARK:
                 own = len(out)
-            kept = text[i].casefold()
+            kept = casefold(text[i])
             i += 1
         for char in kept:
             kind = kind_of(char)
@@ -160,10 +169,10 @@ def row(text: str, profile: str, body_rule: str) -> Row:
     normal = normal_form(text)
     rest = apply_profile(normal, profile)
     body, starts, own = keep(rest, product=product, symbols=False)
-    digits_alone = all(char.isdecimal() or (product and char in _SEPARATORS) for char in body)
+    digits_alone = not any(kind_of(char) in ("letter", "mark") and not is_decimal(char) for char in body)
     key = body
     if len(body) < 8:
-        if product and (body or not any(c in "#@" or c.isalnum() for c in normal)):
+        if product and (body or not any(c in "#@" or is_alnum(c) for c in normal)):
             key, starts, _ = keep(rest, product=product, symbols=True)
         if not key:
             key = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)

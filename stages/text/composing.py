@@ -1,0 +1,229 @@
+"""NFKC of rows in which characters act on their neighbours: combining marks and conjoining jamo.
+
+source: Unicode Standard, chapter 3.11 (normalization forms) and 3.12 (conjoining jamo); UAX #15
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.text.tables import SPECIAL_PLANES, changes, combining_classes
+from twinsieve.stages.text.unicode import database
+
+LONGEST_MARK_RUN = 30
+"""Combining marks in a row that are normalised together, as in the Stream-Safe Text Format of UAX #15.
+
+A character that is taken apart into marks alone counts as a mark.
+"""
+
+_JOINER = np.uint32(0x034F)
+_SYLLABLES, _LEADING, _VOWELS, _FINALS = 0xAC00, 0x1100, 0x1161, 0x11A7
+_LEADING_COUNT, _VOWEL_COUNT, _FINAL_COUNT = 19, 21, 28
+_SYLLABLE_COUNT = _LEADING_COUNT * _VOWEL_COUNT * _FINAL_COUNT
+_APART_PLANES = 0x30000
+
+
+class Composition(NamedTuple):
+    """Lookups by code point.
+
+    classes: uint8[SPECIAL_PLANES], canonical combining class
+    apart: int32[_APART_PLANES], row of what NFKD makes of a code point, or 0 where it changes nothing
+    apart_starts, apart_texts: int64[], uint32[]; row i is apart_texts[apart_starts[i]:apart_starts[i + 1]]
+    seconds: int32[SPECIAL_PLANES], row of a code point that composes with one before it, or 0
+    second_starts: int64[]; row i composes with firsts[second_starts[i]:second_starts[i + 1]], ascending
+    firsts, composites: uint32[], code points before it, and what the two become
+    """
+
+    classes: NDArray[np.uint8]
+    apart: NDArray[np.int32]
+    apart_starts: NDArray[np.int64]
+    apart_texts: NDArray[np.uint32]
+    seconds: NDArray[np.int32]
+    second_starts: NDArray[np.int64]
+    firsts: NDArray[np.uint32]
+    composites: NDArray[np.uint32]
+
+
+@cache
+def composition() -> Composition:
+    """The tables of UNICODE_VERSION, built on the first call."""
+    changed = changes("nfkd")
+    apart = np.zeros(_APART_PLANES, dtype=np.int32)
+    apart[changed.codes] = np.arange(1, len(changed.codes) + 1)
+    pairs = database()["pairs"]
+    codes, begins = np.unique(pairs[:, 1], return_index=True)
+    seconds = np.zeros(SPECIAL_PLANES, dtype=np.int32)
+    seconds[codes] = np.arange(1, len(codes) + 1)
+    return Composition(
+        classes=combining_classes().copy(),
+        apart=apart,
+        apart_starts=np.concatenate(([0], changed.starts)),
+        apart_texts=changed.texts,
+        seconds=seconds,
+        second_starts=np.concatenate(([0], begins, [len(pairs)])).astype(np.int64),
+        firsts=pairs[:, 0].copy(),
+        composites=pairs[:, 2].copy(),
+    )
+
+
+@kernel
+def measure_apart(
+    chars: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    known: Composition,
+    lengths: NDArray[np.int64],
+) -> None:
+    """Fill lengths[i] with room enough for rows[i] when it is taken apart."""
+    for r in range(len(rows)):
+        row = rows[r]
+        # one U+034F after each LONGEST_MARK_RUN marks
+        length = (starts[row + 1] - starts[row]) // LONGEST_MARK_RUN
+        for i in range(starts[row], starts[row + 1]):
+            code = np.int64(chars[i])
+            if code < _APART_PLANES and known.apart[code]:
+                at = known.apart[code]
+                length += known.apart_starts[at + 1] - known.apart_starts[at]
+            elif _SYLLABLES <= code < _SYLLABLES + _SYLLABLE_COUNT:
+                length += 3
+            else:
+                length += 1
+        lengths[r] = length
+
+
+@kernel
+def _class_of(code: np.uint32, classes: NDArray[np.uint8]) -> np.uint8:
+    return classes[code] if code < np.uint32(SPECIAL_PLANES) else np.uint8(0)
+
+
+@kernel
+def _take_apart(
+    chars: NDArray[np.uint32], begin: np.int64, end: np.int64, known: Composition, out: NDArray[np.uint32]
+) -> np.int64:
+    """Write the full decomposition of chars[begin:end], unsorted; returns its length."""
+    w = np.int64(0)
+    run = 0
+    for i in range(begin, end):
+        code = np.int64(chars[i])
+        at = known.apart[code] if code < _APART_PLANES else np.int32(0)
+        lead = known.apart_texts[known.apart_starts[at]] if at else chars[i]
+        run = run + 1 if _class_of(lead, known.classes) else 0
+        if run > LONGEST_MARK_RUN:
+            out[w] = _JOINER
+            w += 1
+            run = 1
+        if at:
+            for k in range(known.apart_starts[at], known.apart_starts[at + 1]):
+                out[w] = known.apart_texts[k]
+                w += 1
+        elif _SYLLABLES <= code < _SYLLABLES + _SYLLABLE_COUNT:
+            syllable = code - _SYLLABLES
+            out[w] = _LEADING + syllable // (_VOWEL_COUNT * _FINAL_COUNT)
+            out[w + 1] = _VOWELS + syllable // _FINAL_COUNT % _VOWEL_COUNT
+            w += 2
+            if syllable % _FINAL_COUNT:
+                out[w] = _FINALS + syllable % _FINAL_COUNT
+                w += 1
+        else:
+            out[w] = chars[i]
+            w += 1
+    return w
+
+
+@kernel
+def _sort_marks(t: NDArray[np.uint32], n: np.int64, classes: NDArray[np.uint8]) -> None:
+    """Sort each run of marks by class, equal ones in their order.
+
+    Runs are short by LONGEST_MARK_RUN, and a mark is taken apart into four at most, so this is linear in n.
+    """
+    for i in range(1, n):
+        code = t[i]
+        own = _class_of(code, classes)
+        if not own:
+            continue
+        k = i
+        while k > 0 and _class_of(t[k - 1], classes) > own:
+            t[k] = t[k - 1]
+            k -= 1
+        t[k] = code
+
+
+@kernel
+def _joined(first: np.int64, second: np.int64, known: Composition) -> np.int64:
+    """What two characters compose to; 0 for nothing."""
+    if _VOWELS <= second < _VOWELS + _VOWEL_COUNT:
+        if _LEADING <= first < _LEADING + _LEADING_COUNT:
+            return _SYLLABLES + ((first - _LEADING) * _VOWEL_COUNT + second - _VOWELS) * _FINAL_COUNT
+        return np.int64(0)
+    if _FINALS < second < _FINALS + _FINAL_COUNT:
+        syllable = first - _SYLLABLES
+        if 0 <= syllable < _SYLLABLE_COUNT and syllable % _FINAL_COUNT == 0:
+            return first + second - _FINALS
+        return np.int64(0)
+    if second >= SPECIAL_PLANES or not known.seconds[second]:
+        return np.int64(0)
+    row = known.seconds[second]
+    low, high = known.second_starts[row], known.second_starts[row + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if known.firsts[middle] < first:
+            low = middle + 1
+        else:
+            high = middle
+    if low < known.second_starts[row + 1] and known.firsts[low] == first:
+        return np.int64(known.composites[low])
+    return np.int64(0)
+
+
+@kernel
+def _put_together(t: NDArray[np.uint32], n: np.int64, known: Composition) -> np.int64:
+    """Compose sorted text in place; returns its length."""
+    w = np.int64(0)
+    starter = np.int64(-1)
+    last = np.int64(0)  # class of what was written last behind the starter; -1 where that is the starter
+    for i in range(n):
+        code = t[i]
+        own = np.int64(_class_of(code, known.classes))
+        if starter >= 0 and last < own:
+            found = _joined(np.int64(t[starter]), np.int64(code), known)
+            if found:
+                t[starter] = found
+                continue
+        if own == 0:
+            starter = w
+            last = np.int64(-1)
+        else:
+            last = own
+        t[w] = code
+        w += 1
+    return w
+
+
+@kernel
+def compose_rows(
+    chars: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    known: Composition,
+    out: NDArray[np.uint32],
+    ends: NDArray[np.int64],
+) -> None:
+    """Write the NFKC of rows[i] to out[ends[i - 1]:ends[i]], one after another.
+
+    Runs of more than LONGEST_MARK_RUN combining marks are cut by U+034F, which no body keeps: sorting a run
+    takes time in the square of its length, and no writing system stacks so many.
+    out: room by `measure_apart`
+    """
+    w = np.int64(0)
+    for r in range(len(rows)):
+        row = rows[r]
+        t = out[w:]
+        n = _take_apart(chars, starts[row], starts[row + 1], known, t)
+        _sort_marks(t, n, known.classes)
+        w += _put_together(t, n, known)
+        ends[r] = w
