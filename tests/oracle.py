@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from rapidfuzz.distance import LCSseq
 
-from tests.unicode_twin import DIGIT
+from tests.unicode_twin import CURRENCY, DIGIT
 from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
     NO_LEADER,
@@ -106,17 +106,17 @@ def is_near(matched: int, compared: int, similarity: int) -> bool:
     return compared > 0 and matched * SIMILARITY_SCALE >= similarity * compared
 
 
-_NUMBER = re.compile(rf"[{DIGIT}]+(?:[.,:/+*-][{DIGIT}]+)*")
-"""Decimal digits of any script; a body holds the other marks only between digits."""
+_NUMBER = re.compile(rf"[-<>≤≥{CURRENCY}]*[{DIGIT}]+(?:[.,:/+*-][{DIGIT}]+)*")
+"""Decimal digits of any script; a body holds the other marks only where they belong to a number."""
 
 
 def digit_runs(body: str) -> list[tuple[str, str, str]]:
-    """(character before, digits with the separators inside them, character after) of each number in a body.
+    """(character before, the number with prefixes and separators, character after) of each number in a body.
 
     The empty string stands for the start or end of the body.
 
-    >>> digit_runs("新增1.5万例12")
-    [('增', '1.5', '万'), ('例', '12', '')]
+    >>> digit_runs("新增1.5万例12"), digit_runs("气温-5度<$3")
+    ([('增', '1.5', '万'), ('例', '12', '')], [('温', '-5', '度'), ('度', '<$3', '')])
     """
     return [
         (
@@ -137,6 +137,8 @@ def number_guard(a: str, b: str) -> bool:
     (False, True)
     >>> number_guard("新增12例", "新增病例15例"), number_guard("第1集", "第1季第2集")
     (False, False)
+    >>> number_guard("最高气温-5度", "最高气温5度"), number_guard("年龄>35岁", "年龄<35岁")
+    (True, True)
     """
     runs_a, runs_b = digit_runs(a), digit_runs(b)
     values_a = {value for _, value, _ in runs_a}

@@ -53,3 +53,4 @@ WORD = class_of(is_alnum) + "_"
 r"""Stands for `\w`, which follows the interpreter's own version."""
 DIGIT = class_of(is_decimal)
 r"""Stands for `\d`."""
+CURRENCY = class_of(lambda char: category(char) == "Sc")

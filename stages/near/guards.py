@@ -1,7 +1,8 @@
 """Guards: two bodies are alike enough, and yet say different things.
 
-The *number guard* keeps apart "新增确诊12例" and "新增确诊15例": a digit run of one body and one of the other
-stand in the same context but differ, and neither value occurs anywhere in the other body.
+The *number guard* keeps apart "新增确诊12例" and "新增确诊15例": a number of one body and one of the other
+stand in the same context but differ, and neither value occurs anywhere in the other body. Sign, currency and
+comparison are part of a number: "气温-5度" and "气温5度" are kept apart, too.
 source: near_quality.md section 5 (a guard on any other number was wrong more often than right)
 """
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.text.tables import (
     IN_NUMBER_DIGIT,
+    IN_NUMBER_PREFIX,
     IN_NUMBER_SEPARATOR,
     SPECIAL_PLANES,
 )
@@ -60,11 +62,16 @@ def digit_runs(
     count = 0
     at = np.int64(0)  # a literal would compile `_joins` once more
     while at < length and count < MOST_RUNS:
-        if not number_part(text[at], parts) & IN_NUMBER_DIGIT:
+        if not number_part(text[at], parts) & (IN_NUMBER_DIGIT | IN_NUMBER_PREFIX):
             at += 1
             continue
         first = at
         value = _OFFSET
+        while at < length and number_part(text[at], parts) & IN_NUMBER_PREFIX:
+            value = (value ^ np.uint64(text[at])) * _PRIME
+            at += 1
+        if at == length or not number_part(text[at], parts) & IN_NUMBER_DIGIT:
+            continue
         while at < length and (
             number_part(text[at], parts) & IN_NUMBER_DIGIT or _joins(text, at, length, parts)
         ):

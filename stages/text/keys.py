@@ -2,7 +2,8 @@
 
 Two body rules. `letters`: characters with `str.isalnum()`, nothing else. `product`: also combining marks
 after a letter, and one separator between two digits, so that "1.5万" is not "15万" and "2:11" is not "21:1";
-a comma that groups thousands ("1,500") is dropped, so that it equals "1500".
+a comma that groups thousands ("1,500") is dropped, so that it equals "1500". A sign, currency or comparison
+before a number is kept, so that "-5度" is not "5度", "$5" not "€5" and ">35岁" not "<35岁".
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from twinsieve.stages.kernel import kernel
 from twinsieve.stages.text.tables import (
     CARD_MARK,
     CASED,
+    COMPARISON,
+    CURRENCY,
     DIGIT,
     GROWS,
     HAS_AT,
@@ -22,8 +25,10 @@ from twinsieve.stages.text.tables import (
     JOINER,
     LETTER,
     MARK,
+    NO_SIGN_AFTER,
     SEPARATOR,
     SEQUENCE,
+    SIGN,
     SYMBOL,
     UNSPACED,
 )
@@ -31,6 +36,9 @@ from twinsieve.stages.text.tables import (
 _SEQUENCE = np.uint32(SEQUENCE)
 _COMMA = 44
 _ZERO = 48
+_BLANK = 32
+_EQUALS = 61
+_MORE, _LESS_OR_EQUAL, _MORE_OR_EQUAL = 0x3E, 0x2264, 0x2265
 
 
 @kernel
@@ -42,6 +50,61 @@ def _groups_thousands(t: NDArray[np.uint32], comma: int, n: int, properties: NDA
         if not properties[t[k]] & DIGIT:
             return False
     return comma + 4 == n or not properties[t[comma + 4]] & DIGIT
+
+
+@kernel
+def _before(t: NDArray[np.uint32], i: int, properties: NDArray[np.uint32]) -> int:
+    """Where the last character before i stands that is no mark or joiner; -1 for nowhere."""
+    k = i - 1
+    while k >= 0 and properties[t[k]] & (MARK | JOINER):
+        k -= 1
+    return k
+
+
+@kernel
+def _number_at(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> bool:
+    """Whether a digit stands at i, or behind a sign and a currency there; a blank may follow a currency."""
+    for _ in range(2):
+        if i < n and properties[t[i]] & (SIGN | CURRENCY):
+            i += 1
+            if i < n and t[i] == _BLANK and properties[t[i - 1]] & CURRENCY:
+                i += 1
+    return i < n and properties[t[i]] & DIGIT != 0
+
+
+@kernel
+def _prefix_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> int:
+    """Where what follows the sign, currency or comparison at i begins, if that is its number; else 0.
+
+    Sign: before it stands no digit, percent, bracket, numeral or word of a spaced script (3-5, COVID-19),
+        no part of a date (3月-5月), no digit with its unit (3度-5度) and no other dash
+    Currency: the last of several; a blank may follow, if no digit stands before ("5€ 3 ...")
+    Comparison: alone or with =, and no arrow; a blank may follow
+    """
+    p = properties[t[i]]
+    k = _before(t, i, properties)
+    before = properties[t[k]] if k >= 0 else np.uint32(0)
+    end = i + 1
+    if p & SIGN:
+        if before & (NO_SIGN_AFTER | SIGN) or (end < n and properties[t[end]] & SIGN):
+            return 0
+        if before & LETTER:
+            unit = _before(t, k, properties)
+            if unit >= 0 and properties[t[unit]] & DIGIT:
+                return 0
+    elif p & CURRENCY:
+        if end < n and properties[t[end]] & CURRENCY:
+            return 0
+        if end < n and t[end] == _BLANK and not before & DIGIT:
+            end += 1
+    else:
+        if before & (SIGN | COMPARISON) or (k >= 0 and t[k] == _EQUALS):
+            return 0
+        if end < n and t[end] == _EQUALS:
+            end += 1
+        if end < n and t[end] == _BLANK:
+            end += 1
+    return end if _number_at(t, end, n, properties) else 0
 
 
 @kernel
@@ -71,7 +134,10 @@ def _write(
     in_number = False
     may_group = False  # so far the number can be digits grouped in thousands
     group = 0
+    resume = 0
     for i in range(n):
+        if i < resume:
+            continue
         code = t[i]
         p = properties[code]
         if p & CASED:
@@ -104,6 +170,19 @@ def _write(
             w += 1
             continue
         in_number = False
+        if product and p & (SIGN | CURRENCY | COMPARISON):
+            resume = _prefix_end(t, i, n, properties)
+            if resume:
+                kept = separators[code]
+                if p & COMPARISON and t[i + 1] == _EQUALS:
+                    kept = np.uint32(_MORE_OR_EQUAL if code == _MORE else _LESS_OR_EQUAL)
+                out[w] = kept
+                word_starts[w] = 1
+                w += 1
+                unspaced = p
+                new_word = False
+                follows_letter = False
+                continue
         if p & (MARK | JOINER):
             if product and follows_letter and p & MARK:
                 digits_alone = False

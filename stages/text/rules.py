@@ -13,7 +13,7 @@ Profile = Literal["microblog", "plain"]
 BodyRule = Literal["product", "letters"]
 FoldVariants = Literal["none", "simplified", "traditional"]
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Raised whenever the same text and settings give another body or key text."""
 
 
@@ -23,8 +23,9 @@ class TextConfig:
 
     profile: `microblog` drops tags, repost chains, card marks, video and place tails beside URLs and names;
         `plain` drops URLs and names alone
-    body_rule: `product` keeps letters, digits, combining marks, separators inside numbers, and symbols in
-        the key text of short bodies; `letters` keeps letters and digits alone, as the data sets' truth does
+    body_rule: `product` keeps letters, digits, combining marks, separators inside numbers, a sign, currency
+        or comparison before them, and symbols in the key text of short bodies; `letters` keeps letters and
+        digits alone, as the data sets' truth does
     fold_variants: turn Han characters into one of their two standard forms with OpenCC
     drop: RE2 patterns; what they match becomes a blank, after NFKC and before the profile's rules
     raises: UsageError for a value that is none of these, a pattern that RE2 refuses, or OpenCC missing
@@ -56,7 +57,7 @@ class TextConfig:
 def text_version(config: TextConfig) -> str:
     """What bodies depend on outside the settings: rules, Unicode tables, and OpenCC's dictionary where used.
 
-    >>> text_version(TextConfig()).startswith("rules 1, Unicode 17")
+    >>> text_version(TextConfig()).startswith("rules 2, Unicode 17")
     True
     """
     version = f"rules {RULES_VERSION}, Unicode {UNICODE_VERSION}"

@@ -40,6 +40,13 @@ MAPPED = 1 << 10
 COMPLEX = 1 << 11
 """NFKC may reorder it or compose it with what stands before."""
 
+SIGN = 1 << 22
+"""A minus, where it stands before a number and `keys.py` says so."""
+CURRENCY = 1 << 23
+COMPARISON = 1 << 24
+NO_SIGN_AFTER = 1 << 25
+"""A dash behind it is a hyphen or part of a range: COVID-19, 5%-8%, 3月-5月."""
+
 HAS_UNFOLD = 1 << 12
 HAS_LINK = 1 << 13
 HAS_VIDEO = 1 << 14
@@ -99,8 +106,17 @@ NUMBER_SEPARATORS = {
 One mark between two digits, nothing else: "3--5" is "35", as is "3 5".
 """
 
+NUMBER_PREFIXES = {"-": "-−–", "<": "<", ">": ">", "≤": "≤≦⩽", "≥": "≥≧⩾"}
+"""Signs and comparisons that belong to the number they stand before, and as what they are kept.
+
+Currencies are all characters of category Sc, kept as they are.
+"""
+_COMPARISONS = "<>≤≦⩽≥≧⩾"
+_NOT_BEFORE_A_SIGN = "%‰°)]零〇一二三四五六七八九十百千万亿两萬億兩日号月年点时居號點時"
+
 IN_NUMBER_DIGIT = 1
-IN_NUMBER_SEPARATOR = 2
+IN_NUMBER_PREFIX = 2
+IN_NUMBER_SEPARATOR = 4
 
 
 class Tables(NamedTuple):
@@ -109,7 +125,7 @@ class Tables(NamedTuple):
     properties: uint32[CODE_POINTS + 1], the bits above; the last entry is CARD_MARK's
     mapping: uint32[_MAPPED_PLANES], NFKC of a code point that has MAPPED
     folding: uint32[SPECIAL_PLANES], case folding of a code point that has CASED
-    separators: uint32[SPECIAL_PLANES], what a SEPARATOR is kept as
+    separators: uint32[SPECIAL_PLANES], what a SEPARATOR, SIGN, CURRENCY or COMPARISON is kept as
     sequences, sequence_starts: uint32[], int32[], the longer results of mapping and folding
     """
 
@@ -168,6 +184,8 @@ def _bits_of_kinds() -> NDArray[np.uint32]:
             bits[kind] = JOINER
         elif category[0] not in "LNPZ" and category not in ("Cc", "Cs"):
             bits[kind] = SYMBOL
+        if category == "Sc":
+            bits[kind] |= CURRENCY
         if kind & IS_DECIMAL:
             bits[kind] |= DIGIT
         if kind & IS_SPACE:
@@ -187,7 +205,14 @@ def _classes() -> NDArray[np.uint32]:
         every[ord(text)] = JOINER
     for text in _DECORATION:
         every[ord(text)] &= ~np.uint32(SYMBOL)
-    for bit, texts in _TRIGGERS:
+    every[(every & DIGIT != 0) | (every & (LETTER | UNSPACED) == LETTER)] |= NO_SIGN_AFTER
+    marked = (
+        *_TRIGGERS,
+        (SIGN, NUMBER_PREFIXES["-"]),
+        (COMPARISON, _COMPARISONS),
+        (NO_SIGN_AFTER, _NOT_BEFORE_A_SIGN),
+    )
+    for bit, texts in marked:
         for text in texts:
             every[ord(text)] |= bit
     return properties
@@ -236,6 +261,11 @@ def tables() -> Tables:
         for text in texts:
             properties[ord(text)] |= SEPARATOR
             separators[ord(text)] = ord(kept)
+    currencies = np.flatnonzero(properties & CURRENCY)
+    separators[currencies] = currencies
+    for kept, texts in NUMBER_PREFIXES.items():
+        for text in texts:
+            separators[ord(text)] = ord(kept)
     folds, mapped = changes("folding"), changes("nfkc")
     entries, grow = _entries(folds, 0)
     folding[folds.codes] = entries
@@ -257,6 +287,9 @@ def number_parts() -> NDArray[np.uint8]:
     parts = np.zeros(SPECIAL_PLANES, dtype=np.uint8)
     every = kinds()[:SPECIAL_PLANES]
     parts[every & IS_DECIMAL != 0] = IN_NUMBER_DIGIT
+    parts[every & CATEGORY == CATEGORIES.index("Sc")] = IN_NUMBER_PREFIX
+    for kept in NUMBER_PREFIXES:
+        parts[ord(kept)] |= IN_NUMBER_PREFIX
     for kept in NUMBER_SEPARATORS:
         parts[ord(kept)] |= IN_NUMBER_SEPARATOR
     return parts

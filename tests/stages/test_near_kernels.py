@@ -26,10 +26,10 @@ from twinsieve.stages.near.lengths import (
 from twinsieve.stages.near.pairs import bag_bound
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
-from twinsieve.stages.text.tables import IN_NUMBER_DIGIT, number_parts
+from twinsieve.stages.text.tables import IN_NUMBER_DIGIT, IN_NUMBER_PREFIX, number_parts
 
 _SMALL = st.text("甲乙丙丁ab1", max_size=200)
-_NUMBERS = st.text("新例共12.3:4 a٣", max_size=30)
+_NUMBERS = st.text("新例共12.3:4-−$￥<≥= a٣", max_size=30)
 
 
 def _codes(text: str) -> np.ndarray:
@@ -87,7 +87,7 @@ def test_char_bag_equals_common_characters_where_nothing_saturates() -> None:
 
 
 def _body(text: str) -> str:
-    """What the text stage makes of it, so that separators stand where they do in bodies."""
+    """What the text stage makes of it, so that signs and separators stand where they do in bodies."""
     return Normalizer(TextConfig("plain")).bodies([text + "新" * 8]).text(0)
 
 
@@ -102,9 +102,11 @@ def test_number_guard_equals_the_plain_one(a: str, b: str) -> None:
 
 def test_a_number_at_the_cut_is_left_out() -> None:
     runs = np.zeros((MOST_RUNS, 2), np.uint64)
-    text = _codes("共12例新增34")
-    assert digit_runs(text, 0, len(text), False, number_parts(), runs) == 2
-    assert digit_runs(text, 0, len(text), True, number_parts(), runs) == 1
+    for number in ("34", "-34", "$", "-"):
+        text = _codes("共12例新增" + number)
+        whole = 2 if number[-1].isdigit() else 1
+        assert digit_runs(text, 0, len(text), False, number_parts(), runs) == whole
+        assert digit_runs(text, 0, len(text), True, number_parts(), runs) == 1
 
 
 @given(st.integers(8, 3000), st.integers(8, 3000), st.sampled_from([7_000, 8_000, 8_500, 9_500]))
@@ -126,7 +128,9 @@ def test_length_codes_ascend_with_the_length() -> None:
     assert codes[LONGEST_CODED] == 255
 
 
-def test_digits_of_every_script_and_nothing_else_are_digits() -> None:
+def test_digits_and_currencies_of_every_script_are_parts_of_numbers() -> None:
     found = [number_part(np.uint32(point), number_parts()) for point in range(sys.maxunicode + 1)]
     every = list(map(chr, range(sys.maxunicode + 1)))
     assert [bool(part & IN_NUMBER_DIGIT) for part in found] == list(map(unicode_twin.is_decimal, every))
+    prefixes = [char for char, part in zip(every, found, strict=True) if part & IN_NUMBER_PREFIX]
+    assert prefixes == [c for c in every if c in "-<>≤≥" or unicode_twin.category(c) == "Sc"]

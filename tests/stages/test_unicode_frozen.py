@@ -19,7 +19,7 @@ from twinsieve.stages.text.compatibility import case_folded, nfkc, nfkc_text, pa
 from twinsieve.stages.text.tables import DIGIT, LETTER, SPACE, tables
 from twinsieve.stages.text.unicode import UNICODE_VERSION, database
 
-SCHEME_ID = "b47102b153fb27d7"
+SCHEME_ID = "e3865eb43328186c"
 CHECKSUM = "882223127f1fbcfd7a4947e9c37b5a55"
 
 HERE = [

@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from tests.unicode_twin import (
+    CURRENCY,
     DIGIT,
     WORD,
     casefold,
@@ -49,6 +50,12 @@ _SEPARATORS = {
 }
 _NUMBER = re.compile(rf"[{DIGIT}]+(?:[{re.escape(''.join(_SEPARATORS))}][{DIGIT}]+)*")
 _THOUSANDS = re.compile(rf"(?!0)[{DIGIT}]{{1,3}}(?:,[{DIGIT}]{{3}}(?![{DIGIT}]))+")
+_AMOUNT = rf"(?:[-−–]|[{CURRENCY}][ ]?){{0,2}}[{DIGIT}]"
+_SIGN = re.compile(rf"[-−–](?![-−–])(?={_AMOUNT})")
+_CURRENCY = re.compile(rf"[{CURRENCY}](?![{CURRENCY}])(?={_AMOUNT})")
+_CURRENCY_APART = re.compile(rf"[{CURRENCY}][ ](?={_AMOUNT})")
+_COMPARISON = re.compile(rf"(?:([<≤≦⩽])|[>≥≧⩾])(=?)[ ]?(?={_AMOUNT})")
+_NO_SIGN_AFTER = frozenset("%‰°)]零〇一二三四五六七八九十百千万亿两萬億兩日号月年点时居號點時-−–")
 _IGNORED = {0x34F, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F}
 _IGNORED.update(range(0xFE00, 0xFE10))
 _IGNORED.update(range(0xE0100, 0xE01F0))
@@ -121,6 +128,36 @@ def _is_unspaced(char: str) -> bool:
     return any(first <= ord(char) <= last for first, last in UNSPACED_RANGES)
 
 
+def _before(text: str) -> str:
+    """The text up to its last character that is no mark or joiner."""
+    while text and kind_of(text[-1]) in ("mark", "joiner"):
+        text = text[:-1]
+    return text
+
+
+def prefix(text: str, i: int) -> tuple[str, int]:
+    """The sign, currency or comparison at i as it is kept, and where its number begins; "" for none."""
+    head = _before(text[:i])
+    last = head[-1:]
+    if _SIGN.match(text, i):
+        spaced = last and (is_decimal(last) or (is_alnum(last) and not _is_unspaced(last)))
+        if spaced or (last and last in _NO_SIGN_AFTER):
+            return "", i
+        if last and is_alnum(last) and _before(head[:-1]) and is_decimal(_before(head[:-1])[-1]):
+            return "", i
+        return "-", i + 1
+    apart = _CURRENCY_APART.match(text, i)
+    if apart and not (last and is_decimal(last)):
+        return text[i], apart.end()
+    if _CURRENCY.match(text, i):
+        return text[i], i + 1
+    compared = _COMPARISON.match(text, i)
+    if compared and not (last and last in "-−–=<>≤≥≦≧⩽⩾"):
+        less, equal = compared[1], compared[2] or text[i] not in "<>"
+        return ("≤" if equal else "<") if less else ("≥" if equal else ">"), compared.end()
+    return "", i
+
+
 def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], int | None]:
     """Kept characters, their word starts, and how many stand before the last card mark."""
     out: list[str] = []
@@ -130,6 +167,13 @@ def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], in
     i = 0
     while i < len(text):
         number = _NUMBER.match(text, i) if product else None
+        sign, after = prefix(text, i) if product else ("", i)
+        if sign:
+            starts.append(1)
+            out.append(sign)
+            new_word, side, follows_letter = False, _is_unspaced(sign), False
+            i = after
+            continue
         if number:
             kept = number[0]
             grouped = _THOUSANDS.match(kept)
