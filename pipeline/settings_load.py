@@ -60,6 +60,13 @@ def check_settings(
     tree = read_yaml(path) if path is not None else Tree()
     base = path.parent if path is not None else Path()
     _refuse_secrets(tree)
+    return check_tree(tree, base, environ, flags)
+
+
+def check_tree(
+    tree: Tree, base: Path, environ: Mapping[str, str] | None = None, flags: Iterable[Override] = ()
+) -> tuple[Settings | None, list[Finding]]:
+    """As `check_settings`, of values that were read already; base: the folder of the file names in them."""
     overrides, misspelt = _from_environment(environ or {})
     tree.findings += misspelt
     for override in [*overrides, *flags]:
