@@ -85,4 +85,4 @@ $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
-	find stages pipeline tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find stages pipeline twinsieve tests -name __pycache__ -type d -prune -exec rm -rf {} +

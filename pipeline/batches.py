@@ -157,9 +157,9 @@ class MessageReader:
             rows=rows,
             texts=texts,
             ids=ids or [None] * count,
-            id_hashes=_hashes(list(map(id_text, ids)), _ID_SEED) if ids else np.zeros(count, np.uint64),
+            id_hashes=hash_ids(ids) if ids else np.zeros(count, np.uint64),
             times_ms=times if len(times) else np.full(count, NO_TIME, np.int64),
-            scopes=_salts(scopes, count),
+            scopes=hash_scopes(list(zip(*scopes, strict=True))) if scopes else np.zeros(count, np.uint64),
             keys=[b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)] if keys else None,
             unreadable=unreadable,
             bad_times=bad_times,
@@ -237,10 +237,14 @@ class MessageReader:
         return documents, unreadable
 
 
-def _salts(scopes: list[list[Any]], count: int) -> NDArray[np.uint64]:
-    if not scopes:
-        return np.zeros(count, np.uint64)
-    return _hashes([b"".join(map(as_bytes, row)) for row in zip(*scopes, strict=True)], _SCOPE_SEED)
+def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
+    """uint64[n] of ids as they came, 0 where there is none; 7 and "7" are one id."""
+    return _hashes(list(map(id_text, ids)), _ID_SEED)
+
+
+def hash_scopes(scopes: Sequence[Sequence[object] | None]) -> NDArray[np.uint64]:
+    """uint64[n] of scopes, each the values of its fields; 0 for None alone."""
+    return _hashes([None if one is None else b"".join(map(as_bytes, one)) for one in scopes], _SCOPE_SEED)
 
 
 def _too_deep(rows: list[int], path: tuple[str, ...], column: list[Any]) -> list[Unreadable]:

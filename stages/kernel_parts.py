@@ -30,6 +30,7 @@ from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.minhash import equal_bytes
 from twinsieve.stages.fingerprint.simhash import fill_packed_simhashes
 from twinsieve.stages.fingerprint.tokens import term_hashes
+from twinsieve.stages.near.all_pairs import all_pairs
 from twinsieve.stages.near.buckets import Buckets, bucket_of, insert_kept, new_buckets
 from twinsieve.stages.near.chunk import Chunk, whole_batch
 from twinsieve.stages.near.decide import decide
@@ -183,6 +184,7 @@ def _compile_hamming() -> None:
     seen = it.scratch.seen
     _compile(propose_bits, 0, 0, it.chunk, it.ring, it.chains, 0, it.rules, seen, it.matches, 0, 0)
     _compile(link_kept, it.chunk, it.local.kept_rows, it.local.kept_indices, 0, 0, 0, it.chains)
+    all_pairs(np.zeros(2, np.uint64), 1, 1)
 
 
 def _compile_exact() -> None:

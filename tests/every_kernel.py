@@ -30,6 +30,7 @@ from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.minhash import sketch_similarity
 from twinsieve.stages.inspect import inspect_pair
+from twinsieve.stages.near.all_pairs import all_pairs
 from twinsieve.stages.scheme import Scheme, SchemeConfig
 from twinsieve.stages.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
@@ -67,6 +68,7 @@ def main() -> None:
     every_scheme()
     every_sieve()
     filters()
+    all_pairs(np.array([3, 3, 2], np.uint64), 1, 9)
     print(json.dumps({"held": dict(_held()), "compiled": dict(_compiled())}))
 
 

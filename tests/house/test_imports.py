@@ -165,7 +165,7 @@ def test_no_verdict_follows_the_unicode_version_of_the_python(root: Path) -> Non
 def test_only_the_kafka_folder_imports_a_kafka_client(root: Path) -> None:
     users = {
         path.relative_to(root)
-        for package in ("stages", "pipeline")
+        for package in ("stages", "pipeline", "twinsieve")
         for path in _modules(root, package)
         for _, name in _imports(path)
         if _of(name, _KAFKA_CLIENTS)
@@ -174,10 +174,11 @@ def test_only_the_kafka_folder_imports_a_kafka_client(root: Path) -> None:
 
 
 def test_commands_are_imported_by_the_command_line_alone(root: Path) -> None:
-    allowed = {Path("pipeline/cli.py")}
+    allowed = {Path("pipeline/cli.py"), Path("twinsieve/__main__.py")}
     users = {
         path.relative_to(root)
-        for path in _modules(root, "pipeline")
+        for package in ("pipeline", "twinsieve")
+        for path in _modules(root, package)
         for _, name in _imports(path)
         if _of(name, frozenset({"twinsieve.pipeline.commands", "twinsieve.pipeline.cli"}))
     }
@@ -187,7 +188,7 @@ def test_commands_are_imported_by_the_command_line_alone(root: Path) -> None:
 def test_the_program_imports_nothing_of_tests_and_benches(root: Path) -> None:
     wrong = [
         f"{path.relative_to(root)}:{line}: {name}"
-        for package in ("stages", "pipeline")
+        for package in ("stages", "pipeline", "twinsieve")
         for path in _modules(root, package)
         for line, name in _imports(path)
         if _of(name, frozenset({"tests", "bench", "hypothesis", "pytest", "rapidfuzz", "rensa"}))
@@ -195,7 +196,19 @@ def test_the_program_imports_nothing_of_tests_and_benches(root: Path) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("package", ["stages", "pipeline"])
+def test_nothing_imports_the_public_face_but_those_who_use_it(root: Path) -> None:
+    """`twinsieve/api/` stands on the pipeline and the stages; they know nothing of it."""
+    wrong = [
+        f"{path.relative_to(root)}:{line}: {name}"
+        for package in ("stages", "pipeline")
+        for path in _modules(root, package)
+        for line, name in _imports(path)
+        if name == "twinsieve" or _of(name, frozenset({"twinsieve.api"}))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", ["stages", "pipeline", "twinsieve"])
 def test_every_import_is_ours_pythons_or_a_stated_dependency(root: Path, package: str) -> None:
     import tomllib
     from importlib.metadata import packages_distributions

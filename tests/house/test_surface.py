@@ -30,10 +30,11 @@ def _is_overload(node: _Defined) -> bool:
     return any("overload" in ast.unparse(one) for one in node.decorator_list)
 
 
-def test_every_public_name_of_the_stages_has_a_docstring(root: Path) -> None:
+def test_every_public_name_of_stages_and_public_face_has_a_docstring(root: Path) -> None:
     silent = [
         where
-        for where, node in _public(root, "stages")
+        for package in ("stages", "twinsieve")
+        for where, node in _public(root, package)
         if not ast.get_docstring(node) and not _is_overload(node)
     ]
     assert not silent, "\n".join(silent)
@@ -50,7 +51,7 @@ def test_every_public_function_and_class_of_the_pipeline_has_a_docstring(root: P
 
 def test_a_docstring_begins_with_one_line(root: Path) -> None:
     wrong = []
-    for where, node in _public(root, "stages"):
+    for where, node in [*_public(root, "stages"), *_public(root, "twinsieve")]:
         doc = ast.get_docstring(node)
         if (
             doc is not None

@@ -1,0 +1,589 @@
+"""The public sieve judges as `twinsieve dedup` and as the plain loop; calls, chunks, files change nothing."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.property.streams import ROWS, batch_of, told_by_oracle
+from twinsieve import ConfigError, FileError, Sieve, StateError, UsageError
+from twinsieve.api import sieve as sieve_module
+from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.pipeline.cli import main
+from twinsieve.pipeline.generate import generate
+from twinsieve.stages.contract import NO_LEADER, SieveConfig, Window
+from twinsieve.stages.sieve import Sieve as Engine
+
+Rows = list[tuple[str, int | None, int, int]]
+
+_SMALL = {
+    "near.window.messages": 500,
+    "exact.window.messages": 700,
+    "near.window.age": "1m",
+    "exact.window.age": "2m",
+}
+
+
+@pytest.fixture(scope="module")
+def posts() -> list[dict[str, Any]]:
+    return list(generate(3_000, seed=7, rate=20.0))
+
+
+def _columns(posts: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    names = {"texts": "text", "ids": "id", "times": "created_at"}
+    return {name: [post[key] for post in posts] for name, key in names.items()}
+
+
+@pytest.mark.parametrize(
+    "more", [{"profile": "plain"}, {"scope": "day", "exact.method": "trie"}, {"near.method": "hamming"}]
+)
+def test_verdicts_are_those_of_the_command(
+    tmp_path: Path, posts: list[dict[str, Any]], more: dict[str, str]
+) -> None:
+    """On generated posts of all languages: stage, leader, its id and the similarity of every dropped row."""
+    for number, post in enumerate(posts):
+        post["day"] = number % 2
+    (tmp_path / "in.jsonl").write_bytes(b"".join(to_json(post) + b"\n" for post in posts))
+    flags = [word for key, value in (_SMALL | more).items() for word in ("--set", f"{key}={value}")]
+    out, dropped = tmp_path / "out.jsonl", tmp_path / "dropped.jsonl"
+    assert (
+        main(
+            ["dedup", "-q", str(tmp_path / "in.jsonl"), "-o", str(out), "--duplicates", str(dropped), *flags]
+        )
+        == 0
+    )
+    expected = [orjson.loads(line) for line in dropped.read_bytes().splitlines()]
+    assert len(expected) > 300
+    scopes = [post["day"] for post in posts] if "scope" in more else None
+    sieve = Sieve(settings=_SMALL | {key: value for key, value in more.items() if key != "scope"})
+    verdicts = sieve.judge(**_columns(posts), scopes=scopes)
+    found = [one for one in verdicts if not one.kept]
+    assert [
+        {
+            "position": one.position + 1,
+            "duplicate_of": None if one.leader is None else one.leader + 1,
+            "duplicate_of_id": one.leader_id,
+            "stage": one.stage,
+            "likeness": one.distance if one.distance is not None else round(one.similarity or 0.0, 4),
+        }
+        for one in found
+    ] == [
+        {key: one[key] for key in ("position", "duplicate_of", "duplicate_of_id", "stage")}
+        | {"likeness": one.get("distance", one.get("similarity"))}
+        for one in expected
+    ]
+
+
+@settings(max_examples=40)
+@given(ROWS, st.integers(1, 40), st.booleans())
+def test_verdicts_are_those_of_the_plain_loop(rows: Rows, window: int, pass_same_id: bool) -> None:
+    sieve = Sieve(
+        settings={
+            "near": {"candidates": "scan", "window": {"messages": window, "age": "30s"}, "same_id": "pass" if pass_same_id else "drop"},
+            "exact": {"method": "trie", "window": {"messages": window, "age": "30s"}},
+        }
+    )  # fmt: skip
+    batch = batch_of(rows, scoped=True)
+    arrivals = np.full(len(batch), 1_000_000, np.int64)
+    batch = replace(batch, positions=np.arange(len(batch), dtype=np.int64), arrivals_ms=arrivals)
+    config: SieveConfig = sieve._engine.config
+    assert config.near.window == Window(window, 30_000)
+    expected = told_by_oracle(config, batch)
+    verdicts = sieve.judge(
+        [text for text, *_ in rows],
+        ids=[number or None for _, _, number, _ in rows],
+        times=[second for _, second, _, _ in rows],
+        scopes=[scope or None for *_, scope in rows],
+        time_unit="s",
+    )
+    assert verdicts.kind.tolist() == [kind for kind, *_ in expected]
+    assert verdicts.flags.tolist() == [flags for _, flags, *_ in expected]
+    assert verdicts.leader.tolist() == [-1 if one[2] == NO_LEADER else one[2] for one in expected]
+
+
+@settings(max_examples=12)
+@given(st.data())
+def test_calls_chunks_and_files_change_nothing(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    texts = [*(post["text"] for post in generate(120, seed=data.draw(st.integers(0, 5)))), None]
+    ids = [number if number % 3 else None for number in range(len(texts))]
+    exact = data.draw(st.sampled_from(["bloom", "trie"]))
+    whole = list(Sieve(window=30, exact_window=50, exact=exact).judge(texts, ids=ids))
+    cut = sorted(data.draw(st.lists(st.integers(0, len(texts)), max_size=4)))
+    sieve = Sieve(window=30, exact_window=50, exact=exact)
+    name = tmp_path_factory.mktemp("saved") / "posts.sieve"
+    parts = []
+    for low, high in zip([0, *cut], [*cut, len(texts)], strict=True):
+        parts += list(sieve.judge(texts[low:high], ids=ids[low:high]))
+        if data.draw(st.booleans()):
+            sieve.save(name)
+            sieve = Sieve.load(name)
+    assert parts == whole
+    chunk = data.draw(st.integers(1, 150))
+    numbered = list(enumerate(texts))
+    kept = Sieve(window=30, exact_window=50, exact=exact).dedup(
+        numbered, text=lambda item: item[1], chunk=chunk
+    )
+    assert [number for number, _ in kept] == [one.position for one in whole if one.kept]
+
+
+def test_slices_of_a_long_column_change_nothing(
+    posts: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = _columns(posts)
+    whole = Sieve(window=100).judge(**columns).columns()
+    monkeypatch.setattr(sieve_module, "_SLICE", 700)
+    sliced = Sieve(window=100).judge(**columns).columns()
+    for name, column in whole.items():
+        np.testing.assert_array_equal(sliced[name], column, name)
+
+
+def test_a_missing_text_is_kept_and_met_by_nobody() -> None:
+    verdicts = Sieve(window=9).judge([None, None, "", ""])
+    assert [(one.kept, one.stage, one.leader) for one in verdicts] == [
+        (True, "unreadable", None),
+        (True, "unreadable", None),
+        (True, "unique", None),
+        (False, "exact", 2),
+    ]
+
+
+def test_no_texts_have_no_verdicts() -> None:
+    verdicts = Sieve(window=9).judge([])
+    assert (len(verdicts), list(verdicts), verdicts.stage.tolist()) == (0, [], [])
+    assert list(Sieve(window=9).dedup([])) == []
+    assert Sieve(window=9).judge([None]).kept.tolist() == [True]
+
+
+def test_an_id_is_forgotten_with_its_text_and_the_memory_of_ids_is_bounded() -> None:
+    sieve = Sieve(window=10, exact_window=1_000, exact="bloom")
+    texts = [f"{chr(0x4E00 + 7 * n)}{chr(0x5E00 + 11 * n)}" for n in range(500)]
+    sieve.judge(texts, ids=range(500))
+    assert len(sieve._ids) <= 20
+    late = sieve.judge([texts[499], texts[0]])
+    assert (late[0].leader, late[0].leader_id) == (499, 499)
+    assert (late[1].kept, late[1].leader, late[1].leader_id, late[1].at_word) == (False, None, None, True)
+
+
+def test_ages_count_by_the_times_that_are_given() -> None:
+    texts = ["one and the same words"] * 3
+    times = ["2020-01-01T00:00:00Z", "2020-01-01T00:59:00Z", "2020-01-01T01:01:00Z"]
+    assert Sieve(window=9, max_age="1h").judge(texts, times=times).kept.tolist() == [True, False, True]
+    assert Sieve(window=9).judge(texts, times=times).kept.tolist() == [True, False, False]
+
+
+def test_a_time_far_in_the_future_does_not_empty_the_windows() -> None:
+    texts = ["one and the same words", "quite another message", "one and the same words"]
+    now = datetime.now(UTC)
+    times = [now, "9000-01-01", now]
+    assert Sieve(window=9, max_age="1d").judge(texts, times=times).kept.tolist() == [True, True, False]
+
+
+def test_edits_of_one_id_pass_where_the_settings_say_so() -> None:
+    texts = ["The bridge is closed until Friday.", "The bridge is now closed until Friday."]
+    for same_id, ids, kept in (("pass", [7, 7], True), ("pass", [7, 8], False), ("drop", [7, 7], False)):
+        sieve = Sieve(settings={"near.same_id": same_id, "near.window.messages": 9})
+        verdict = sieve.judge(texts, ids=ids)[1]
+        assert (verdict.kept, verdict.notes) == (kept, ("same_id",) if kept else ())
+
+
+# --- columns of verdicts ---
+
+
+def test_columns_are_arrays_and_rows_say_the_same() -> None:
+    texts = [
+        "The bridge is closed until Friday.",
+        None,
+        "the bridge is closed until friday",
+        "The bridge is now closed until Friday.",
+    ]
+    verdicts = Sieve(window=9).judge(texts, ids=["a", "b", "c", "d"])
+    columns = verdicts.columns()
+    assert {name: column.dtype.kind for name, column in columns.items()} == {
+        "position": "i", "kept": "b", "stage": "U", "leader": "i", "leader_id": "O", "similarity": "f",
+        "distance": "i", "estimated": "b", "at_word": "b",
+    }  # fmt: skip
+    rows = verdicts.to_dict()
+    for row, one in enumerate(verdicts):
+        assert {name: getattr(one, name) for name in rows} == {
+            name: column[row] for name, column in rows.items()
+        }
+    assert rows["leader"] == [None, None, 0, 0]
+    assert rows["leader_id"] == [None, None, "a", "a"]
+    assert rows["similarity"][:3] == [None, None, 1.0]
+    assert 0.85 <= rows["similarity"][3] < 1.0
+    assert pd.DataFrame(columns)["kept"].tolist() == [True, True, False, False]
+    assert pl.DataFrame(columns)["stage"].to_list() == ["unique", "unreadable", "exact", "near"]
+    assert pa.table(rows)["leader"].to_pylist() == [None, None, 0, 0]
+    assert verdicts[-1] == verdicts[3]
+    assert list(verdicts[1:3]) == list(verdicts)[1:3]
+    with pytest.raises(IndexError):
+        verdicts[4]
+
+
+def test_verdicts_are_shown_as_a_table_that_no_id_can_break() -> None:
+    verdicts = Sieve(window=99).judge(["one and the same words"] * 30, ids=["<b>\x1b[2J" + "x" * 50] * 30)
+    shown = repr(verdicts)
+    assert shown.splitlines()[0] == "Verdicts: 30 texts, 1 kept (1 unique, 29 exact, 0 near)"
+    assert shown.splitlines()[-1] == "… 18 more"
+    assert "\x1b" not in shown
+    html = verdicts._repr_html_()
+    assert "<b>" not in html
+    assert "&lt;b&gt;" in html
+    assert "\x1b" not in html
+
+
+# --- dedup ---
+
+
+def test_dedup_reads_no_further_than_a_chunk() -> None:
+    read = []
+
+    def items() -> Iterator[str]:
+        for number in range(100):
+            read.append(number)
+            yield f"{chr(0x4E00 + number)} is a message of its own kind, number {number}"
+
+    stream = Sieve(window=99).dedup(items(), chunk=5)
+    assert read == []
+    next(stream)
+    assert read == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("text", ["body", lambda post: post["body"]])
+def test_dedup_takes_rows_and_gives_back_the_same_objects(text: Any) -> None:
+    posts = [
+        {"body": "Rain until Friday.", "n": 1},
+        {"body": "rain until friday!", "n": 2},
+        {"body": None, "n": 3},
+    ]
+    kept = list(Sieve(window=9).dedup(iter(posts), text=text, ids="n", scopes=lambda post: None))
+    assert [id(post) for post in kept] == [id(posts[0]), id(posts[2])]
+
+
+def test_dedup_takes_columns_of_libraries() -> None:
+    texts = ["Rain until Friday.", "rain until friday", None]
+    for column in (
+        pd.Series(texts, dtype="string"),
+        pl.Series(texts),
+        pa.array(texts),
+        np.array(texts, dtype=object),
+    ):
+        assert len(list(Sieve(window=9).dedup(column))) == 2
+
+
+def test_what_was_read_before_the_source_failed_is_judged_and_yielded() -> None:
+    def broken() -> Iterator[str]:
+        yield "Rain until Friday."
+        yield "rain until friday"
+        raise OSError("the line is down")
+
+    sieve = Sieve(window=9)
+    stream = sieve.dedup(broken())
+    assert next(stream) == "Rain until Friday."
+    with pytest.raises(OSError, match="the line is down"):
+        next(stream)
+    assert sieve.judge(["rain until friday"])[0].position == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"items": ["x"] * 7 + [b"y"], "chunk": 3}, "items[7] is bytes, not str; decode it first"),
+        ({"items": [{"body": "x"}, {"text": "y"}], "text": "body", "chunk": 1}, "text[1]: the item has no 'body'"),
+        ({"items": [{"t": 5}], "text": "t"}, "text[0] is an int (5), not str; convert it first"),
+        ({"items": ["x", "y"], "text": "body"}, "text[0]: the item is a str, which has no 'body'"),
+        ({"items": [{"t": "x", "i": 1.5}], "text": "t", "ids": "i"}, "ids[0] is a float (1.5); use int or str"),
+        ({"items": "text"}, "items is one str, not a column"),
+        ({"items": 5}, "items is an int; give a list, a generator or another iterable"),
+        ({"items": pd.DataFrame({"t": ["x"]})}, "items is a DataFrame of 2 dimensions"),
+        ({"items": [], "chunk": 0}, "chunk is 0; it is a whole number of items, at least 1"),
+        ({"items": [], "text": 3}, "text is an int; give a key or a function of an item"),
+    ],
+)  # fmt: skip
+def test_a_misuse_of_dedup_names_argument_and_item(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        list(Sieve(window=9).dedup(**arguments))
+    assert str(error.value).startswith(said)
+
+
+# --- settings ---
+
+
+def test_settings_are_those_of_the_command_and_keywords_count_first(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text("near: {similarity: 0.7, window: {messages: 50}}\n")
+    for chosen in (
+        tmp_path / "s.yaml",
+        str(tmp_path / "s.yaml"),
+        {"near": {"similarity": 0.7, "window": {"messages": 50}}},
+    ):
+        config = Sieve(settings=chosen, number_guard=False)._engine.config
+        assert (config.near.similarity, config.near.window, config.near.number_guard) == (
+            7_000,
+            Window(50, 86_400_000),
+            False,
+        )
+        assert Sieve(settings=chosen, similarity=0.9)._engine.config.near.similarity == 9_000
+
+
+def test_a_sieve_of_its_own_defaults_is_plain_and_has_no_age() -> None:
+    sieve = Sieve()
+    assert sieve._settings.profile == "plain"
+    assert (sieve._engine.config.near.window, sieve._engine.config.exact.window) == (
+        Window(200_000),
+        Window(2_000_000),
+    )
+    tagged = Sieve(window=9).judge(
+        ["#one tag# these are the same words", "#another# these are the same words"]
+    )
+    assert tagged.kept.tolist() == [True, True]
+
+
+def test_every_problem_of_the_settings_is_told_at_once_with_its_argument() -> None:
+    with pytest.raises(ConfigError) as error:
+        Sieve(similarity=2, window=0, near="meaning", max_age="3")  # type: ignore[arg-type]
+    assert [finding.split(" is ")[0] for finding in error.value.findings] == [
+        "max_age: exact.window.age",
+        "max_age: near.window.age",
+        "near: near.method",
+        "similarity: near.similarity",
+        "window: near.window.messages",
+    ]
+    with pytest.raises(ConfigError, match="settings: unknown key 'similarty'; did you mean"):
+        Sieve(settings={"similarty": 0.9})
+    with pytest.raises(ConfigError, match=r"near\.similarity is given twice"):
+        Sieve(settings={"near.similarity": 0.9, "near": {"similarity": 0.8}})
+    with pytest.raises(ConfigError, match=r"seed: digest.seed cannot be read") as secret:
+        Sieve(seed=-77)
+    assert "77" not in str(secret.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"settings": 5}, "settings is an int; give the path of a YAML file, or a mapping"),
+        (
+            {"settings": {"exact.fields": ["id"], "near.method": "none"}},
+            "exact.fields names fields of messages",
+        ),
+        ({"settings": {"scope": ["tenant"]}}, "scope names fields of messages"),
+        ({"distance": 3}, "distance is for near='hamming'"),
+        ({"near": "hamming", "similarity": 0.9}, "similarity is for near='text', but near is 'hamming'"),
+    ],
+)
+def test_what_no_sieve_of_texts_can_do_is_refused(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Sieve(**arguments)
+    assert str(error.value).startswith(said)
+
+
+# --- files ---
+
+
+def test_a_saved_sieve_is_private_and_holds_no_seed(tmp_path: Path) -> None:
+    sieve = Sieve(window=9, seed=918_273_645)
+    sieve.judge(["one and the same words"], ids=["a"])
+    sieve.save(tmp_path / "s")
+    assert (tmp_path / "s").stat().st_mode & 0o777 == 0o600
+    assert b"918273645" not in (tmp_path / "s").read_bytes()
+    with pytest.raises(
+        UsageError, match=r"was saved with a secret seed; give it, as in Sieve.load\(path, seed=…\)"
+    ):
+        Sieve.load(tmp_path / "s")
+    with pytest.raises(StateError, match="fingerprint scheme"):
+        Sieve.load(tmp_path / "s", seed=5)
+    verdict = Sieve.load(tmp_path / "s", seed=918_273_645).judge(["one and the same words"])[0]
+    assert (verdict.position, verdict.stage, verdict.leader_id) == (1, "exact", "a")
+
+
+@settings(max_examples=40)
+@given(st.floats(0, 1, exclude_max=True), st.booleans(), st.integers(0, 7))
+def test_a_damaged_file_is_refused_or_loads_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, where: float, cut: bool, bit: int
+) -> None:
+    """A bit that its format ignores (zstd has one in the head of each frame) may be flipped without harm."""
+    name = tmp_path_factory.mktemp("damaged") / "s"
+    sieve = Sieve(window=9, exact_window=9)
+    sieve.judge(["one and the same words", "quite another message"], ids=["a", 10**30])
+    sieve.save(name)
+    whole = name.read_bytes()
+    content = bytearray(whole)
+    at = int(where * len(content))
+    if cut:
+        del content[at:]
+    else:
+        content[at] ^= 1 << bit
+    name.write_bytes(content)
+    said = f"{name}: refused"
+    try:
+        Sieve.load(name).save(name)
+    except StateError as error:
+        said = str(error)
+    else:
+        assert not cut
+        assert name.read_bytes() == whole
+    assert said.startswith(f"{name}: ")
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(
+        st.text(st.characters(), max_size=4) | st.integers(-(2**128) + 1, 2**128 - 1) | st.none(), max_size=12
+    )
+)
+def test_ids_come_back_as_they_were_through_a_file(
+    tmp_path_factory: pytest.TempPathFactory, ids: list[str | int | None]
+) -> None:
+    texts = [f"{chr(0x4E00 + n)} a message of its own {n}" for n in range(len(ids))]
+    sieve = Sieve(window=5, exact_window=20, exact="trie")
+    sieve.judge(texts, ids=ids)
+    name = tmp_path_factory.mktemp("ids") / "s"
+    sieve.save(name)
+    found = Sieve.load(name).judge(texts).leader_id.tolist()
+    assert (found, list(map(type, found))) == (ids, list(map(type, ids)))
+
+
+def test_files_of_others_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    with pytest.raises(StateError, match=r"is no saved Sieve; name the file that Sieve.save wrote"):
+        Sieve.load(tmp_path / "empty")
+    with pytest.raises(FileError, match="cannot be read: No such file"):
+        Sieve.load(tmp_path / "none")
+    with pytest.raises(FileError, match="cannot be written"):
+        Sieve(window=9).save(tmp_path / "no" / "folder")
+    with pytest.raises(UsageError, match="path is '-'"):
+        Sieve(window=9).save("-")
+    Sieve(window=9).save(tmp_path / "s")
+    content = bytearray((tmp_path / "s").read_bytes())
+    content[16] = 9
+    (tmp_path / "s").write_bytes(content)
+    with pytest.raises(
+        StateError, match="has format version 9, this program reads 1; load it with the twinsieve"
+    ):
+        Sieve.load(tmp_path / "s")
+
+
+def test_a_save_that_fails_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sieve = Sieve(window=9)
+    sieve.save(tmp_path / "s")
+    before = (tmp_path / "s").read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileError, match="No space left on device"):
+        sieve.save(tmp_path / "s")
+    assert (tmp_path / "s").read_bytes() == before
+    assert os.listdir(tmp_path) == ["s"]
+
+
+# --- one sieve, many hands ---
+
+
+def test_threads_may_share_a_sieve() -> None:
+    sieve = Sieve(window=1_000)
+    texts = [f"{chr(0x4E00 + n)} a message of its own {n}" for n in range(200)]
+    found: list[list[bool]] = []
+
+    def work() -> None:
+        found.append([kept for text in texts for kept in sieve.judge([text]).kept.tolist()])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [sum(column) for column in zip(*found, strict=True)] == [1] * len(texts)
+    assert sieve.judge(["one more"])[0].position == 800
+
+
+def test_calls_and_saves_hold_the_sieve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sieve = Sieve(window=9)
+    held = []
+
+    def held_while(method: Any) -> Any:
+        def call(engine: Engine, *arguments: Any) -> Any:
+            held.append(sieve._lock.locked())
+            return method(engine, *arguments)
+
+        return call
+
+    for name in ("judge", "save", "stats"):
+        monkeypatch.setattr(Engine, name, held_while(getattr(Engine, name)))
+    sieve.judge(["x"])
+    sieve.save(tmp_path / "s")
+    sieve.stats()
+    assert held == [True, True, True]
+    assert not sieve._lock.locked()
+
+
+def test_a_fork_of_a_sieve_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forked child has the pool of threads without its threads, and would wait for ever."""
+    sieve = Sieve(window=9)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(UsageError, match=r"made in another process; use save\(path\) there and Sieve.load"):
+        sieve.judge(["x"])
+
+
+def test_a_sieve_is_not_pickled() -> None:
+    with pytest.raises(TypeError, match=r"use save\(path\) and Sieve.load\(path\)"):
+        pickle.dumps(Sieve(window=9))
+
+
+def test_an_interrupted_call_ends_the_sieve_and_an_earlier_file_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state then holds texts whose verdicts nobody has: judged again, they would repeat themselves."""
+    sieve = Sieve(window=9)
+    sieve.save(tmp_path / "s")
+    judge = Engine.judge
+
+    def interrupted(engine: Engine, batch: Any) -> Any:
+        judge(engine, batch)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Engine, "judge", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sieve.judge(["one and the same words"])
+    monkeypatch.undo()
+    with pytest.raises(UsageError, match="an earlier call was interrupted while it judged"):
+        sieve.judge(["one and the same words"])
+    with pytest.raises(UsageError, match="an earlier call was interrupted"):
+        sieve.save(tmp_path / "s")
+    assert Sieve.load(tmp_path / "s").judge(["one and the same words"]).kept.tolist() == [True]
+
+
+def test_a_full_window_that_nobody_chose_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("twinsieve.api.options._DEFAULTS", {"near.window": {"messages": 3, "age": None}})
+    caplog.set_level(logging.WARNING, "twinsieve")
+    texts = [f"{chr(0x4E00 + n)} a message of its own {n}" for n in range(5)]
+    sieve = Sieve()
+    sieve.judge(texts[:2])
+    assert caplog.messages == []
+    sieve.judge(texts[2:])
+    sieve.judge(texts)
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith("the window of 3 kept texts is full")
+    caplog.clear()
+    Sieve(window=3).judge(texts)
+    assert caplog.messages == []

@@ -1,0 +1,2 @@
+"""The public face: what programs and notebooks import from `twinsieve`. Nothing else in twinsieve imports
+it."""

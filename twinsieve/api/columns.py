@@ -1,0 +1,204 @@
+"""A user's column as a list of Python values, whichever library it comes from.
+
+No such library is imported here, except pyarrow for an object that offers nothing but the Arrow C interface.
+Every refusal names the argument and, where there is one, the row, counted from `first`. Rows are taken in
+their order; an index that a pandas Series carries is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from twinsieve.stages.errors import UsageError
+
+_NO_VALUES = frozenset({"NAType", "NaTType"})
+"""Types of `pandas.NA` and `pandas.NaT`. `pandas.NA` compared is `pandas.NA`, which has no truth value."""
+
+_ID_BITS = 128
+"""Enough for a UUID as a number. Python does not write numbers of very many digits."""
+
+
+def is_null(value: object) -> bool:
+    """Whether the value stands for none: None, NaN, `pandas.NA`, `pandas.NaT`, `numpy.datetime64("NaT")`.
+
+    >>> [is_null(value) for value in (None, float("nan"), "", 0, np.datetime64("NaT"))]
+    [True, True, False, False, True]
+    """
+    if value is None or type(value).__name__ in _NO_VALUES:
+        return True
+    if isinstance(value, (float, np.floating)):
+        return bool(value != value)
+    return isinstance(value, (np.datetime64, np.timedelta64)) and bool(np.isnat(value))
+
+
+def values_of(column: object, name: str) -> list[Any]:
+    """The column's values in order; what a library has for a missing value is left as it is (see `is_null`).
+
+    column: list, tuple or another iterable; NumPy array (masked too); Series of pandas or polars; Arrow
+        array or chunked array, or anything with `__arrow_c_stream__` or `__arrow_c_array__`; dictionaries
+        are decoded
+    name: what errors call it
+    raises: UsageError for what is no column: text, bytes, a mapping, a set, a table, more than one dimension
+    """
+    refuse_no_column(column, name)
+    if isinstance(column, (list, tuple)):
+        return list(column)
+    if isinstance(column, np.ndarray):
+        return list(column.tolist()) if column.dtype.kind != "M" else list(column)
+    for method in ("to_pylist", "to_list"):
+        convert = getattr(column, method, None)
+        if callable(convert):
+            return list(convert())
+    if hasattr(column, "__arrow_c_stream__") or hasattr(column, "__arrow_c_array__"):
+        return list(_arrow_column(column, name).to_pylist())
+    if isinstance(column, Iterable):
+        return list(column)
+    raise UsageError(f"{name} is {a_type(column)}, not a column; give a list or another iterable")
+
+
+def texts_of(column: object, first: int = 0, name: str = "texts") -> list[str | None]:
+    """The texts, None for a missing one. Lone surrogates are characters like others.
+
+    raises: UsageError, at the first row that is neither text nor missing
+    """
+    texts = values_of(column, name)
+    if set(map(type, texts)) <= {str}:
+        return texts
+    for row, text in enumerate(texts):
+        if type(text) is str:
+            continue
+        if isinstance(text, str):
+            texts[row] = str(text)
+        elif is_null(text):
+            texts[row] = None
+        elif isinstance(text, (bytes, bytearray, memoryview)):
+            raise UsageError(f"{name}[{first + row}] is {type(text).__name__}, not str; decode it first")
+        else:
+            raise UsageError(
+                f"{name}[{first + row}] is {a_type(text)} ({shown(text)}), not str; convert it first, "
+                "or give None for no text"
+            )
+    return texts
+
+
+def ids_of(column: object, first: int = 0, name: str = "ids") -> list[str | int | None]:
+    """The ids as they came, None for a missing one; NumPy's integers and texts become Python's.
+
+    raises: UsageError, at the first row that is neither int, str nor missing
+    """
+    ids = values_of(column, name)
+    if set(map(type, ids)) <= {str, int} and all(map(_is_whole, _largest(ids))):
+        return ids
+    for row, one in enumerate(ids):
+        if is_null(one):
+            ids[row] = None
+        elif isinstance(one, str):
+            ids[row] = str(one)
+        elif _is_whole(one):
+            ids[row] = int(one)
+        else:
+            advice = "use int or str"
+            if isinstance(one, int) and not isinstance(one, bool):
+                advice = f"a whole number has {_ID_BITS} bits at most; use str"
+            if isinstance(one, float):
+                advice += " (in pandas, integers with missing values are of type Int64)"
+            raise UsageError(f"{name}[{first + row}] is {a_type(one)} ({shown(one)}); {advice}")
+    return ids
+
+
+def scopes_of(column: object, first: int = 0, name: str = "scopes") -> list[tuple[str | int, ...] | None]:
+    """The scopes, each a tuple of its parts, None for a missing one; `"a"` and `("a",)` are one scope.
+
+    raises: UsageError, at the first row that is neither int, str, a tuple (or list) of these, nor missing
+    """
+    scopes = values_of(column, name)
+    for row, scope in enumerate(scopes):
+        if is_null(scope):
+            scopes[row] = None
+            continue
+        parts = tuple(scope) if isinstance(scope, (tuple, list)) else (scope,)
+        for part in parts:
+            if not isinstance(part, str) and not _is_whole(part):
+                raise UsageError(
+                    f"{name}[{first + row}] is {a_type(scope)} ({shown(scope)}); "
+                    f"use int (of {_ID_BITS} bits at most), str or a tuple of these"
+                )
+        scopes[row] = tuple(str(part) if isinstance(part, str) else int(part) for part in parts)
+    return scopes
+
+
+def a_type(value: object) -> str:
+    """The value's type with its article, for messages.
+
+    >>> a_type(5), a_type({})
+    ('an int', 'a dict')
+    """
+    kind = type(value).__name__
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
+
+
+def shown(value: object) -> str:
+    """The value as messages quote it, cut at 40 characters."""
+    # Python refuses to write a number of very many digits.
+    text = repr(value) if not isinstance(value, int) or value.bit_length() < 1_000 else hex(value)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def _largest(ids: list[Any]) -> list[int]:
+    """The two whole numbers that would have too many digits if any had."""
+    numbers = [one for one in ids if type(one) is int]
+    return [min(numbers), max(numbers)] if numbers else []
+
+
+def _is_whole(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        return False
+    return int(value).bit_length() <= _ID_BITS
+
+
+def is_arrow(column: object) -> bool:
+    """Whether the column is one of pyarrow's arrays."""
+    return hasattr(column, "to_pylist") and hasattr(column, "type") and hasattr(column, "cast")
+
+
+def refuse_no_column(column: object, name: str) -> None:
+    """Refuse one text, a mapping, a set, a table: what could be iterated, but not as rows.
+
+    raises: UsageError
+    """
+    if isinstance(column, (str, bytes, bytearray)):
+        raise UsageError(f"{name} is one {type(column).__name__}, not a column; write [{name[:-1] or 'it'}]")
+    if isinstance(column, Mapping):
+        raise UsageError(f"{name} is {a_type(column)}, not a column; give one of its columns")
+    if isinstance(column, Set):
+        raise UsageError(f"{name} is {a_type(column)}, which has no order; give a list")
+    if column is None:
+        raise UsageError(f"{name} is None; give a list or another column")
+    dimensions = getattr(column, "ndim", None)
+    if isinstance(dimensions, int) and dimensions != 1:
+        raise UsageError(f"{name} is {a_type(column)} of {dimensions} dimensions; give one of its columns")
+    if hasattr(column, "num_columns") or hasattr(column, "get_columns"):
+        raise UsageError(f"{name} is {a_type(column)}, not a column; give one of its columns")
+
+
+def _arrow_column(column: object, name: str) -> Any:
+    """The column as pyarrow's; the object itself can do nothing but hand its memory over."""
+    try:
+        arrow: Any = import_module("pyarrow")
+    except ImportError as error:
+        raise UsageError(
+            f"{name} is {a_type(column)}, an Arrow column that only pyarrow can read; install "
+            "pyarrow, or give a list"
+        ) from error
+    try:
+        if hasattr(column, "__arrow_c_stream__"):
+            return arrow.chunked_array(column)
+        return arrow.array(column)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"{name} is {a_type(column)}, which Arrow does not take as a column ({error})"
+        ) from error

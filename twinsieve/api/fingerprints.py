@@ -1,0 +1,113 @@
+"""SimHash fingerprints of texts, and all pairs of fingerprints that are few bits apart."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.api.columns import a_type, is_null, shown, texts_of, values_of
+from twinsieve.api.options import Options, settings_of
+from twinsieve.pipeline.settings_stages import scheme_config
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.near.all_pairs import all_pairs
+from twinsieve.stages.scheme import Scheme
+
+MOST_PAIRS = 100_000_000
+"""1.6 GB of pairs."""
+
+_SLICE = 8_192
+"""Texts at a time: their characters and features are held at once."""
+
+
+def simhash(
+    texts: object,
+    bits: Literal[64, 128] = 64,
+    *,
+    profile: Literal["plain", "microblog"] = "plain",
+    seed: int = 0,
+) -> np.ma.MaskedArray[Any, np.dtype[np.uint64]]:
+    """SimHash fingerprints of the texts' bodies, masked where a text has none.
+
+    Equal bodies have equal fingerprints; alike ones differ in few bits. A body of fewer than 8 characters,
+    of digits alone, or no text (None, NaN, NA) has no fingerprint: its row is masked, and `find_all` leaves
+    it out. Under the mask the array holds 0, which is a fingerprint of nothing: do not compare `.data`.
+
+    texts: column of str: list, NumPy, Arrow, pandas or polars
+    bits: 64 for uint64[n], 128 for uint64[n, 2], of which [:, 0] is the one of 64 bits
+    profile: what the body leaves out: `plain` links and @names, `microblog` also hashtags, repost chains,
+        card tails
+    seed: 0 to 2^32 - 1; fingerprints of different seeds, profiles or versions cannot be compared
+    raises: UsageError, ConfigError
+
+    >>> found = simhash(["The ferry leaves at nine.", "The ferry leaves at nine!", "ok"])
+    >>> found.dtype, bool(found[0] == found[1]), found.mask.tolist()
+    (dtype('uint64'), True, [False, False, True])
+    """
+    if bits not in (64, 128):
+        raise UsageError(f"bits is {shown(bits)}; choose 64 or 128")
+    column = texts_of(texts)
+    scheme = _scheme(profile, seed)
+    values = np.zeros((len(column), 2), np.uint64)
+    has = np.zeros(len(column), np.bool_)
+    for low in range(0, len(column), _SLICE):
+        part = column[low : low + _SLICE]
+        _, prints = scheme.read(["" if text is None else text for text in part])
+        values[low : low + _SLICE] = prints.simhashes
+        has[low : low + _SLICE] = prints.has_simhash
+    if bits == 64:
+        return np.ma.MaskedArray(values[:, 0].copy(), mask=~has)
+    return np.ma.MaskedArray(values, mask=np.repeat(~has[:, None], 2, axis=1))
+
+
+def find_all(fingerprints: object, k: int, *, most_pairs: int = MOST_PAIRS) -> NDArray[np.int64]:
+    """int64[m, 2]: every pair of rows whose fingerprints differ in at most k bits.
+
+    In each pair the earlier row stands first; pairs are sorted. No pair is missed and none is there twice.
+    Rows that are masked or missing stand in no pair. Takes about n log n for small k; many equal
+    fingerprints make n * n / 2 pairs, and `most_pairs` ends that.
+
+    fingerprints: uint64[n], as from `simhash(…, bits=64)`: NumPy (masked or not), list of int, Arrow,
+        pandas, polars
+    k: 0 to 7 bits
+    raises: UsageError for another dtype or k, or more than `most_pairs` pairs
+
+    >>> find_all([0b1011, 0b1010, 0b0100], 1).tolist()
+    [[0, 1]]
+    >>> found = np.array([0b1011, 0b1010, 0b0100], dtype=np.uint64)
+    >>> pairs = find_all(found, 3)
+    >>> np.bitwise_count(found[pairs[:, 0]] ^ found[pairs[:, 1]]).tolist()
+    [1, 3]
+    """
+    for name, value in (("k", k), ("most_pairs", most_pairs)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise UsageError(f"{name} is {a_type(value)} ({shown(value)}), not a whole number")
+    values, rows = _fingerprints_of(fingerprints)
+    return rows[all_pairs(values, int(k), int(most_pairs))]
+
+
+@lru_cache(maxsize=8)
+def _scheme(profile: Literal["plain", "microblog"], seed: int) -> Scheme:
+    return Scheme(scheme_config(settings_of(Options(profile=profile, seed=seed), None)))
+
+
+def _fingerprints_of(column: object) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """uint64[m] fingerprints and int64[m] rows of those that are there, rows ascending."""
+    if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype == np.uint64:
+        there = np.flatnonzero(~np.ma.getmaskarray(column)).astype(np.int64)
+        return np.ascontiguousarray(np.ma.getdata(column)[there]), there
+    values = values_of(column, "fingerprints")
+    rows: list[int] = []
+    for row, value in enumerate(values):
+        if is_null(value):
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise UsageError(f"fingerprints[{row}] is {a_type(value)} ({shown(value)}), not a uint64")
+        if not 0 <= value < 1 << 64:
+            raise UsageError(
+                f"fingerprints[{row}] is {value}, outside uint64; view signed ones with .view('uint64')"
+            )
+        rows.append(row)
+    return np.array([values[row] for row in rows], dtype=np.uint64), np.array(rows, dtype=np.int64)

@@ -1,0 +1,128 @@
+"""The arguments of `judge`, or the parts of `dedup`'s items, as columns for the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.api.columns import a_type, ids_of, scopes_of, texts_of
+from twinsieve.api.times import TimeUnit, times_of
+from twinsieve.pipeline.batches import Columns, hash_ids, hash_scopes
+from twinsieve.stages.contract import NO_TIME
+from twinsieve.stages.errors import UsageError
+
+Part = str | Callable[[Any], Any]
+"""Where a part of an item is: its key, or a function of the item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """n texts, None for a missing one, and what else was given with them.
+
+    times_ms: int64[n]; ids, scopes: n values, None for none; a column that was not given is None
+    """
+
+    texts: list[str | None]
+    ids: list[str | int | None] | None
+    times_ms: NDArray[np.int64] | None
+    scopes: list[tuple[str | int, ...] | None] | None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def rows(self, low: int, high: int) -> Given:
+        """Rows low…high."""
+        return Given(
+            self.texts[low:high],
+            None if self.ids is None else self.ids[low:high],
+            None if self.times_ms is None else self.times_ms[low:high],
+            None if self.scopes is None else self.scopes[low:high],
+        )
+
+    def columns(self, *, ids_count: bool) -> tuple[Columns, list[str | int | None]]:
+        """The rows that have a text, and their ids.
+
+        ids_count: whether verdicts depend on ids (`near.same_id: pass`); else they are not hashed
+        """
+        rows = [row for row, text in enumerate(self.texts) if text is not None]
+        ids: list[str | int | None] = [None] * len(rows)
+        if self.ids is not None:
+            ids = [self.ids[row] for row in rows]
+        none = np.zeros(len(rows), np.uint64)
+        columns = Columns(
+            rows=rows,
+            texts=[text for text in self.texts if text is not None],
+            ids=list(ids),
+            id_hashes=hash_ids(ids) if ids_count and self.ids is not None else none,
+            times_ms=np.full(len(rows), NO_TIME) if self.times_ms is None else self.times_ms[rows],
+            scopes=none if self.scopes is None else hash_scopes([self.scopes[row] for row in rows]),
+            keys=None,
+        )
+        return columns, ids
+
+
+def read_columns(
+    texts: object,
+    ids: object,
+    times: object,
+    scopes: object,
+    unit: TimeUnit | None,
+    first: int = 0,
+    name: str = "texts",
+) -> Given:
+    """The columns of one call.
+
+    first: number of the first row; name: what errors call the texts
+    raises: UsageError, naming argument and row
+    """
+    column = texts_of(texts, first, name)
+    given = Given(
+        column,
+        None if ids is None else ids_of(ids, first),
+        None if times is None else times_of(times, unit, first),
+        None if scopes is None else scopes_of(scopes, first),
+    )
+    for other_name, other in (("ids", given.ids), ("times", given.times_ms), ("scopes", given.scopes)):
+        if other is not None and len(other) != len(column):
+            raise UsageError(
+                f"{other_name} has {len(other)} rows, texts has {len(column)}; give one row for each text"
+            )
+    return given
+
+
+def read_items(
+    items: Sequence[object], parts: Mapping[str, Part | None], unit: TimeUnit | None, first: int
+) -> Given:
+    """The columns of a chunk of items.
+
+    parts: of `text`, `ids`, `times`, `scopes`; without one for `text` the items are the texts
+    first: the number of the first item
+    raises: UsageError, naming part and item; what a function of the caller's raises comes through
+    """
+    texts, ids, times, scopes = (
+        None if (part := parts[name]) is None else _values(items, name, part, first)
+        for name in ("text", "ids", "times", "scopes")
+    )
+    if texts is None:
+        return read_columns(items, ids, times, scopes, unit, first, "items")
+    return read_columns(texts, ids, times, scopes, unit, first, "text")
+
+
+def _values(items: Sequence[object], name: str, part: Part, first: int) -> list[Any]:
+    if not isinstance(part, str):
+        return [part(item) for item in items]
+    found = []
+    for row, item in enumerate(items, start=first):
+        try:
+            found.append(item[part])  # type: ignore[index]
+        except KeyError as error:
+            raise UsageError(
+                f"{name}[{row}]: the item has no {part!r}; give a function that says what to take"
+            ) from error
+        except (TypeError, IndexError) as error:
+            raise UsageError(f"{name}[{row}]: the item is {a_type(item)}, which has no {part!r}") from error
+    return found

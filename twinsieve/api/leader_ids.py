@@ -1,0 +1,101 @@
+"""Ids of kept texts by position, in memory, as far back as a leader may lie.
+
+Two generations of `window` entries each: when the newer one is full, the older one is forgotten. An entry
+takes 16 bytes and the id itself (a Python int some 30, a str some 60 bytes); texts without id take nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.stages.errors import StateError
+
+Id = str | int
+
+
+class LeaderIds:
+    """The ids of kept texts.
+
+    window: entries that are surely held, at least 1; twice as many at most
+
+    >>> ids = LeaderIds(2)
+    >>> ids.add(np.array([0, 3, 4]), ["a", None, "c"])
+    >>> ids.find(np.array([4, 3, 0])).tolist()
+    ['c', None, 'a']
+    """
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._older = _Generation()
+        self._newer = _Generation()
+
+    def add(self, positions: NDArray[np.int64], ids: Sequence[Id | None]) -> None:
+        """Enter kept texts, positions ascending and above all before; those without id are left out."""
+        for position, one in zip(positions.tolist(), ids, strict=True):
+            if one is None:
+                continue
+            if len(self._newer.ids) >= self._window:
+                self._older, self._newer = self._newer, _Generation()
+            self._newer.positions.append(position)
+            self._newer.ids.append(one)
+
+    def find(self, positions: NDArray[np.int64]) -> NDArray[np.object_]:
+        """object[n]: the id at each position, None where there is none (any more)."""
+        found = np.full(len(positions), None, dtype=object)
+        for generation in (self._older, self._newer):
+            generation.find(positions, found)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._older.ids) + len(self._newer.ids)
+
+    def to_sections(self) -> dict[str, NDArray[np.int64] | NDArray[np.uint8]]:
+        """The entries as named arrays: positions of both generations, sizes, and the ids as one JSON list."""
+        ids = to_json([*self._older.ids, *self._newer.ids])
+        return {
+            "positions": np.array([*self._older.positions, *self._newer.positions], dtype=np.int64),
+            "sizes": np.array([len(self._older.ids), len(self._newer.ids)], dtype=np.int64),
+            "ids": np.frombuffer(ids, dtype=np.uint8),
+        }
+
+    @classmethod
+    def from_sections(cls, sections: dict[str, NDArray[np.generic]], window: int) -> LeaderIds:
+        """The ids that were saved. raises: StateError if the parts do not fit each other"""
+        loaded = cls(window)
+        positions, sizes = sections["positions"].tolist(), sections["sizes"].tolist()
+        ids = _read_ids(sections["ids"].tobytes())
+        if len(sizes) != 2 or sum(sizes) != len(positions) or len(ids) != len(positions):
+            raise StateError("leader ids and their positions differ in number; start with an empty sieve")
+        loaded._older = _Generation(positions[: sizes[0]], ids[: sizes[0]])
+        loaded._newer = _Generation(positions[sizes[0] :], ids[sizes[0] :])
+        return loaded
+
+
+class _Generation:
+    """Positions, ascending, and the id of each."""
+
+    def __init__(self, positions: Sequence[int] = (), ids: Sequence[Id] = ()) -> None:
+        self.positions = array("q", positions)
+        self.ids = list(ids)
+
+    def find(self, positions: NDArray[np.int64], found: NDArray[np.object_]) -> None:
+        """Fill in what is known; the rest of `found` stays."""
+        if not self.ids:
+            return
+        # A view for this call alone: an array with a view on it cannot grow.
+        known = np.frombuffer(self.positions, dtype=np.int64)
+        slots = np.minimum(np.searchsorted(known, positions), len(known) - 1)
+        for row in np.flatnonzero(known[slots] == positions).tolist():
+            found[row] = self.ids[slots[row]]
+
+
+def _read_ids(content: bytes) -> list[Id]:
+    # orjson would refuse lone surrogates, and make floats of integers beyond 64 bits.
+    ids: list[Id] = json.loads(content)
+    return ids

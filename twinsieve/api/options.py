@@ -1,0 +1,125 @@
+"""The keyword arguments of `Sieve` as settings: one schema and one set of refusals for files and programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from twinsieve.api.columns import a_type
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_load import Override, check_tree, load_settings
+from twinsieve.pipeline.settings_mapping import tree_of
+from twinsieve.pipeline.settings_stages import sieve_config
+from twinsieve.stages.contract import SieveConfig
+from twinsieve.stages.errors import ConfigError, UsageError
+
+WINDOW = 200_000
+EXACT_WINDOW = 2_000_000
+"""Kept texts remembered where nobody says otherwise: some 58 MB for the near stage, 9 MB for the exact
+one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Keyword arguments of `Sieve`, None where not given; each stands for the settings named in `_KEYS`."""
+
+    similarity: float | None = None
+    profile: Literal["plain", "microblog"] | None = None
+    window: int | None = None
+    exact_window: int | None = None
+    max_age: str | timedelta | None = None
+    near: Literal["text", "hamming", "none"] | None = None
+    exact: Literal["bloom", "trie", "none"] | None = None
+    distance: int | None = None
+    error_rate: float | None = None
+    number_guard: bool | None = None
+    seed: int | None = None
+    threads: int | None = None
+
+
+_KEYS: dict[str, tuple[str, ...]] = {
+    "similarity": ("near.similarity",),
+    "profile": ("profile",),
+    "window": ("near.window.messages",),
+    "exact_window": ("exact.window.messages",),
+    "max_age": ("near.window.age", "exact.window.age"),
+    "near": ("near.method",),
+    "exact": ("exact.method",),
+    "distance": ("near.distances",),
+    "error_rate": ("exact.error_rate",),
+    "number_guard": ("near.number_guard",),
+    "seed": ("digest.seed",),
+    "threads": ("near.shards",),
+}
+
+_DEFAULTS: dict[str, object] = {
+    "profile": "plain",
+    "near.window": {"messages": WINDOW, "age": None},
+    "exact.window": {"messages": EXACT_WINDOW, "age": None},
+}
+"""What a sieve has without `settings`: rules that are safe in any language, little memory, no age limit."""
+
+
+def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, object] | None) -> Settings:
+    """The settings of a sieve. Keyword arguments count before `given`.
+
+    given: a YAML file (with the environment, as for commands), a mapping of the same keys, or None for the
+        defaults of the face
+    raises: ConfigError with every problem, UsageError for what no sieve of texts can do
+    """
+    overrides = list(_overrides(options))
+    if given is None or isinstance(given, Mapping):
+        settings, findings = check_tree(
+            tree_of(_DEFAULTS if given is None else given), Path(), None, overrides
+        )
+        if findings or settings is None:
+            raise ConfigError([str(finding) for finding in findings])
+    elif isinstance(given, (str, os.PathLike)):
+        settings = load_settings(Path(given), os.environ, overrides)
+    else:
+        raise UsageError(f"settings is {a_type(given)}; give the path of a YAML file, or a mapping")
+    _refuse_fields(settings)
+    hamming = settings.near.method == "hamming"
+    if options.distance is not None and not hamming:
+        raise UsageError("distance is for near='hamming'; give similarity, or near='hamming'")
+    if options.similarity is not None and settings.near.method != "text":
+        raise UsageError(
+            f"similarity is for near='text', but near is {settings.near.method!r}; remove one of them"
+        )
+    return settings
+
+
+def engine_config(settings: Settings, scheme_id: str) -> SieveConfig:
+    """All that verdicts depend on beside the input.
+
+    Scoped whether scopes will come or not: a text without scope has scope 0, so the rules are the same.
+    """
+    return replace(sieve_config(settings, scheme_id), scoped=True)
+
+
+def _overrides(options: Options) -> list[Override]:
+    found = []
+    for option in fields(options):
+        value: Any = getattr(options, option.name)
+        if value is None:
+            continue
+        if option.name == "distance":
+            value = f"8:{value}"
+        elif isinstance(value, timedelta):
+            value = f"{value // timedelta(milliseconds=1)}ms"
+        found += [Override(key, str(value).lower(), option.name) for key in _KEYS[option.name]]
+    return found
+
+
+def _refuse_fields(settings: Settings) -> None:
+    """A column of texts has no fields. Silently left out, they would make other verdicts than a file's."""
+    if settings.exact.fields:
+        raise UsageError("exact.fields names fields of messages, but a sieve of texts has none; remove it")
+    if settings.scope:
+        raise UsageError(
+            "scope names fields of messages, but a sieve of texts has none; give judge(…, scopes=…)"
+        )

@@ -1,0 +1,367 @@
+"""`Sieve`: drops duplicates from columns of texts and from streams of items, in one process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import islice
+from typing import Any, Literal, NoReturn, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.api import state
+from twinsieve.api.columns import a_type, is_arrow, refuse_no_column, values_of
+from twinsieve.api.given import Given, Part, read_columns, read_items
+from twinsieve.api.leader_ids import LeaderIds
+from twinsieve.api.options import Options, engine_config, settings_of
+from twinsieve.api.times import TimeUnit
+from twinsieve.api.verdicts import NO_POSITION, Verdicts
+from twinsieve.pipeline.batches import make_batch
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_stages import scheme_config
+from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Kind
+from twinsieve.stages.contract import Verdicts as EngineVerdicts
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.sieve import Sieve as Engine
+from twinsieve.stages.sieve import SieveStats
+
+Item = TypeVar("Item")
+
+_SLICE = 8_192
+"""Texts at a time: their bodies and fingerprints are held at once. Verdicts do not depend on it."""
+
+_log = logging.getLogger("twinsieve")
+
+
+class Sieve:
+    """Keeps the first of similar texts, and says of every dropped text which kept one it repeats.
+
+    A text is compared with the texts that this sieve kept before, in this call or an earlier one; dropped
+    texts are compared with nothing later. Verdicts depend on the settings and on the texts in their order,
+    not on how they are cut into calls.
+
+    similarity: 0.5 to 1 (0.85); from here on two texts count as alike
+    profile: what is left out before comparing. `plain` (default), for any language: links and @names.
+        `microblog`, for Weibo and its like: also hashtags, repost chains, card and video tails
+    window: kept texts that near duplicates are looked for among, the newest ones (200,000); takes about 300
+        bytes each at once, and 2 bytes a character (at most 512 of a text) as they come
+    exact_window: kept texts that equal ones are looked for among (2,000,000); about 5 bytes each
+    max_age: and none older, as "24h" or a timedelta, by `times` (default: no limit)
+    near: `text` (default), `hamming` (bits of SimHash, see `distance`) or `none`
+    exact: `bloom` (default), `trie` (never wrong, more memory) or `none`
+    distance: of near="hamming": bits, 0 to 7 (3)
+    error_rate: of exact="bloom": share of new texts taken for old ones (1e-6); such a drop names no leader
+    number_guard: keep texts apart that differ in a number alone (True)
+    seed: secret whole number; strangers who know it could make texts that collide (0)
+    threads: at most so many (one a core)
+    settings: path of a YAML file, or a mapping with the same keys (nested or dotted), for everything else.
+        All that is not named in it has the default of `twinsieve dedup -c`, which keeps more and longer:
+        profile `microblog`, 1,000,000 kept texts for a day, 10,000,000 for a week. Environment variables
+        count with a file, as for commands
+    raises: ConfigError with every problem, UsageError
+
+    Several threads may use one sieve; their calls are judged one after the other. A sieve is of one process:
+    after a fork, and to send it, use `save` and `load`. The first call after an installation compiles
+    kernels, for half a minute or so; later processes load them.
+
+    >>> sieve = Sieve(similarity=0.85)
+    >>> verdicts = sieve.judge(
+    ...     ["The bridge is closed until Friday.", "Nobody was late.", "The bridge is closed until Friday!!"],
+    ...     ids=["a", "b", "c"],
+    ... )
+    >>> verdicts.kept.tolist(), verdicts[2].stage, verdicts[2].leader_id
+    ([True, True, False], 'exact', 'a')
+    >>> list(sieve.dedup(["The bridge is now closed until Friday.", "Somebody else was late"]))
+    ['Somebody else was late']
+    """
+
+    def __init__(
+        self,
+        *,
+        similarity: float | None = None,
+        profile: Literal["plain", "microblog"] | None = None,
+        window: int | None = None,
+        exact_window: int | None = None,
+        max_age: str | timedelta | None = None,
+        near: Literal["text", "hamming", "none"] | None = None,
+        exact: Literal["bloom", "trie", "none"] | None = None,
+        distance: int | None = None,
+        error_rate: float | None = None,
+        number_guard: bool | None = None,
+        seed: int | None = None,
+        threads: int | None = None,
+        settings: str | os.PathLike[str] | Mapping[str, object] | None = None,
+    ) -> None:
+        options = Options(
+            similarity=similarity,
+            profile=profile,
+            window=window,
+            exact_window=exact_window,
+            max_age=max_age,
+            near=near,
+            exact=exact,
+            distance=distance,
+            error_rate=error_rate,
+            number_guard=number_guard,
+            seed=seed,
+            threads=threads,
+        )
+        chosen = settings_of(options, settings)
+        scheme = Scheme(scheme_config(chosen))
+        config = engine_config(chosen, scheme.scheme_id)
+        self._begin(chosen, scheme, Engine(config), LeaderIds(state.leader_window(config)), 0)
+        self._tells_when_full = window is None and settings is None
+
+    def _begin(self, settings: Settings, scheme: Scheme, engine: Engine, ids: LeaderIds, rows: int) -> None:
+        self._settings = settings
+        self._scheme = scheme
+        self._engine = engine
+        self._ids = ids
+        self._rows = rows
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._between = False
+        self._tells_when_full = False
+
+    def judge(
+        self,
+        texts: object,
+        ids: object = None,
+        times: object = None,
+        scopes: object = None,
+        *,
+        time_unit: TimeUnit | None = None,
+    ) -> Verdicts:
+        """A verdict for each text, in order; the sieve remembers the kept ones.
+
+        Columns are lists or other iterables, NumPy arrays, Arrow arrays, Series of pandas or polars. They
+        are matched by order; the index of a pandas Series is not looked at.
+
+        texts: str. A missing one (None, NaN, NA) is kept and has stage `unreadable`; nothing is compared
+            with it. Bytes and numbers are refused
+        ids: int or str, None for none; `Verdicts.leader_id` gives them back as they came, for leaders within
+            the window
+        times: datetimes, dates, numpy.datetime64, pandas timestamps, ISO 8601 text, or numbers with
+            `time_unit`. A time without a zone is UTC. Times matter where there is an age limit. A time more
+            than 5 minutes ahead of the clock counts as 5 minutes ahead
+        scopes: int, str or tuples of these; texts of different scopes never meet. None is a scope too
+        time_unit: of numbers in `times`: s, ms, us or ns since 1970
+        raises: UsageError, naming argument and row; nothing was judged then
+
+        >>> texts = ["the same words in two forums", "the same words in two forums"]
+        >>> Sieve().judge(texts, scopes=["a", "b"]).kept.tolist()
+        [True, True]
+        """
+        return self._judge(read_columns(texts, ids, times, scopes, time_unit))
+
+    def dedup(
+        self,
+        items: Iterable[Item],
+        text: Part | None = None,
+        *,
+        ids: Part | None = None,
+        times: Part | None = None,
+        scopes: Part | None = None,
+        time_unit: TimeUnit | None = None,
+        chunk: int = 1_000,
+    ) -> Iterator[Item]:
+        """The kept items, in order, as they come; the sieve remembers them.
+
+        Reads `chunk` items, then yields those of them that are kept. Smaller chunks give items sooner and
+        take more time an item. Whoever stops early has up to `chunk` items judged and not yielded. If
+        `items` raises, what was read before is judged and yielded first. Items without text are kept.
+
+        items: texts, or anything that `text` finds a text in; read once, while results are taken
+        text, ids, times, scopes: key of an item (`item[key]`) or a function of it; without `text` the item
+            is the text
+        raises: UsageError, naming argument and item, as in `text[17]`; the chunk that holds it was not judged
+
+        >>> posts = [{"n": 1, "body": "Rain until Friday."}, {"n": 2, "body": "rain until friday"}]
+        >>> [post["n"] for post in Sieve().dedup(posts, text="body")]
+        [1]
+        """
+        refuse_no_column(items, "items")
+        if not isinstance(items, Iterable):
+            raise UsageError(f"items is {a_type(items)}; give a list, a generator or another iterable")
+        if isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1:
+            raise UsageError(f"chunk is {chunk!r}; it is a whole number of items, at least 1")
+        parts = {"text": text, "ids": ids, "times": times, "scopes": scopes}
+        for name, part in parts.items():
+            if part is not None and not callable(part) and not isinstance(part, str):
+                raise UsageError(f"{name} is {a_type(part)}; give a key or a function of an item")
+        if is_arrow(items):
+            items = values_of(items, "items")
+        return self._kept(iter(items), parts, time_unit, chunk)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the sieve to a file, which then holds texts of kept posts and is readable by its owner alone.
+
+        The file appears whole or not at all; one that was there is replaced. It holds the settings (a secret
+        seed excepted), the kept texts, the leaders' ids, and checksums of everything.
+
+        raises: FileError; the file that was there before is unchanged then
+        """
+        name = _path(path)
+        with self._used():
+            state.write(name, self._settings, self._rows, self._ids, self._engine)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, seed: int | None = None) -> Sieve:
+        """The sieve that was saved: it judges what comes as the saved one would have; positions count on.
+
+        seed: the secret seed that it was made with, if it was
+        raises: StateError for a damaged file, another format, or other rules (another twinsieve's, another
+            dictionary's): then load it with the version that saved it, or start with a new Sieve;
+            UsageError, FileError
+        """
+        saved = state.read(_path(path), seed)
+        sieve = cls.__new__(cls)
+        sieve._begin(saved.settings, saved.scheme, saved.engine, saved.ids, saved.rows)
+        return sieve
+
+    def stats(self) -> SieveStats:
+        """How full the sieve is: kept texts, entries in the window, bytes."""
+        with self._used():
+            return self._engine.stats()
+
+    def __repr__(self) -> str:
+        near = self._settings.near
+        how = (
+            f"similarity={near.similarity / SIMILARITY_SCALE:g}"
+            if near.method == "text"
+            else f"near={near.method!r}"
+        )
+        kept = self._engine.stats().kept
+        return (
+            f"<Sieve {how}, profile={self._settings.profile!r}: {self._rows:,} texts judged, {kept:,} kept>"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Sieve cannot be copied or pickled; use save(path) and Sieve.load(path)")
+
+    def _kept(
+        self, items: Iterator[Item], parts: dict[str, Part | None], unit: TimeUnit | None, chunk: int
+    ) -> Iterator[Item]:
+        first = 0
+        while True:
+            taken: list[Item] = []
+            try:
+                for item in islice(items, chunk):
+                    taken.append(item)
+            except Exception:
+                yield from self._kept_of(taken, parts, unit, first)
+                raise
+            yield from self._kept_of(taken, parts, unit, first)
+            first += len(taken)
+            if len(taken) < chunk:
+                return
+
+    def _kept_of(
+        self, taken: list[Item], parts: dict[str, Part | None], unit: TimeUnit | None, first: int
+    ) -> Iterator[Item]:
+        kept = self._judge(read_items(taken, parts, unit, first)).kept
+        return (taken[row] for row in np.flatnonzero(kept).tolist())
+
+    def _judge(self, given: Given) -> Verdicts:
+        with self._used():
+            if self._rows == 0:
+                _log.info("the first call loads kernels, or compiles them after an installation")
+            ends = range(0, max(len(given), 1), _SLICE)
+            parts = [self._judge_slice(given.rows(low, low + _SLICE)) for low in ends]
+            self._between = False
+            self._tell_when_full()
+        return Verdicts.joined(parts)
+
+    def _judge_slice(self, given: Given) -> Verdicts:
+        n, first = len(given), self._rows
+        columns, given_ids = given.columns(ids_count=self._engine.config.near.same_id == "pass")
+        rows = np.array(columns.rows, dtype=np.int64)
+        bodies, prints = self._scheme.read(columns.texts)
+        batch = make_batch(columns, bodies, prints, rows + first, time.time_ns() // 1_000_000)
+        # From here on the state moves. Whatever ends this half-way leaves texts in it without a verdict.
+        self._between = True
+        said = self._engine.judge(batch)
+        self._rows += n
+        leaders = np.where(said.leaders == NO_LEADER, NO_POSITION, said.leaders)
+        leader_ids = self._leader_ids(leaders, given, first)
+        kept = np.flatnonzero(said.kinds == Kind.UNIQUE)
+        self._ids.add(batch.positions[kept], [given_ids[row] for row in kept.tolist()])
+
+        def column(fill: object, values: NDArray[Any], dtype: type) -> NDArray[Any]:
+            whole: NDArray[Any] = np.full(n, fill, dtype=dtype)
+            whole[rows] = values
+            return whole
+
+        return Verdicts(
+            np.arange(first, first + n, dtype=np.int64),
+            column(Kind.UNREADABLE, said.kinds, np.uint8),
+            column(NO_POSITION, leaders, np.int64),
+            column(None, leader_ids, object),
+            column(np.nan, _similarities(said), np.float64),
+            column(-1, said.distances, np.int16),
+            column(0, said.flags, np.uint8),
+        )
+
+    def _leader_ids(self, leaders: NDArray[np.int64], given: Given, first: int) -> NDArray[np.object_]:
+        """object[n]: ids of leaders among the texts given now, which begin at `first`, or kept before.
+
+        Asked before the new ones are remembered: more may be kept at once than the memory of ids holds.
+        """
+        found = self._ids.find(leaders)
+        if given.ids is not None:
+            for row in np.flatnonzero(leaders >= first).tolist():
+                found[row] = given.ids[int(leaders[row]) - first]
+        return found
+
+    def _tell_when_full(self) -> None:
+        if not self._tells_when_full:
+            return
+        stats = self._engine.stats()
+        if stats.held == stats.capacity:
+            self._tells_when_full = False
+            _log.warning(
+                "the window of %s kept texts is full: older ones are not compared with any more; "
+                "Sieve(window=…) keeps more",
+                f"{stats.capacity:,}",
+            )
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        """Hold the sieve for one call. raises: UsageError where it cannot be used any more"""
+        if os.getpid() != self._process:
+            raise UsageError(
+                "this sieve was made in another process; use save(path) there and Sieve.load(path) here"
+            )
+        with self._lock:
+            if self._between:
+                raise UsageError(
+                    "an earlier call was interrupted while it judged: the sieve holds texts without "
+                    "a verdict; "
+                    "load the last saved one, or make a new Sieve"
+                )
+            yield
+
+
+def _similarities(said: EngineVerdicts) -> NDArray[np.float64]:
+    """float64[n]: 1 for exact rows, NaN where nothing was compared by text."""
+    compared = np.where(said.compared > 0, said.compared, 1)
+    found = np.where(said.compared > 0, said.matched / compared, np.nan)
+    found[said.kinds == Kind.EXACT] = 1.0
+    found[said.kinds == Kind.UNIQUE] = np.nan
+    return found
+
+
+def _path(path: str | os.PathLike[str]) -> str:
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f"path is {a_type(path)}; give the name of a file")
+    name = os.fspath(path)
+    if name in ("", "-") or not isinstance(name, str):
+        raise UsageError(f"path is {name!r}; give the name of a file")
+    return name

@@ -1,0 +1,146 @@
+"""The file of `Sieve.save`: what the sieve was made with, where it stands, its ids, and the engine's state.
+
+    magic "twinsieve sieve\\n" · format version (u16) · header length (u32) · header CRC-32 (u32),
+    little-endian
+    header: JSON {"settings", "rows", "seeded", "version"}
+    two states of `stages/state.py`, each with its own checksums: the ids of leaders, and the engine
+
+The file appears whole under its name or not at all, and is readable by its owner alone: it holds texts.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+from pydantic import ValidationError
+
+from twinsieve.api.leader_ids import LeaderIds
+from twinsieve.api.options import engine_config
+from twinsieve.pipeline.files_write import Output
+from twinsieve.pipeline.program import program_version
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_files import read_referenced
+from twinsieve.pipeline.settings_stages import scheme_config
+from twinsieve.stages.contract import SieveConfig
+from twinsieve.stages.errors import FileError, StateError, UsageError
+from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.sieve import Sieve as Engine
+from twinsieve.stages.state import read_state, write_state
+
+_MAGIC = b"twinsieve sieve\n"
+_VERSION = 1
+_HEAD = struct.Struct("<HII")
+_LARGEST_HEADER = 1 << 20
+_SECTIONS = ("profile", "text", "features", "digest", "exact", "near", "time")
+"""What verdicts on a column of texts depend on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a file holds: rows is the number of texts judged, the position of the next one."""
+
+    settings: Settings
+    scheme: Scheme
+    rows: int
+    ids: LeaderIds
+    engine: Engine
+
+
+def write(name: str, settings: Settings, rows: int, ids: LeaderIds, engine: Engine) -> None:
+    """Save a sieve. raises: FileError; the file that had the name before is still there then"""
+    header = orjson.dumps(
+        {
+            "settings": _plain(settings),
+            "rows": rows,
+            "seeded": settings.digest.seed != 0,
+            "version": program_version(),
+        },
+        option=orjson.OPT_NON_STR_KEYS,
+    )
+    with Output(name, mode=0o600, packed=False) as output:
+        output.write(_MAGIC + _HEAD.pack(_VERSION, len(header), zlib.crc32(header)) + header)
+        write_state(output.stream(), engine.config.scheme_id, {}, dict(ids.to_sections()))
+        engine.save(output.stream())
+        output.finish()
+
+
+def read(name: str, seed: int | None) -> Saved:
+    """The sieve that was saved.
+
+    seed: the secret seed it was made with; the file does not hold it
+    raises: StateError for a damaged or foreign file, or one of another scheme; UsageError where the seed is
+        missing; FileError
+    """
+    try:
+        with Path(name).open("rb") as stream:
+            return _read(stream, seed)
+    except OSError as error:
+        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
+    except StateError as error:
+        raise StateError(f"{name}: {error}") from error
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from error
+
+
+def leader_window(config: SieveConfig) -> int:
+    """How many kept texts a leader may lie back: the ring, and what a trie remembers beyond it."""
+    exact = config.exact.window.messages if config.exact.method == "trie" else 0
+    return max(config.near.window.messages, exact)
+
+
+def _read(stream: BinaryIO, seed: int | None) -> Saved:
+    head = stream.read(len(_MAGIC) + _HEAD.size)
+    if len(head) < len(_MAGIC) + _HEAD.size or not head.startswith(_MAGIC):
+        raise StateError("is no saved Sieve; name the file that Sieve.save wrote")
+    version, length, checksum = _HEAD.unpack(head[len(_MAGIC) :])
+    if version != _VERSION:
+        raise StateError(
+            f"has format version {version}, this program reads {_VERSION}; "
+            "load it with the twinsieve that saved it, or start with a new Sieve"
+        )
+    content = stream.read(min(length, _LARGEST_HEADER))
+    if len(content) != length or zlib.crc32(content) != checksum:
+        raise StateError("is damaged or cut; restore it from a copy, or start with a new Sieve")
+    header: dict[str, Any] = orjson.loads(content)
+    if header["seeded"] and seed is None and header["settings"]["digest"].get("seed_file") is None:
+        raise UsageError("was saved with a secret seed; give it, as in Sieve.load(path, seed=…)")
+    settings = _settings_of(header, seed)
+    scheme = Scheme(scheme_config(settings))
+    config = engine_config(settings, scheme.scheme_id)
+    try:
+        ids = LeaderIds.from_sections(read_state(stream, scheme.scheme_id, {}), leader_window(config))
+    except (KeyError, ValueError) as error:
+        raise StateError(f"does not hold its leader ids ({error}); start with a new Sieve") from error
+    return Saved(settings, scheme, int(header["rows"]), ids, Engine.load(stream, config))
+
+
+def _plain(settings: Settings) -> dict[str, Any]:
+    """The settings that verdicts depend on, without the secret seed."""
+    plain = settings.model_dump(by_alias=True, include=set(_SECTIONS))
+    del plain["digest"]["seed"]
+    return plain
+
+
+def _settings_of(header: Mapping[str, Any], seed: int | None) -> Settings:
+    plain = dict(header["settings"])
+    if seed is not None:
+        plain["digest"] = {**plain["digest"], "seed": seed}
+    try:
+        settings = Settings.model_validate(plain)
+    except ValidationError as error:
+        if seed is not None and any(one["loc"][-1] == "seed" for one in error.errors()):
+            raise UsageError("seed cannot be read; it is a whole number below 2^64") from error
+        raise StateError(
+            f"was saved by twinsieve {header['version']} with settings this one does not know; "
+            "load it with that version, or start with a new Sieve"
+        ) from error
+    settings, problems = read_referenced(settings, Path(), set())
+    if problems:
+        raise StateError(f"was saved with {'; '.join(f'{key}, which {said}' for key, said in problems)}")
+    return settings

@@ -1,0 +1,249 @@
+"""What the sieve says of a column of texts: NumPy columns, and small rows to read."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import Flag, Kind
+
+Stage = Literal["unique", "exact", "near", "unreadable"]
+
+NO_POSITION = -1
+"""In the column `leader`: no kept text is named."""
+
+_STAGES: dict[int, Stage] = {
+    Kind.UNIQUE: "unique",
+    Kind.EXACT: "exact",
+    Kind.NEAR: "near",
+    Kind.UNREADABLE: "unreadable",
+}
+_SHOWN_ROWS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the sieve says of one text.
+
+    position: of the text, from 0, counted on over all calls of this sieve, saved and loaded ones too
+    kept: False for a duplicate
+    stage: `unique`, `exact` (equal but for what the profile drops), `near`, or `unreadable`: there is no
+        text, the row is kept and compared with nothing
+    leader: position of the kept text that this one repeats; None for kept rows, and where `at_word` is in
+        notes
+    leader_id: the leader's id as it was given; None where there was none
+    similarity: 0 to 1; 1.0 for exact; None for kept rows, and for near ones of the hamming method
+    distance: differing bits of a near duplicate of the hamming method, else None
+    notes: `estimated`: a text of more than 512 characters was compared by estimate; `at_word`: an older text
+        is taken for equal at the Bloom filter's word (see `error_rate`); `number_guard`, `card_guard`,
+        `same_id`: kept, though a kept text is similar enough; `late`: kept, but too late to become a leader
+    """
+
+    position: int
+    kept: bool
+    stage: Stage
+    leader: int | None = None
+    leader_id: str | int | None = None
+    similarity: float | None = None
+    distance: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the similarity is an estimate."""
+        return "estimated" in self.notes
+
+    @property
+    def at_word(self) -> bool:
+        """Whether the drop rests on the Bloom filter alone."""
+        return "at_word" in self.notes
+
+
+class Verdicts(Sequence[Verdict]):
+    """What the sieve says of n texts: columns as attributes, `Verdict` rows when iterated or indexed.
+
+    position: int64[n], from 0, counted on over all calls
+    kept: bool[n]; False for duplicates. Rows without text are kept.
+    kind: uint8[n], `Kind`: 0 unique, 1 exact, 2 near, 4 unreadable; `stage` has the words
+    leader: int64[n], position of the leader, or -1
+    leader_id: object[n], its id, or None
+    similarity: float64[n], 1.0 for exact, NaN where nothing was compared
+    distance: int16[n], bits (hamming method), or -1
+    flags: uint8[n], `Flag` bits; `Verdict.notes` has the words
+
+    >>> verdicts = Verdicts.of_kinds([0, 1], leader=[-1, 0], similarity=[np.nan, 1.0])
+    >>> verdicts.stage.tolist(), verdicts.kept.tolist()
+    (['unique', 'exact'], [True, False])
+    >>> verdicts[1].leader, verdicts[1].similarity, verdicts[1].leader_id
+    (0, 1.0, None)
+    """
+
+    __slots__ = ("distance", "flags", "kept", "kind", "leader", "leader_id", "position", "similarity")
+
+    def __init__(
+        self,
+        position: NDArray[np.int64],
+        kind: NDArray[np.uint8],
+        leader: NDArray[np.int64],
+        leader_id: NDArray[np.object_],
+        similarity: NDArray[np.float64],
+        distance: NDArray[np.int16],
+        flags: NDArray[np.uint8],
+    ) -> None:
+        self.position = position
+        self.kind = kind
+        self.kept: NDArray[np.bool_] = (kind == Kind.UNIQUE) | (kind == Kind.UNREADABLE)
+        self.leader = leader
+        self.leader_id = leader_id
+        self.similarity = similarity
+        self.distance = distance
+        self.flags = flags
+
+    @classmethod
+    def of_kinds(
+        cls, kind: Sequence[int], leader: Sequence[int], similarity: Sequence[float], first: int = 0
+    ) -> Verdicts:
+        """Verdicts without ids, distances and flags, for examples and tests."""
+        n = len(kind)
+        return cls(
+            np.arange(first, first + n, dtype=np.int64),
+            np.array(kind, dtype=np.uint8),
+            np.array(leader, dtype=np.int64),
+            np.full(n, None, dtype=object),
+            np.array(similarity, dtype=np.float64),
+            np.full(n, -1, dtype=np.int16),
+            np.zeros(n, dtype=np.uint8),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Verdicts]) -> Verdicts:
+        """The parts' rows one after the other; at least one part."""
+        if len(parts) == 1:
+            return parts[0]
+        names = ("position", "kind", "leader", "leader_id", "similarity", "distance", "flags")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    @property
+    def stage(self) -> NDArray[np.str_]:
+        """str[n]: `unique`, `exact`, `near` or `unreadable`."""
+        words = np.array([_STAGES.get(kind, "") for kind in range(max(_STAGES) + 1)])
+        return words[self.kind]
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns by name, as NumPy arrays: `pandas.DataFrame(verdicts.columns())`, polars likewise."""
+        return {
+            "position": self.position,
+            "kept": self.kept,
+            "stage": self.stage,
+            "leader": self.leader,
+            "leader_id": self.leader_id,
+            "similarity": self.similarity,
+            "distance": self.distance,
+            "estimated": self._has(Flag.ESTIMATED),
+            "at_word": self._has(Flag.AT_WORD),
+        }
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The columns by name, as lists, None where there is nothing: `pyarrow.table(verdicts.to_dict())`."""
+        lists: dict[str, list[Any]] = {name: column.tolist() for name, column in self.columns().items()}
+        lists["leader"] = [None if one < 0 else one for one in lists["leader"]]
+        lists["similarity"] = [None if one != one else one for one in lists["similarity"]]
+        lists["distance"] = [None if one < 0 else one for one in lists["distance"]]
+        return lists
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    @overload
+    def __getitem__(self, row: int) -> Verdict: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> Verdicts: ...
+
+    def __getitem__(self, row: int | slice) -> Verdict | Verdicts:
+        if isinstance(row, slice):
+            return Verdicts(
+                self.position[row],
+                self.kind[row],
+                self.leader[row],
+                self.leader_id[row],
+                self.similarity[row],
+                self.distance[row],
+                self.flags[row],
+            )
+        leader, similarity, distance = (
+            column[row].item() for column in (self.leader, self.similarity, self.distance)
+        )
+        return Verdict(
+            position=int(self.position[row]),
+            kept=bool(self.kept[row]),
+            stage=_STAGES[int(self.kind[row])],
+            leader=None if leader < 0 else leader,
+            leader_id=self.leader_id[row],
+            similarity=None if similarity != similarity else similarity,
+            distance=None if distance < 0 else distance,
+            notes=_notes(int(self.flags[row])),
+        )
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return (self[row] for row in range(len(self)))
+
+    def __repr__(self) -> str:
+        lines = [self._summary()]
+        rows = [_cells(one) for one in self[:_SHOWN_ROWS]]
+        if rows:
+            rows.insert(0, _HEADINGS)
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            lines += [
+                "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+            ]
+        if len(self) > _SHOWN_ROWS:
+            lines.append(f"… {len(self) - _SHOWN_ROWS:,} more")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for notebooks."""
+        rows = [_cells(one) for one in self[:_SHOWN_ROWS]]
+        head = "".join(f"<th>{name}</th>" for name in _HEADINGS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        )
+        return f"<p>{html.escape(self._summary())}</p><table><tr>{head}</tr>{body}</table>"
+
+    def _summary(self) -> str:
+        counts = np.bincount(self.kind, minlength=max(_STAGES) + 1)
+        parts = [f"{counts[kind]:,} {stage}" for kind, stage in _STAGES.items() if counts[kind] or kind < 3]
+        return f"Verdicts: {len(self):,} texts, {int(self.kept.sum()):,} kept ({', '.join(parts)})"
+
+    def _has(self, flag: Flag) -> NDArray[np.bool_]:
+        has: NDArray[np.bool_] = (self.flags & flag) != 0
+        return has
+
+
+_HEADINGS = ["position", "kept", "stage", "leader", "leader_id", "similarity"]
+
+
+def _cells(one: Verdict) -> list[str]:
+    alike = "" if one.similarity is None else f"{'~' if one.estimated else ''}{one.similarity:.4f}"
+    if one.distance is not None:
+        alike = f"{one.distance} bits"
+    leader_id = "" if one.leader_id is None else str(one.leader_id)
+    if len(leader_id) > 24:
+        leader_id = leader_id[:23] + "…"
+    return [
+        str(one.position),
+        "yes" if one.kept else "no",
+        one.stage,
+        "" if one.leader is None else str(one.leader),
+        leader_id.encode("unicode_escape").decode() if not leader_id.isprintable() else leader_id,
+        alike,
+    ]
+
+
+def _notes(flags: int) -> tuple[str, ...]:
+    return tuple(flag.name.lower() for flag in Flag(flags) if flag.name)
