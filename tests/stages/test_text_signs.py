@@ -16,7 +16,11 @@ from twinsieve.stages.text.rules import TextConfig
 
 REST = "这是后面的八个字"
 
-DENSE = st.text("35٣๕-−–$￥€ <>≤≧=+%)月度a万時.,:/\u200d\u0301é温ไ่😀@#\n", max_size=14)
+DENSE = st.one_of(
+    st.text("5-$> =a度", max_size=10),
+    st.text("3๕−-￥ <=%月\u200d", max_size=10),
+    st.text("35٣๕-−–$￥€ <>≤≧=+%)月度a万時.,:/\u200d\u0301é温ไ่😀@#\n", max_size=14),
+)
 
 
 def body(text: str, profile: str = "microblog") -> str:

@@ -69,7 +69,7 @@ class Sieve:
 
     Several threads may use one sieve; their calls are judged one after the other. A sieve is of one process:
     after a fork, and to send it, use `save` and `load`. The first call after an installation compiles
-    kernels, for half a minute or so; later processes load them.
+    kernels, for half a minute or so; `twinsieve warm-up` does it beforehand, and later processes load them.
 
     >>> sieve = Sieve(similarity=0.85)
     >>> verdicts = sieve.judge(
