@@ -69,17 +69,19 @@ def tag_of_this_machine() -> str:
 def pack(tree: Path, folder: Path, tag: str, pins: dict[str, str]) -> Path:
     """The wheel with everything in the tree; its metadata name that tag and these versions.
 
-    The same tree gives the same bytes. raises: ValueError if a pinned package is no requirement
+    A pin takes the place of the requirement of that name, or stands beside the others where there is none:
+    llvmlite comes with Numba. The same tree gives the same bytes.
+    raises: ValueError for a tree whose metadata name no requirement
     """
     (info,) = tree.glob("*.dist-info")
     metadata = (info / "METADATA").read_text("utf-8")
-    for name, pinned in pins.items():
-        pattern = re.compile(rf"^Requires-Dist: {name}(?![\w.-]).*$", re.MULTILINE)
-        metadata, found = pattern.subn(f"Requires-Dist: {name}=={pinned}", metadata)
-        if found != 1:
-            raise ValueError(
-                f"{name} is {found} times among the requirements of {info.name}; it must be once"
-            )
+    for name in pins:
+        metadata = re.sub(rf"^Requires-Dist: {name}(?![\w.-]).*\n", "", metadata, flags=re.MULTILINE)
+    first = metadata.find("Requires-Dist: ")
+    if first < 0:
+        raise ValueError(f"{info.name} names no requirement")
+    pinned = "".join(f"Requires-Dist: {name}=={version}\n" for name, version in pins.items())
+    metadata = metadata[:first] + pinned + metadata[first:]
     (info / "METADATA").write_text(metadata, "utf-8")
     wheel = (info / "WHEEL").read_text("utf-8")
     wheel = re.sub(r"^Root-Is-Purelib: .*$", "Root-Is-Purelib: false", wheel, flags=re.MULTILINE)
