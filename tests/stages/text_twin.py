@@ -8,6 +8,7 @@ forms lack.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from tests.unicode_twin import (
@@ -105,6 +106,7 @@ def apply_profile(text: str, profile: str) -> str:
     return _NAME.sub(" ", text)
 
 
+@cache
 def kind_of(char: str) -> str:
     """letter, mark, joiner, symbol or other."""
     general = category(char)
@@ -137,6 +139,8 @@ def _before(text: str) -> str:
 
 def prefix(text: str, i: int) -> tuple[str, int]:
     """The sign, currency or comparison at i as it is kept, and where its number begins; "" for none."""
+    if kind_of(text[i]) not in ("symbol", "other"):
+        return "", i
     head = _before(text[:i])
     last = head[-1:]
     if _SIGN.match(text, i):
