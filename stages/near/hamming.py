@@ -107,7 +107,9 @@ def no_chains() -> Chains:
 
 @kernel
 def _cell(fingerprint: np.uint64, mask: np.uint64, cells: int) -> np.int64:
+    # A product carries bits upwards alone: folded once, a key of high bits would reach a few cells only.
     hashed = (fingerprint & mask) * _GOLDEN
+    hashed = (hashed ^ (hashed >> np.uint64(32))) * _GOLDEN
     return np.int64((hashed ^ (hashed >> np.uint64(32))) & np.uint64(cells - 1))
 
 
