@@ -114,7 +114,7 @@ class Summary:
             "unique": self.kinds["unique"],
             "exact": self.kinds["exact"],
             "near": self.kinds["near"],
-            "unreadable": dict(self.unreadable),
+            "unreadable": {str(reason): count for reason, count in self.unreadable.items()},
             "flags": dict(self.flags),
             "bad_times": self.bad_times,
             "start_seconds": round(self.seconds["start"], 3),

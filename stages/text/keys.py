@@ -175,7 +175,8 @@ def _write(
             if resume:
                 kept = separators[code]
                 if p & COMPARISON and t[i + 1] == _EQUALS:
-                    kept = np.uint32(_MORE_OR_EQUAL if code == _MORE else _LESS_OR_EQUAL)
+                    more = kept in (_MORE, _MORE_OR_EQUAL)
+                    kept = np.uint32(_MORE_OR_EQUAL if more else _LESS_OR_EQUAL)
                 out[w] = kept
                 word_starts[w] = 1
                 w += 1
