@@ -30,9 +30,9 @@ class TextConfig:
     drop: RE2 patterns; what they match becomes a blank, after NFKC and before the profile's rules
     raises: UsageError for a value that is none of these, a pattern that RE2 refuses, or OpenCC missing
 
-    >>> TextConfig(drop=("(",))
+    >>> TextConfig(drop=("(",))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    stages.errors.UsageError: text.drop[0] is '(', which RE2 refuses: missing ): (; mend or remove the pattern
+    twinsieve.stages.errors.UsageError: text.drop[0] is '(', which RE2 refuses: missing ): (; mend ...
     """
 
     profile: Profile = "microblog"

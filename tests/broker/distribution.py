@@ -65,7 +65,9 @@ def need(command: str, package: str, name: str) -> None:
 
 
 def _cache() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "twinsieve"
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    # An empty or relative path counts as not set, by the specification of that variable.
+    cache = (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "twinsieve"
     cache.mkdir(parents=True, exist_ok=True)
     return cache
 

@@ -66,5 +66,8 @@ def test_every_test_is_collected_in_an_unpacked_sdist(unpacked: Path) -> None:
     collected = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
     tests = {str(path.relative_to(unpacked)) for path in unpacked.glob("tests/**/test_*.py")}
     assert {"tests/docker/test_compose.py", "tests/packaging/test_sdist.py"} < tests
-    assert tests - collected == set()
+    missing = tests - collected
+    if "on a real Kafka left out" in done.stdout:
+        missing = {name for name in missing if not name.startswith("tests/broker/")}
+    assert missing == set()
     assert {"twinsieve/pipeline/cli.py", "twinsieve/stages/scheme.py"} <= collected
