@@ -25,8 +25,7 @@ from tests.generated import (
     stream,
     true_pairs,
 )
-from tests.oracle import Judgement, Oracle, rows_of
-from tests.property.streams import judged
+from tests.property.streams import judged, table, told_by_oracle
 from twinsieve.pipeline.evaluate import EvaluationReport, Variant, batch_of, run_evaluate, variant_config
 from twinsieve.pipeline.evaluate_judged import JudgedPair, JudgedRun, pool, run_judged
 from twinsieve.pipeline.evaluate_scores import Counts
@@ -222,19 +221,8 @@ def test_sieve_that_scans_gives_the_plain_loops_verdicts(language: str) -> None:
     config = variant_config(SieveConfig(), GUARDED, 8_500, len(texts))
     config = replace(config, near=replace(config.near, candidates="scan"))
     verdicts = Sieve(config).judge(batch)
-    oracle = Oracle(config)
-    different = []
-    for row, expected in enumerate(map(oracle.judge, rows_of(batch))):
-        found = Judgement(
-            Kind(int(verdicts.kinds[row])),
-            Flag(int(verdicts.flags[row])),
-            int(verdicts.leaders[row]),
-            int(verdicts.matched[row]),
-            int(verdicts.compared[row]),
-            int(verdicts.distances[row]),
-        )
-        if found != expected:
-            different.append((row, found, expected))
+    rows = zip(table(verdicts), told_by_oracle(config, batch), strict=True)
+    different = [(row, found, expected) for row, (found, expected) in enumerate(rows) if found != expected]
     assert different == []
     flags = int(np.bitwise_or.reduce(verdicts.flags))
     assert flags & Flag.NUMBER_GUARD

@@ -21,7 +21,7 @@ from bench.quality import (
     scheme_of,
 )
 from bench.quality_data import POOLED, WEIBO, DataSet
-from tests.oracle import Judgement, Oracle, rows_of
+from tests.property.streams import table, told_by_oracle
 from twinsieve.pipeline.evaluate import (
     VARIANTS,
     EvaluationReport,
@@ -30,7 +30,7 @@ from twinsieve.pipeline.evaluate import (
     read_texts,
     variant_config,
 )
-from twinsieve.stages.contract import STORED_LENGTH, Flag, Kind, SieveConfig, Verdicts
+from twinsieve.stages.contract import STORED_LENGTH, SieveConfig, Verdicts
 from twinsieve.stages.scheme import Scheme
 from twinsieve.stages.sieve import Sieve
 
@@ -123,19 +123,8 @@ def test_sieve_that_scans_gives_the_plain_loops_verdicts_on_real_posts(data: Dat
     config = variant_config(SieveConfig(), PRODUCT_GUARDED, 8_500, len(batch))
     config = replace(config, near=replace(config.near, candidates="scan"))
     verdicts = Sieve(config).judge(batch)
-    oracle = Oracle(config)
-    different = []
-    for row, expected in enumerate(map(oracle.judge, rows_of(batch))):
-        found = Judgement(
-            Kind(int(verdicts.kinds[row])),
-            Flag(int(verdicts.flags[row])),
-            int(verdicts.leaders[row]),
-            int(verdicts.matched[row]),
-            int(verdicts.compared[row]),
-            int(verdicts.distances[row]),
-        )
-        if found != expected:
-            different.append((row, found, expected))
+    rows = zip(table(verdicts), told_by_oracle(config, batch), strict=True)
+    different = [(row, found, expected) for row, (found, expected) in enumerate(rows) if found != expected]
     assert different == []
 
 
