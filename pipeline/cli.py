@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 misused. Data goes to stdout, talk to stderr, an
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -33,6 +34,7 @@ _COMMANDS = {
 }
 """Name → module in `pipeline.commands`, and what `--help` says, so that help needs none of them."""
 
+_OBJECTS_A_COLLECTION = 50_000
 _LIKENESS = 0.75
 """How alike (0 to 1) a command must be to what was typed to be suggested."""
 _ACTS_ON_KAFKA = {"reset": 0.85, "seed": 0.85}
@@ -101,6 +103,8 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code; whatever went wrong was said on stderr in a line (settings: a line a problem)."""
     _let_stdout_take_any_text()
+    # Imports make objects by the hundred thousand and no garbage: looking for it was a tenth of a start.
+    gc.set_threshold(_OBJECTS_A_COLLECTION)
     try:
         result = cli.main(
             args=list(arguments) if arguments is not None else None,

@@ -32,12 +32,14 @@ import llvmlite
 import llvmlite.binding as llvm
 import numba
 from numba.core import caching, compiler, config, registry, serialize
+from numba.core.runtime import nrt
 
 # Numba is typed here and there.
 _config: Any = config
 _result: Any = compiler.CompileResult
 _dumps: Any = serialize.dumps
 _cpu: Any = registry.cpu_target
+_runtime: Any = nrt.rtsys
 _log = logging.getLogger("twinsieve")
 
 _CARRIED = Path(__file__).resolve().parent / "kernels"
@@ -148,7 +150,6 @@ class KernelCache(caching._Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compile result for these argument types, or None."""
-        target_context.refresh()
         if not self._enabled:
             return None
         name = self._file_name(sig)
@@ -156,6 +157,7 @@ class KernelCache(caching._Cache):
             content = _read(folder / name)
             if content is not None:
                 _mark_as_used(folder)
+                _runtime.initialize(target_context)
                 return _result._rebuild(target_context, *pickle.loads(content))
         return None
 
@@ -164,7 +166,7 @@ class KernelCache(caching._Cache):
         if self._enabled and not (
             data.library.has_dynamic_globals or any(not one.can_cache for one in data.lifted)
         ):
-            content = _dumps(data._reduce())
+            content = _dumps(_without_ballast(data))
             _write(self._file_name(sig), blake2b(content, digest_size=_SUM_BYTES).digest() + content)
 
     def _file_name(self, sig: Any) -> str:
@@ -180,6 +182,16 @@ class KernelCache(caching._Cache):
 
     def flush(self) -> None:
         """Forget nothing: kernels of other sources are in other folders."""
+
+
+def _without_ballast(data: Any) -> tuple[Any, ...]:
+    """What is written of a compile result: as Numba does, less what no kernel needs once it is compiled.
+
+    That is the text of its types, and environments without constants: to load one imports the module of a
+    function that was inlined, and with all of them half of Numba.
+    """
+    *most, environments = data._replace(type_annotation="")._reduce()
+    return (*most, tuple(each for each in environments if each.consts))
 
 
 def _read(path: Path) -> bytes | None:

@@ -45,39 +45,35 @@ def signature_limits(similarity: int) -> NDArray[np.int8]:
     similarity: out of SIMILARITY_SCALE; rows are the message's length code, columns the entry's
     """
     shortest, longest = _ranges()
-    limits = np.full((256, 256), REJECT, dtype=np.int8)
     bits = next(limit for least, limit in _MINHASH_LIMITS if similarity >= least)
-    first, last = length_code(MIN_NEAR_LENGTH), 255
-    for a in range(first, last + 1):
-        for b in range(first, last + 1):
-            if not shortest[a] or not shortest[b]:
-                continue
-            if not _can_be_alike(shortest[a], longest[a], shortest[b], longest[b], similarity):
-                continue
-            if longest[a] < PARITY_BELOW and longest[b] < PARITY_BELOW:
-                edits = (longest[a] + longest[b]) * (SIMILARITY_SCALE - similarity) // SIMILARITY_SCALE
-                limits[a, b] = min(32, edits)
-            elif shortest[a] >= PARITY_BELOW and shortest[b] >= PARITY_BELOW:
-                limits[a, b] = bits
-            else:
-                limits[a, b] = 32
-    return limits
+    edits = (longest[:, None] + longest) * (SIMILARITY_SCALE - similarity) // SIMILARITY_SCALE
+    are_short, are_long = longest < PARITY_BELOW, shortest >= PARITY_BELOW
+    limits = np.select(
+        [are_short[:, None] & are_short, are_long[:, None] & are_long],
+        [np.minimum(edits, 32), bits],
+        default=32,
+    )
+    exist = shortest > 0
+    possible = exist[:, None] & exist & _can_be_alike(shortest, longest, similarity)
+    return np.where(possible, limits, REJECT).astype(np.int8)
 
 
-def _ranges() -> tuple[list[int], list[int]]:
-    shortest, longest = [0] * 256, [0] * 256
-    for n in range(MIN_NEAR_LENGTH, LONGEST_CODED + 1):
-        code = length_code(n)
-        shortest[code] = shortest[code] or n
-        longest[code] = n
+def _ranges() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Shortest and longest length of each code, int64[256] each; 0 where no length has the code."""
+    codes = length_codes()[MIN_NEAR_LENGTH:]
+    lengths = np.arange(MIN_NEAR_LENGTH, LONGEST_CODED + 1)
+    shortest, longest = np.zeros(256, np.int64), np.zeros(256, np.int64)
+    longest[codes] = lengths
+    shortest[codes[::-1]] = lengths[::-1]
     # The last code stands for every longer body too.
     longest[255] = 1 << 40
     return shortest, longest
 
 
-def _can_be_alike(a_least: int, a_most: int, b_least: int, b_most: int, similarity: int) -> bool:
-    """Whether some lengths of the two ranges allow the similarity: 2 * min(a, b) / (a + b)."""
-    if a_most >= b_least and b_most >= a_least:
-        return True
-    low, high = (a_most, b_least) if a_most < b_least else (b_most, a_least)
-    return 2 * low * SIMILARITY_SCALE >= similarity * (low + high)
+def _can_be_alike(
+    shortest: NDArray[np.int64], longest: NDArray[np.int64], similarity: int
+) -> NDArray[np.bool_]:
+    """bool[256, 256]: whether some lengths of the two ranges allow it: 2 * min(a, b) / (a + b)."""
+    low = np.minimum(longest[:, None], longest)
+    high = np.maximum(shortest[:, None], shortest)
+    return (low >= high) | (2 * low * SIMILARITY_SCALE >= similarity * (low + high))

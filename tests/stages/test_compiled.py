@@ -212,3 +212,11 @@ def test_the_name_of_the_folder_holds_cpu_and_features() -> None:
         )
         == 3
     )
+
+
+def test_kept_kernels_load_without_the_compiler(run: Run, tmp_path: Path) -> None:
+    # A third of a start's second went into importing what only compiling needs.
+    script = _SMALL + "import sys; print(int('numba.np.arrayobj' in sys.modules))"
+    first, _ = run(script, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    second, _ = run(script, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert (first, second) == ([3, 1, 1], [3, 0, 0])

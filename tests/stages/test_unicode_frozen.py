@@ -19,7 +19,7 @@ from twinsieve.stages.text.compatibility import case_folded, nfkc, nfkc_text, pa
 from twinsieve.stages.text.tables import DIGIT, LETTER, SPACE, tables
 from twinsieve.stages.text.unicode import UNICODE_VERSION, database
 
-SCHEME_ID = "e3865eb43328186c"
+SCHEME_ID = "192c4cbcc2f8bb68"
 CHECKSUM = "882223127f1fbcfd7a4947e9c37b5a55"
 
 HERE = [
