@@ -207,11 +207,12 @@ class ConfluentTransactor(Transacting):
         self._alive()
         try:
             call()
-        except (KafkaException, BufferError) as error:
+        except (KafkaException, BufferError) as refusal:
+            error = self._first(refusal)
             inner = cause(error)
             if inner is not None and inner.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                # librdkafka does not say which.
-                doing = f"{doing} to {', '.join(sorted(self._topics))}"
+                # librdkafka does not say which, and it need not be the one of this call.
+                doing = f"{doing.partition(' to ')[0]} to {', '.join(sorted(self._topics))}"
             said = translated(error, f"{self._name}: {doing}")
             stale = self._member is not None and self._member.stale
             if isinstance(said, FatalError) and said.fenced and stale:
@@ -222,3 +223,24 @@ class ConfluentTransactor(Transacting):
                 if may_be_fenced(error):
                     said.fenced = self._is_displaced()
             raise said from error
+
+    def _first(self, error: Exception) -> Exception:
+        """What failed the transaction, where librdkafka says only that something has; else `error`.
+
+        A partition is registered beside the calls. If that is refused, produce() and offsets on their way
+        meet an "erroneous state". Only a call that begins later says why; this one changes nothing in an open
+        transaction. Messages that fail without their transaction are counted at the commit; their delivery
+        reports say why.
+        """
+        inner = cause(error)
+        if inner is None or not self._open:
+            return error
+        if inner.code() == KafkaError._STATE:
+            try:
+                self._producer.begin_transaction()
+            except KafkaException as first:
+                known = cause(first)
+                return error if known is None or known.code() == KafkaError._STATE else first
+        if inner.code() == KafkaError._INCONSISTENT and self._failure is not None:
+            return KafkaException(self._failure)
+        return error

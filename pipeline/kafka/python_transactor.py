@@ -170,9 +170,16 @@ class PythonTransactor(Transacting):
             self._fail(doing, error)
 
     def _fail(self, doing: str, error: Exception) -> NoReturn:
+        error = self._first(error)
         said = translated(error, f"{self._name}: {doing}")
         if isinstance(said, FatalError):
             self._dead = True
             if isinstance(error, _FENCED):
                 said.fenced = taken(self._fenced, self._heartbeats_s)
         raise said from error
+
+    def _first(self, error: Exception) -> Exception:
+        """The refusal that failed the transaction, where a later call says it in text alone; else `error`."""
+        first = self._producer._transaction_manager.last_error
+        told = type(error) is errors.KafkaError and isinstance(first, errors.AuthorizationError)
+        return first if told else error
