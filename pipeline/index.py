@@ -114,8 +114,8 @@ class Index:
 
     @property
     def ready(self) -> bool:
-        """It judges, or stands by for the one that does; not while it restores what is its own."""
-        return self._live or (self._epoch >= 0 and not self._assigned)
+        """It judges, or stands by for the one that does; not while it joins, or restores what is its own."""
+        return self._live or (self._epoch > 0 and not self._assigned)
 
     @property
     def holes(self) -> int:

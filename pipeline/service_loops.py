@@ -194,6 +194,7 @@ class IndexLoop(Loop):
         super().__init__("index", clock, metrics)
         self._builder = builder
         self._index: Index | None = None
+        self._stood_by = False
         self._seen_at = 0
         self._seen_s = 0.0
         self._was_live = False
@@ -202,7 +203,7 @@ class IndexLoop(Loop):
         if self._index is None:
             self._index = self._builder.index(self._metrics.timer())
             self._seen_at, self._seen_s = self._index.state.at, self._clock.monotonic_s()
-            self._was_live = False
+            self._was_live = self._stood_by = False
         index = self._index
         for ruling in index.step(_POLL_S):
             self._metrics.ruled(ruling)
@@ -224,9 +225,11 @@ class IndexLoop(Loop):
         if self._index is None:
             return
         self._metrics.see_index(self._index)
+        stood_by, self._stood_by = self._stood_by, self._index.ready and not self._index.live
+        # From one look to the next it has done what it is for. One look is not enough: a rebalance leaves
+        # every member without its share for a moment.
+        self._worked = self._worked or (stood_by and self._stood_by)
         if self._index.ready:
-            # Standing by for so long it has done what it is for.
-            self._worked = self._worked or not self._index.live
             return
         progress, now_s = self._index.progress(), self._clock.monotonic_s()
         rate = (progress.at - self._seen_at) / max(now_s - self._seen_s, 0.001)

@@ -9,6 +9,7 @@ import pytest
 from tests.driver import DECISIONS, Process, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline import index, index_restore
+from twinsieve.pipeline.memory_consumer import MemoryConsumer
 
 
 def _judging(world: World) -> list[Process]:
@@ -85,3 +86,16 @@ def test_a_live_index_reads_on_from_where_it_was_after_a_rebalance(monkeypatch: 
     world.start("a")
     world.produce("in", 0, [b"text 3", b"new"])
     _checked(world)
+
+
+def test_an_index_that_is_still_joining_does_not_stand_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryConsumer, "_heartbeat", lambda _: False)
+    world = World(partitions=1)
+    joining = world.start("a", roles="index")
+    world.run(10)
+    assert joining.index is not None
+    assert joining.index._consumer is not None
+    assert not joining.index.ready
+    monkeypatch.undo()
+    world.run(10)
+    assert joining.index.live

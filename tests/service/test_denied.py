@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from twinsieve.pipeline.memory import ManualClock
 from twinsieve.pipeline.metrics import Metrics
 from twinsieve.pipeline.ports import FatalError
-from twinsieve.pipeline.service_loops import Loop
+from twinsieve.pipeline.service_build import Builder
+from twinsieve.pipeline.service_loops import IndexLoop, Loop
 
 
 class Scripted(Loop):
@@ -49,3 +52,56 @@ def test_a_role_that_has_worked_waits_for_its_permission() -> None:
     role = Scripted("works", "denied", "denied", "works")
     role.run()
     assert role.given_up == 3, "new clients after each refusal, and the end"
+
+
+class _Scripts:
+    """In place of a builder: an index that does what it is told; a look follows every step.
+
+    steps: "shareless" polls and has no share, "finished" needs new clients, "denied"
+    """
+
+    def __init__(self, *steps: str) -> None:
+        self._steps = iter(steps)
+        self._clock = ManualClock()
+        self.loop = IndexLoop(cast(Builder, self), self._clock, Metrics(self._clock))
+        self.given_up = 0
+
+    def index(self, _: object) -> Any:
+        return SimpleNamespace(
+            state=SimpleNamespace(at=0, ledger=SimpleNamespace(sessions_started=0, given_up=0), sieve=None),
+            ready=True,
+            live=False,
+            holes=0,
+            snapshot_age_s=0.0,
+            notices=[],
+            progress=lambda: SimpleNamespace(at=0, end=0),
+            step=self._step,
+            abandon=self._abandon,
+            close=self._abandon,
+        )
+
+    def _step(self, _: float) -> list[object]:
+        step = next(self._steps, "stop")
+        self._clock.sleep(20.0)
+        if step == "denied":
+            raise FatalError("topic x: not allowed", denied=True)
+        if step == "finished":
+            raise FatalError("decisions were not recorded; restoring")
+        if step == "stop":
+            self.loop.stop()
+        return []
+
+    def _abandon(self) -> None:
+        self.given_up += 1
+
+
+def test_an_index_between_two_shares_has_not_worked() -> None:
+    scripts = _Scripts("shareless", "finished", "shareless", "finished", "shareless", "denied")
+    with pytest.raises(FatalError, match="topic x: not allowed"):
+        scripts.loop.run()
+
+
+def test_an_index_that_stood_by_waits_for_its_permission() -> None:
+    scripts = _Scripts("shareless", "shareless", "denied", "shareless")
+    scripts.loop.run()
+    assert scripts.given_up == 2, "new clients after the refusal, and the end"
