@@ -64,9 +64,15 @@ class App:
     def refused(self) -> str:
         """What `run` says before it ends with exit code 1, in the name of no app."""
         command = [sys.executable, "-m", "twinsieve", "run", "--member", "one", "-c", str(self._file)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-        assert done.returncode == 1, done.stderr
-        (said,) = [line for line in done.stderr.splitlines() if line.startswith("twinsieve: ")]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            _, told = process.communicate(timeout=_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            _, told = process.communicate()
+            pytest.fail(f"run has not ended within {_TIMEOUT_S:g} s; it said:\n{told}")
+        assert process.returncode == 1, told
+        (said,) = [line for line in told.splitlines() if line.startswith("twinsieve: ")]
         return said.replace(self.name, "app")
 
 
