@@ -169,7 +169,9 @@ class ConfluentAppender(Closing):
         self._failure, self._failed_at = None, ""
         if self._producer is not None:
             # Frees what is queued, so that a producer that nobody serves any more cannot send it later.
-            self._producer.purge(in_queue=True, in_flight=True, blocking=False)
+            # confluent-kafka 2.16 takes `blocking` for its opposite: with False it waits for every broker's
+            # thread, which may be looking up a name, and keeps the interpreter's lock meanwhile.
+            self._producer.purge()
             self._producer = None
         self._heard.fatal = None
         said = translated(error, doing)

@@ -1,0 +1,43 @@
+"""An appender that gives up keeps no other thread waiting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException
+
+from tests.broker.worlds import messages
+from twinsieve.pipeline.kafka import confluent_producers
+from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.ports import AbortableError, Partition
+from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.stages.errors import BrokerError
+
+
+class LookingUp:
+    """A producer that takes nothing, while one of its threads looks up a name."""
+
+    waited = False
+
+    def __init__(self, _: object) -> None: ...
+
+    def produce(self, *_: object, **__: object) -> None:
+        raise KafkaException("refused")
+
+    def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
+        """As confluent-kafka 2.16 does it: `blocking` is the wrong way round."""
+        if not blocking:
+            LookingUp.waited = True
+
+
+def test_an_appender_that_gives_up_waits_for_no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> Any:
+        raise BrokerError("nobody to ask", retryable=True)
+
+    monkeypatch.setattr(confluent_producers, "Producer", LookingUp)
+    limits = Limits(nobody, 1 << 20, "none", null_headers=True, bare_records=True)
+    appender = confluent_producers.ConfluentAppender(KafkaSettings(), {}, limits)
+    with pytest.raises(AbortableError, match="refused"):
+        appender.append(Partition("t", 0), messages([b"a"]))
+    assert not LookingUp.waited
