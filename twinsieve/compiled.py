@@ -23,6 +23,7 @@ import shutil
 import sys
 import time
 import uuid
+from collections.abc import Callable
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -66,10 +67,13 @@ class Folders(NamedTuple):
     write: Path | None
 
 
-def keep(dispatcher: Any) -> None:
-    """Let one kernel be loaded from the folders, and written to them once it is compiled."""
+def keep(dispatcher: Any, rebuild: Callable[..., Any] = _result._rebuild) -> None:
+    """Let one kernel be loaded from the folders, and written to them once it is compiled.
+
+    rebuild: makes a compile result of what was kept
+    """
     if hasattr(dispatcher, "_cache"):  # NUMBA_DISABLE_JIT leaves a plain function
-        dispatcher._cache = KernelCache(dispatcher.py_func)
+        dispatcher._cache = KernelCache(dispatcher.py_func, rebuild)
 
 
 @cache
@@ -138,8 +142,9 @@ class KernelCache(caching._Cache):
     damaged or cannot be read counts as absent. Files are replaced whole, so processes may write one at once.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, rebuild: Callable[..., Any]) -> None:
         self._name = f"{function.__module__}.{function.__qualname__}"
+        self._rebuild = rebuild
         self._enabled = True
 
     @property
@@ -158,7 +163,7 @@ class KernelCache(caching._Cache):
             if content is not None:
                 _mark_as_used(folder)
                 _runtime.initialize(target_context)
-                return _result._rebuild(target_context, *pickle.loads(content))
+                return self._rebuild(target_context, *pickle.loads(content))
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:

@@ -24,13 +24,13 @@ PARITY_BELOW = 40
 """Bodies with fewer characters carry parities in their signature, others one-bit MinHash."""
 
 
-@compiled()
+@compiled(callee=True)
 def bag_bin(char: np.uint32) -> np.int64:
     """Bin 0…63 of a code point."""
     return np.int64(np.uint32(char * np.uint32(0x9E3779B1)) >> np.uint32(26))
 
 
-@compiled()
+@compiled(callee=True)
 def parity_bit(char: np.uint32) -> np.int64:
     """Signature bit 0…31 that a code point flips."""
     return np.int64(np.uint32(char * np.uint32(0x85EBCA77)) >> np.uint32(27))

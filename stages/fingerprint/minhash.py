@@ -50,7 +50,7 @@ class HashFamily:
         )
 
 
-@compiled()
+@compiled(callee=True)
 def lower(
     values: NDArray[np.uint32],
     grams: NDArray[np.uint32],
@@ -85,7 +85,7 @@ def lower(
             values[i] = min(values[i], min(first, second))
 
 
-@compiled()
+@compiled(callee=True)
 def band_key(values: NDArray[np.uint32], band: int, rows: int) -> np.uint32:
     """Key of one band: a mix of its MinHash values and its number."""
     key = np.uint32(band)

@@ -20,7 +20,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 
 
-@compiled()
+@compiled(callee=True)
 def mix64(x: np.uint64) -> np.uint64:
     """Well-mixed uint64 of a uint64; a bijection.
 
@@ -36,7 +36,7 @@ def mix64(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@compiled()
+@compiled(callee=True)
 def mix32(x: np.uint32) -> np.uint32:
     """Well-mixed uint32 of a uint32; a bijection.
 
@@ -52,7 +52,7 @@ def mix32(x: np.uint32) -> np.uint32:
     return np.uint32(x ^ (x >> np.uint32(16)))
 
 
-@compiled()
+@compiled(callee=True)
 def gram_hash(previous: np.uint64, current: np.uint64, seed: np.uint64) -> np.uint64:
     """uint64 of the character pair (previous, current), or of one character after NO_CHAR."""
     return mix64(((previous << np.uint64(32)) | current) + seed)

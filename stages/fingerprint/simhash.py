@@ -25,7 +25,7 @@ _LANE = 64
 _PLANES = 40
 
 
-@compiled()
+@compiled(callee=True)
 def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.int32]) -> int:
     """Number of distinct features, which are moved to the front in order of first occurrence.
 
@@ -48,12 +48,12 @@ def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.in
     return distinct
 
 
-@compiled()
+@compiled(callee=True)
 def _carry(a: np.uint64, b: np.uint64, c: np.uint64) -> np.uint64:
     return (a & b) | (c & (a | b))
 
 
-@compiled()
+@compiled(callee=True)
 def sum_equal(
     features: NDArray[np.uint64], count: int, seed: np.uint64, sums: NDArray[np.int64], lane: int
 ) -> None:
@@ -117,7 +117,7 @@ def sum_equal(
         digit += 1
 
 
-@compiled()
+@compiled(callee=True)
 def sum_weighted(
     features: NDArray[np.uint64],
     weights: NDArray[np.int64],
@@ -137,7 +137,7 @@ def sum_weighted(
             lane_sums[b] += (np.int64((hashed >> np.uint64(b)) & np.uint64(1)) * 2 - 1) * weight
 
 
-@compiled()
+@compiled(callee=True)
 def read_sums(
     sums: NDArray[np.int64],
     row: int,
@@ -170,7 +170,7 @@ def read_sums(
             order[bit] = np.iinfo(np.int64).max
 
 
-@compiled()
+@compiled(callee=True)
 def idf_of(feature: np.uint64, idf_features: NDArray[np.uint64], idf_weights: NDArray[np.int64]) -> int:
     """Weight of a feature in a sorted table; if absent the last weight, one more than there are features."""
     low = 0

@@ -55,7 +55,7 @@ def fill_tokens(
     return count
 
 
-@compiled()
+@compiled(callee=True)
 def fill_runs(
     tokens: NDArray[np.uint64], count: int, width: int, features: NDArray[np.uint64], offset: int
 ) -> int:

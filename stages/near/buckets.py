@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.intrinsics import prefetch
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import callee, kernel
 from twinsieve.stages.near.chunk import Chunk
 
 WAYS = 8
@@ -91,7 +91,7 @@ def bucket_of(chunk: Chunk, row: int, probe: int, buckets: Buckets) -> np.int64:
     return (buckets.bands * buckets.band_buckets + table * buckets.table_buckets + place) * WAYS
 
 
-@kernel
+@callee
 def _table_key(chunk: Chunk, row: int, table: int, buckets: Buckets) -> np.uint64:
     """Bits (table * 128 // tables + j) % 128 of the SimHash, j < key_bits."""
     first = table * 128 // buckets.tables
@@ -102,7 +102,7 @@ def _table_key(chunk: Chunk, row: int, table: int, buckets: Buckets) -> np.uint6
     return key & ((np.uint64(1) << np.uint64(buckets.key_bits)) - np.uint64(1))
 
 
-@kernel
+@callee
 def own_probe(table: int, buckets: Buckets) -> np.int64:
     """The look at which a row finds its own bucket of a band or table (bands first, then tables)."""
     if table < buckets.bands:
@@ -110,7 +110,7 @@ def own_probe(table: int, buckets: Buckets) -> np.int64:
     return buckets.bands + ((table - buckets.bands) << buckets.weak)
 
 
-@kernel
+@callee
 def pack_entry(kept_index: int, code: int, signature: int) -> np.uint64:
     """The 8 bytes a bucket holds for one message."""
     low = np.uint64(kept_index & INDEX_MASK) | (np.uint64(code) << np.uint64(INDEX_BITS))

@@ -18,7 +18,7 @@ from twinsieve.stages.exact.bloom_kernel import (
 )
 from twinsieve.stages.exact.tags import tag_prefetch
 from twinsieve.stages.intrinsics import popcount
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import callee, kernel
 from twinsieve.stages.near.buckets import INDEX_MASK, WAYS, Buckets, bucket_of
 from twinsieve.stages.near.chunk import Chunk
 from twinsieve.stages.near.decide_exact import bloom_time, judge_exact
@@ -133,7 +133,7 @@ def decide(
             )
 
 
-@kernel
+@callee
 def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, policy: Policy) -> bool:
     """Whether the row is late; stream time has moved on and what it expires is gone."""
     counters = ring.counters
@@ -155,7 +155,7 @@ def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, policy: Po
     return late
 
 
-@kernel
+@callee
 def _judge_near(
     chunk: Chunk,
     row: int,
@@ -258,7 +258,7 @@ def _judge_near(
     outcome.compared[row] = best_compared
 
 
-@kernel
+@callee
 def _better(
     matched: int, compared: int, kept_index: int, best_matched: int, best_compared: int, best_kept: int
 ) -> bool:
@@ -267,7 +267,7 @@ def _better(
     return left > right or (left == right and best_kept >= 0 and kept_index < best_kept)
 
 
-@kernel
+@callee
 def _still_visible(chunk: Chunk, row: int, kept_index: int, buckets: Buckets, local: Local) -> bool:
     """Whether an entry from before the chunk would still stand in one of the row's buckets now."""
     for probe in range(chunk.probes[row]):

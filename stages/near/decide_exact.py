@@ -7,7 +7,7 @@ import numpy as np
 from twinsieve.stages.contract import NO_TIME, Flag, Kind
 from twinsieve.stages.exact.bloom_kernel import bloom_expire, bloom_oldest_hit
 from twinsieve.stages.exact.tags import tag_find
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import callee
 from twinsieve.stages.near.chunk import Chunk
 from twinsieve.stages.near.pairs import same_text
 from twinsieve.stages.near.policy import EXACT_TRIE, Bloom, Outcome, Policy, Sealed
@@ -18,14 +18,14 @@ _EXACT = int(Kind.EXACT)
 _AT_WORD = int(Flag.AT_WORD)
 
 
-@kernel
+@callee
 def bloom_time(ring: RingColumns) -> np.int64:
     """Stream time as the Bloom generations count it: 0 as long as none is known."""
     time = ring.counters[STREAM_TIME]
     return np.int64(0) if time == NO_TIME else time
 
 
-@kernel
+@callee
 def judge_exact(
     chunk: Chunk,
     row: int,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import callee, kernel
 from twinsieve.stages.text.tables import (
     IN_NUMBER_DIGIT,
     IN_NUMBER_PREFIX,
@@ -35,7 +35,7 @@ def number_part(char: np.uint32, parts: NDArray[np.uint8]) -> int:
     return np.int64(parts[char]) if char < np.uint32(SPECIAL_PLANES) else np.int64(0)
 
 
-@kernel
+@callee
 def _joins(chars: NDArray[np.uint32], at: int, length: int, parts: NDArray[np.uint8]) -> bool:
     """Whether a separator stands here, inside a number."""
     if not number_part(chars[at], parts) & IN_NUMBER_SEPARATOR or at + 1 >= length:
@@ -105,7 +105,7 @@ def numbers_replaced(
     return False
 
 
-@kernel
+@callee
 def _has_value(runs: NDArray[np.uint64], count: int, value: np.uint64) -> bool:
     for i in range(count):  # noqa: SIM110
         if runs[i, 0] == value:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import NearConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import popcount
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import callee, kernel
 from twinsieve.stages.near.chunk import Chunk
 from twinsieve.stages.near.limits import LARGEST_DISTANCE, MOST_TABLES
 from twinsieve.stages.near.pairs import ALIKE, SAME_ID, Rules, first_meeting, same_id
@@ -105,7 +105,7 @@ def no_chains() -> Chains:
     )
 
 
-@kernel
+@callee
 def _cell(fingerprint: np.uint64, mask: np.uint64, cells: int) -> np.int64:
     # A product carries bits upwards alone: folded once, a key of high bits would reach a few cells only.
     hashed = (fingerprint & mask) * _GOLDEN
@@ -113,14 +113,14 @@ def _cell(fingerprint: np.uint64, mask: np.uint64, cells: int) -> np.int64:
     return np.int64((hashed ^ (hashed >> np.uint64(32))) & np.uint64(cells - 1))
 
 
-@kernel
+@callee
 def allowed_distance(chains: Chains, length: int, other: int) -> np.int64:
     """k for a pair of body lengths, -1 if one of them is exact-only."""
     shorter = min(length, other)
     return np.int64(chains.distances[min(shorter, len(chains.distances) - 1)])
 
 
-@kernel
+@callee
 def compare_bits(
     chunk: Chunk, row: int, ring: RingColumns, slot: int, chains: Chains, rules: Rules
 ) -> tuple[int, int, int]:
@@ -138,7 +138,7 @@ def compare_bits(
     return status, FINGERPRINT_BITS - bits, FINGERPRINT_BITS
 
 
-@kernel
+@callee
 def propose_row_bits(
     chunk: Chunk,
     row: int,

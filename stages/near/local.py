@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import callee, kernel
 from twinsieve.stages.near.buckets import Buckets, bucket_of, own_probe
 from twinsieve.stages.near.chunk import Chunk
 
@@ -62,7 +62,7 @@ def clear(local: Local) -> None:
     local.counts[1] = 0
 
 
-@kernel
+@callee
 def cell_of(local: Local, bucket: int) -> np.int64:
     """The cell of a bucket: its keys[cell] is the bucket, or NONE if nothing kept stands in it."""
     mask = len(local.keys) - 1
@@ -72,7 +72,7 @@ def cell_of(local: Local, bucket: int) -> np.int64:
     return cell
 
 
-@kernel
+@callee
 def add_kept(local: Local, chunk: Chunk, row: int, kept_index: int, buckets: Buckets, indexed: bool) -> None:
     """Nothing; the row counts as kept, and where `indexed` stands in its buckets."""
     number = local.counts[0]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import NO_TIME, STORED_LENGTH
 from twinsieve.stages.exact.tags import TagIndex, tag_insert, tag_remove
 from twinsieve.stages.fingerprint.minhash import SKETCH_FROM
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import callee
 from twinsieve.stages.near.chunk import Chunk
 
 GRANULE = 4
@@ -180,7 +180,7 @@ class Ring:
         self._tag_index.rebuild(self.columns.tags, self.oldest_slot, self.held)
 
 
-@kernel
+@callee
 def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
     """Slot of a chunk's row, which now is the newest entry of the ring.
 
@@ -214,7 +214,7 @@ def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
     return slot
 
 
-@kernel
+@callee
 def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
     start = chunk.starts[row]
     stored = min(chunk.starts[row + 1] - start, STORED_LENGTH)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import callee
 from twinsieve.stages.text.tables import CARD_MARK, LETTER, SPACE
 
 LONGEST_TAG = 80
@@ -28,12 +28,12 @@ _VIDEO = np.array([ord(c) for c in "的微博秒拍视频"], dtype=np.uint32)
 _NOT_A_PLACE = np.array([ord(c) for c in "月日号天个位人岁例年次名"], dtype=np.uint32)
 
 
-@kernel
+@callee
 def _is_han(code: int) -> bool:
     return 0x4E00 <= code <= 0x9FFF
 
 
-@kernel
+@callee
 def drop_unfold(t: NDArray[np.uint32], n: int) -> int:
     """收起全文 with an optional d, 展开全文 with an optional c."""
     r = w = 0
@@ -54,7 +54,7 @@ def drop_unfold(t: NDArray[np.uint32], n: int) -> int:
     return w
 
 
-@kernel
+@callee
 def drop_links(t: NDArray[np.uint32], n: int) -> int:
     """网页链接 and the card mark O that touches it."""
     r = w = 0
@@ -77,7 +77,7 @@ def drop_links(t: NDArray[np.uint32], n: int) -> int:
     return w
 
 
-@kernel
+@callee
 def drop_tags(t: NDArray[np.uint32], n: int) -> int:
     """#hashtag# of 1 to LONGEST_TAG characters on one line."""
     r = w = 0
@@ -100,7 +100,7 @@ def drop_tags(t: NDArray[np.uint32], n: int) -> int:
     return w
 
 
-@kernel
+@callee
 def drop_chain(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """What follows the first //@, or only the markers `//@name:` when few letters stand before it."""
     first = -1
@@ -139,7 +139,7 @@ def drop_chain(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) ->
     return w
 
 
-@kernel
+@callee
 def drop_place(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """A place tag at the end: a blank, `2`, then Han characters, unless they read like a count or date."""
     end = n
@@ -161,7 +161,7 @@ def drop_place(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) ->
     return begin
 
 
-@kernel
+@callee
 def _video_end(
     t: NDArray[np.uint32], name: int, n: int, shortest: int, strict: bool, properties: NDArray[np.uint32]
 ) -> int:
@@ -177,7 +177,7 @@ def _video_end(
     return end
 
 
-@kernel
+@callee
 def drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """`Lname的微博视频` (or 秒拍) and, at the start of a word, the same without L."""
     # Literals would compile `_video_end` once more for each.
@@ -208,7 +208,7 @@ def drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -
     return w
 
 
-@kernel
+@callee
 def mark_cards(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> None:
     """A lone L or O at the start of a word and before a non-ASCII character becomes CARD_MARK."""
     for i in range(n - 1):

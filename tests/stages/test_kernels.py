@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from twinsieve.stages.near.decide import _better
+
 INLINED = {
     "stages.exact.bloom_kernel._bit",
     "stages.exact.bloom_kernel._place",
@@ -57,3 +59,12 @@ def test_each_kernel_has_one_signature(cache: Path, used: dict[str, dict[str, in
     """Also where processes compiled at the same time, and after all of them were used."""
     files = Counter(path.name.rpartition("-")[0] for path in cache.rglob("*.kernel"))
     assert files == dict.fromkeys((f"twinsieve.{name}" for name in used["held"].keys() - INLINED), 1)
+
+
+def test_a_kernel_for_kernels_alone_refuses_python() -> None:
+    """Also once it is compiled: there is no machine code to jump to."""
+    dispatcher: Any = _better
+    for _ in range(2):
+        with pytest.raises(TypeError, match="_better has no entry for Python: only kernels call it"):
+            dispatcher(1, 1, 1, 1, 1, 1)
+        dispatcher.compile("boolean(int64, int64, int64, int64, int64, int64)")
