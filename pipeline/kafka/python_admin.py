@@ -201,6 +201,10 @@ class PythonAdmin(Closing):
                 # A leader that left the metadata between two requests is unknown to the client, and it calls
                 # that final; the next metadata name another.
                 moved = isinstance(error, errors.UnknownBrokerIdError)
+                if moved:
+                    # It asks who leads, but keeps its list of brokers for five minutes: one that was away and
+                    # is back would be unknown for as long. There is no public way to look anew.
+                    self._client._manager.cluster.request_update()
                 passing = moved or (bool(error.retriable) and not missing)
                 if passing and time.monotonic() < deadline:
                     time.sleep(_PAUSE_S)
