@@ -3,7 +3,8 @@
 It ships with the program: tests, examples and the model test of the protocol run on it. One `MemoryCluster`
 holds topics, groups and transactions; every process connects to it by its own `MemoryBroker`, so that one of
 them can be killed without notice. A hook is called at every step with its name (`transactor.commit.before`);
-what it raises is what the process meets there.
+what it raises is what the process meets there, and a process stalls for as long as it takes. What goes wrong
+with the cluster itself is said to `MemoryCluster.faults`.
 
 >>> cluster = MemoryCluster(ManualClock())
 >>> cluster.create(NewTopic("posts", 1))
@@ -25,7 +26,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from twinsieve.pipeline.memory_clients import MemoryAdmin, MemoryAppender, MemoryReader, MemoryTransactor
+from twinsieve.pipeline.memory_appender import MemoryAppender
+from twinsieve.pipeline.memory_clients import MemoryAdmin, MemoryReader, MemoryTransactor
 from twinsieve.pipeline.memory_cluster import CrashError, ManualClock, MemoryCluster
 from twinsieve.pipeline.memory_consumer import MemoryConsumer
 from twinsieve.pipeline.memory_lock import one_at_a_time
@@ -80,7 +82,7 @@ class MemoryBroker:
 
     def admin(self) -> MemoryAdmin:
         """As `Broker.admin`."""
-        return MemoryAdmin(self._cluster)
+        return MemoryAdmin(self._cluster, self._hook)
 
     def close(self) -> None:
         """Nothing to give up."""

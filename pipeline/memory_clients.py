@@ -1,4 +1,4 @@
-"""The clients of the memory broker that belong to no group: reader, appender, transactor, admin."""
+"""The clients of the memory broker that belong to no group: reader, transactor, admin."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.memory_cluster import MemoryCluster
 from twinsieve.pipeline.memory_groups import Handle
-from twinsieve.pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time
+from twinsieve.pipeline.memory_in_flight import InFlight
+from twinsieve.pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time, waits
 from twinsieve.pipeline.memory_log import Outcome, PartitionLog
 from twinsieve.pipeline.ports import (
     AbortableError,
@@ -21,6 +22,8 @@ from twinsieve.pipeline.ports import (
     TopicInfo,
 )
 from twinsieve.stages.errors import BrokerError, UsageError
+
+_FLUSH_STEP_S = 0.1
 
 
 @one_at_a_time
@@ -48,6 +51,7 @@ class MemoryReader:
         if partition in self._assigned:
             self._positions[partition] = (self._cluster.log(partition), offset)
 
+    @waits
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
         """As `Reader.poll`."""
         self._hook(f"{self._name}.poll.before")
@@ -64,7 +68,8 @@ class MemoryReader:
     def _fetch(self, max_records: int) -> list[Records]:
         if not self._cluster.reachable:
             return []
-        ready = sorted(at for at in self._positions if at not in self._paused)
+        dead = self._cluster.faults.leaderless
+        ready = sorted(at for at in self._positions if at not in self._paused and at not in dead)
         self._turn += 1
         found = []
         for step in range(len(ready)):
@@ -96,15 +101,23 @@ class MemoryReader:
         """As `Reader.resume`."""
         self._paused.difference_update(partitions)
 
+    @waits
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """As `Reader.beginning_offsets`."""
-        self._reach("beginning_offsets")
-        return {partition: self._cluster.log(partition).beginning for partition in partitions}
+        logs = self._logs("beginning_offsets", partitions)
+        return {partition: log.beginning for partition, log in logs.items()}
 
+    @waits
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """As `Reader.end_offsets`."""
-        self._reach("end_offsets")
-        return {partition: self._cluster.log(partition).stable_end for partition in partitions}
+        logs = self._logs("end_offsets", partitions)
+        return {partition: log.stable_end for partition, log in logs.items()}
+
+    def _logs(self, call: str, partitions: Collection[Partition]) -> dict[Partition, PartitionLog]:
+        self._reach(call)
+        self._cluster.wait_for_leaders(call, partitions)
+        with CLUSTER_LOCK:
+            return {partition: self._cluster.log(partition) for partition in partitions}
 
     def close(self) -> None:
         """As `Reader.close`."""
@@ -113,30 +126,6 @@ class MemoryReader:
     def _reach(self, call: str) -> None:
         self._hook(f"{self._name}.{call}")
         reach(self._cluster, call)
-
-
-@one_at_a_time
-class MemoryAppender:
-    """As `ports.Appender`; everything is written and acknowledged at once, or not at all."""
-
-    def __init__(self, cluster: MemoryCluster, hook: Hook) -> None:
-        self._cluster = cluster
-        self._hook = hook
-
-    def append(self, partition: Partition, messages: Messages) -> None:
-        """As `Appender.append`."""
-        self._hook("appender.append.before")
-        reach(self._cluster, "append")
-        self._cluster.write(partition, messages)
-        self._hook("appender.append.after")
-
-    def confirm(self, timeout_s: float) -> int:  # noqa: ARG002 (the port's signature)
-        """As `Appender.confirm`; nothing is ever waited for."""
-        self._hook("appender.confirm")
-        return 0
-
-    def close(self) -> None:
-        """As `Appender.close`."""
 
 
 @one_at_a_time
@@ -150,6 +139,8 @@ class MemoryTransactor:
         reach(cluster, "transactor")
         slot = cluster.take_over(transactional_id)
         self._epoch = slot.epoch
+        self._in_flight = InFlight()
+        self._hook("transactor.made")
 
     def begin(self) -> None:
         """As `Transactor.begin`."""
@@ -167,11 +158,10 @@ class MemoryTransactor:
         self._hook("transactor.send.before")
         reach(self._cluster, "send")
         transaction = self._cluster.open_transaction(self._id, self._epoch)
-        if partition is not None:
-            self._cluster.write(Partition(topic, partition), messages, transaction)
-        else:
-            for number, share in self._cluster.by_key(topic, messages).items():
-                self._cluster.write(Partition(topic, number), share, transaction)
+        shares = {partition: messages} if partition is not None else self._cluster.by_key(topic, messages)
+        for number, share in shares.items():
+            self._cluster.check(Partition(topic, number), share)
+            self._cluster.hand_over(self._in_flight, Partition(topic, number), share, transaction)
         self._hook("transactor.send.after")
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
@@ -189,13 +179,18 @@ class MemoryTransactor:
             transaction.offsets[(handle.group, partition)] = offset
         self._hook("transactor.send_offsets.after")
 
+    @waits
     def commit(self) -> None:
         """As `Transactor.commit`."""
         self._hook("transactor.commit.before")
         reach(self._cluster, "commit")
-        self._cluster.tick()
-        self._cluster.open_transaction(self._id, self._epoch)
-        self._cluster.end(self._cluster.holder(self._id, self._epoch), Outcome.COMMITTED)
+        left = flush(self._cluster, self._in_flight)
+        with CLUSTER_LOCK:
+            self._cluster.tick()
+            self._cluster.open_transaction(self._id, self._epoch)
+            if left:
+                raise AbortableError(f"commit: {left} messages were not acknowledged")
+            self._cluster.end(self._cluster.holder(self._id, self._epoch), Outcome.COMMITTED)
         self._hook("transactor.commit.after")
 
     def abort(self) -> None:
@@ -213,12 +208,13 @@ class MemoryTransactor:
 class MemoryAdmin:
     """As `ports.Admin`."""
 
-    def __init__(self, cluster: MemoryCluster) -> None:
+    def __init__(self, cluster: MemoryCluster, hook: Hook) -> None:
         self._cluster = cluster
+        self._hook = hook
 
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
         """As `Admin.topics`."""
-        reach(self._cluster, "topics")
+        self._reach("topics")
         found: dict[str, TopicInfo | None] = {}
         for name in names:
             topic = self._cluster.topics.get(name)
@@ -230,43 +226,44 @@ class MemoryAdmin:
 
     def create_topic(self, topic: NewTopic) -> None:
         """As `Admin.create_topic`."""
-        reach(self._cluster, "create_topic")
+        self._reach("create_topic")
         self._cluster.create(topic)
 
+    @waits
     def delete_records(self, before: Mapping[Partition, int]) -> None:
         """As `Admin.delete_records`."""
-        reach(self._cluster, "delete_records")
-        for partition, offset in before.items():
-            self._cluster.log(partition).trim(offset)
+        for partition, log in self._logs("delete_records", before).items():
+            log.trim(before[partition])
 
+    @waits
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """As `Admin.beginning_offsets`."""
-        reach(self._cluster, "beginning_offsets")
-        return {partition: self._cluster.log(partition).beginning for partition in partitions}
+        logs = self._logs("beginning_offsets", partitions)
+        return {partition: log.beginning for partition, log in logs.items()}
 
+    @waits
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """As `Admin.end_offsets`."""
-        reach(self._cluster, "end_offsets")
-        return {partition: self._cluster.log(partition).end for partition in partitions}
+        logs = self._logs("end_offsets", partitions)
+        return {partition: log.end for partition, log in logs.items()}
 
+    @waits
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
         """As `Admin.offsets_at`."""
-        reach(self._cluster, "offsets_at")
         found = {}
-        for partition, time_ms in times_ms.items():
-            log = self._cluster.log(partition)
-            later = (offset for offset, entry in log.visible() if entry.timestamp_ms >= time_ms)
+        for partition, log in self._logs("offsets_at", times_ms).items():
+            later = (offset for offset, entry in log.visible() if entry.timestamp_ms >= times_ms[partition])
             found[partition] = next(later, log.end)
         return found
 
     def group_offsets(self, group: str) -> dict[Partition, Committed]:
         """As `Admin.group_offsets`."""
-        reach(self._cluster, "group_offsets")
+        self._reach("group_offsets")
         return dict(self._cluster.group(group).offsets)
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         """As `Admin.set_group_offsets`."""
-        reach(self._cluster, "set_group_offsets")
+        self._reach("set_group_offsets")
         self._cluster.tick()
         if self._cluster.group(group).members:
             raise BrokerError(f"group {group} has live members; stop them first", retryable=False)
@@ -274,6 +271,16 @@ class MemoryAdmin:
 
     def close(self) -> None:
         """As `Admin.close`."""
+
+    def _reach(self, call: str) -> None:
+        self._hook(f"admin.{call}")
+        reach(self._cluster, call)
+
+    def _logs(self, call: str, partitions: Collection[Partition]) -> dict[Partition, PartitionLog]:
+        self._reach(call)
+        self._cluster.wait_for_leaders(call, partitions)
+        with CLUSTER_LOCK:
+            return {partition: self._cluster.log(partition) for partition in partitions}
 
 
 def too_large(cluster: MemoryCluster, topic: str, messages: Messages) -> dict[int, Reason]:
@@ -284,6 +291,18 @@ def too_large(cluster: MemoryCluster, topic: str, messages: Messages) -> dict[in
         for row, (key, value) in enumerate(zip(messages.keys, messages.values, strict=True))
         if len(key or b"") + len(value or b"") > limit
     }
+
+
+def flush(cluster: MemoryCluster, in_flight: InFlight) -> int:
+    """Messages that found no leader within `request_timeout_s`. Called without the lock."""
+    deadline_s = cluster.clock.monotonic_s() + cluster.request_timeout_s
+    while True:
+        with CLUSTER_LOCK:
+            cluster.deliver()
+            left = len(in_flight)
+        if not left or cluster.clock.monotonic_s() >= deadline_s:
+            return left
+        cluster.clock.sleep(min(_FLUSH_STEP_S, cluster.request_timeout_s))
 
 
 def reach(cluster: MemoryCluster, call: str) -> None:

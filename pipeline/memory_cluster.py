@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from twinsieve.pipeline.memory_faults import Faults, at_once
 from twinsieve.pipeline.memory_groups import Group
+from twinsieve.pipeline.memory_in_flight import InFlight
 from twinsieve.pipeline.memory_keys import partition_of
 from twinsieve.pipeline.memory_lock import CLUSTER_LOCK
 from twinsieve.pipeline.memory_log import Entry, Outcome, PartitionLog, Topic, Transaction
 from twinsieve.pipeline.ports import AbortableError, Clock, FatalError, Messages, NewTopic, Partition
 from twinsieve.stages.errors import BrokerError, UsageError
+
+_LEADER_STEP_S = 0.1
 
 
 class CrashError(BaseException):
@@ -54,16 +59,24 @@ class Slot:
 class MemoryCluster:
     """Topics, groups and transactions that all connected processes share.
 
-    reachable: False plays a broker that is away: polls are empty, everything else is an AbortableError.
+    reachable: False plays a broker that is away: polls are empty, appends wait, everything else is an
+        AbortableError.
+    lookup_timeout_s: how long a question about offsets waits for a leader; request_timeout_s: how long a
+        producer waits to have a message written
+    in_flight: what producers have handed over and the broker has not written yet; faults: what else is wrong
     """
 
     clock: Clock
     session_timeout_s: float = 10.0
     transaction_timeout_s: float = 10.0
+    lookup_timeout_s: float = 10.0
+    request_timeout_s: float = 40.0
     reachable: bool = True
+    faults: Faults = field(default_factory=Faults)
     topics: dict[str, Topic] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
     slots: dict[str, Slot] = field(default_factory=dict)
+    in_flight: list[InFlight] = field(default_factory=list)
     _created: int = 0
 
     def create(self, new: NewTopic) -> None:
@@ -87,24 +100,84 @@ class MemoryCluster:
         logs.extend(PartitionLog() for _ in range(total - len(logs)))
 
     def log(self, partition: Partition) -> PartitionLog:
-        """The log of one partition."""
+        """The log of one partition, with all that has arrived by now."""
+        self.deliver()
+        return self._log(partition)
+
+    def _log(self, partition: Partition) -> PartitionLog:
         topic = self.topics.get(partition.topic)
         if topic is None or not 0 <= partition.number < len(topic.logs):
             raise AbortableError(f"{partition}: no such topic or partition")
         return topic.logs[partition.number]
 
-    def write(self, partition: Partition, messages: Messages, transaction: Transaction | None = None) -> None:
-        """Store messages; AbortableError, and nothing stored, when one exceeds the topic's limit."""
-        log = self.log(partition)
+    def has_leader(self, partition: Partition) -> bool:
+        """Whether anybody may read or write there now."""
+        topic = self.topics.get(partition.topic)
+        held = topic is not None and 0 <= partition.number < len(topic.logs)
+        return held and self.reachable and partition not in self.faults.leaderless
+
+    def wait_for_leaders(self, doing: str, partitions: Collection[Partition]) -> None:
+        """Let time pass until every partition has a leader. Called without the lock.
+
+        raises: AbortableError after `lookup_timeout_s`
+        """
+        deadline_s = self.clock.monotonic_s() + self.lookup_timeout_s
+        while dead := sorted(self.faults.leaderless.intersection(partitions)):
+            if self.clock.monotonic_s() >= deadline_s:
+                raise AbortableError(f"{doing} of {', '.join(map(str, dead))}: no leader")
+            self.clock.sleep(min(_LEADER_STEP_S, self.lookup_timeout_s))
+
+    def check(self, partition: Partition, messages: Messages) -> None:
+        """Nothing, if these messages can be written there. raises: AbortableError"""
+        self._log(partition)
         limit = self.topics[partition.topic].max_message_bytes
         for key, value in zip(messages.keys, messages.values, strict=True):
             if len(key or b"") + len(value or b"") > limit:
                 raise AbortableError(f"{partition}: message exceeds max.message.bytes {limit}")
+
+    def write(self, partition: Partition, messages: Messages, transaction: Transaction | None = None) -> None:
+        """Store messages; AbortableError, and nothing stored, when one exceeds the topic's limit."""
+        self.check(partition, messages)
+        log = self.log(partition)
+        self._store(log, messages, transaction)
+
+    def _store(self, log: PartitionLog, messages: Messages, transaction: Transaction | None) -> None:
         now_ms = self.clock.now_ms()
         for key, value, headers, stamp in zip(
             messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True
         ):
             log.append(Entry(stamp if stamp >= 0 else now_ms, key, value, tuple(headers), transaction))
+
+    def hand_over(
+        self,
+        in_flight: InFlight,
+        partition: Partition,
+        messages: Messages,
+        transaction: Transaction | None = None,
+        *,
+        latency_s: Callable[[], float] = at_once,
+    ) -> None:
+        """Write messages of a producer as soon as they are due and their partition has a leader."""
+        in_flight.add(partition, messages, self.clock.monotonic_s(), latency_s, transaction)
+        if in_flight not in self.in_flight:
+            self.in_flight.append(in_flight)
+        self.deliver()
+
+    def deliver(self) -> None:
+        """Write what is due of all that is in flight."""
+        if not self.in_flight:
+            return
+        now_s = self.clock.monotonic_s()
+        for in_flight in self.in_flight:
+            for one in in_flight.take(now_s, self.has_leader):
+                self._store(self._log(one.partition), one.message, one.transaction)
+        self.in_flight = [each for each in self.in_flight if len(each)]
+
+    def lose_in_flight(self, keep: Callable[[int], int]) -> None:
+        """Cut off what is in flight, as when processes die or connections break; `keep` says how many of each
+        producer's messages arrive."""
+        for in_flight in self.in_flight:
+            in_flight.cut(keep(len(in_flight)))
 
     def group(self, name: str) -> Group:
         """A group, made when first asked for."""
@@ -114,6 +187,7 @@ class MemoryCluster:
 
     def tick(self) -> None:
         """Let what is overdue happen: members expire, transactions time out, new partitions are noticed."""
+        self.deliver()
         now_s = self.clock.monotonic_s()
         counts = self.partition_counts()
         for group in self.groups.values():

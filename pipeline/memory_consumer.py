@@ -7,7 +7,7 @@ from collections.abc import Collection
 from twinsieve.pipeline.memory_clients import MemoryReader
 from twinsieve.pipeline.memory_cluster import MemoryCluster
 from twinsieve.pipeline.memory_groups import Handle
-from twinsieve.pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time
+from twinsieve.pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time, waits
 from twinsieve.pipeline.ports import (
     AbortableError,
     Committed,
@@ -42,6 +42,7 @@ class MemoryConsumer:
         now_s = self._cluster.clock.monotonic_s()
         return self._group.join(self._topics, self._instance, now_s).member_id
 
+    @waits
     def poll(self, timeout_s: float, max_records: int) -> Polled:
         """As `GroupConsumer.poll`."""
         with CLUSTER_LOCK:
@@ -103,10 +104,12 @@ class MemoryConsumer:
         """As `GroupConsumer.resume`."""
         self._reader.resume(partitions)
 
+    @waits
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """As `GroupConsumer.beginning_offsets`."""
         return self._reader.beginning_offsets(partitions)
 
+    @waits
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """As `GroupConsumer.end_offsets`."""
         return self._reader.end_offsets(partitions)

@@ -8,15 +8,22 @@ from functools import wraps
 from typing import TypeVar
 
 CLUSTER_LOCK = threading.RLock()
-"""Clients hold it during a call, but not while a poll waits."""
+"""Clients hold it during a call, but not while they wait."""
 
 _T = TypeVar("_T")
+_WAITS: set[object] = set()
+
+
+def waits(method: _T) -> _T:
+    """The method, which may wait and therefore takes the lock by itself."""
+    _WAITS.add(method)
+    return method
 
 
 def one_at_a_time(kind: type[_T]) -> type[_T]:
-    """The class, its public methods under the lock; `poll` takes it by itself."""
+    """The class, its public methods under the lock, but for those that wait."""
     for name, member in list(vars(kind).items()):
-        if callable(member) and not name.startswith("_") and name != "poll":
+        if callable(member) and not name.startswith("_") and member not in _WAITS:
             setattr(kind, name, _locked(member))
     return kind
 

@@ -98,6 +98,15 @@ class PartitionLog:
             del self.entries[: before - self.beginning]
             self.beginning = before
 
+    def truncate(self, end: int) -> None:
+        """Lose the records from `end` on, as an unclean leader election or a power cut does; the next ones
+        get their offsets again."""
+        del self.entries[max(0, end - self.beginning) :]
+        del self._compacted[bisect_left(self._compacted, end) :]
+        for transaction in [each for each, first in self._open.items() if first >= end]:
+            del self._open[transaction]
+            transaction.logs.remove(self)
+
     def compact(self, offset: int) -> None:
         """Take one record away and keep its offset unused, as compaction does."""
         place = bisect_left(self._compacted, offset)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from twinsieve.pipeline.dead_letter_reasons import Reason
-from twinsieve.pipeline.memory_clients import reach, too_large
+from twinsieve.pipeline.memory_clients import flush, reach, too_large
 from twinsieve.pipeline.memory_cluster import MemoryCluster
 from twinsieve.pipeline.memory_groups import Handle
-from twinsieve.pipeline.memory_lock import one_at_a_time
+from twinsieve.pipeline.memory_in_flight import InFlight
+from twinsieve.pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time, waits
 from twinsieve.pipeline.ports import AbortableError, Committed, Hook, Membership, Messages, Partition
 from twinsieve.stages.errors import UsageError
 
@@ -21,6 +22,7 @@ class MemoryPlainTransactor:
         self._cluster = cluster
         self._hook = hook
         self._open = False
+        self._in_flight = InFlight()
         self._offsets: list[tuple[dict[Partition, Committed], Membership]] = []
         reach(cluster, "transactor")
 
@@ -38,11 +40,10 @@ class MemoryPlainTransactor:
         self._hook("transactor.send.before")
         self._need_open("send")
         reach(self._cluster, "send")
-        if partition is not None:
-            self._cluster.write(Partition(topic, partition), messages)
-        else:
-            for number, share in self._cluster.by_key(topic, messages).items():
-                self._cluster.write(Partition(topic, number), share)
+        shares = {partition: messages} if partition is not None else self._cluster.by_key(topic, messages)
+        for number, share in shares.items():
+            self._cluster.check(Partition(topic, number), share)
+            self._cluster.hand_over(self._in_flight, Partition(topic, number), share)
         self._hook("transactor.send.after")
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
@@ -54,11 +55,20 @@ class MemoryPlainTransactor:
         self._offsets.append((dict(offsets), membership))
         self._hook("transactor.send_offsets.after")
 
+    @waits
     def commit(self) -> None:
-        """As `Transactor.commit`: the offsets, if the group has not moved on."""
+        """As `Transactor.commit`: the offsets, if all was written and the group has not moved on."""
         self._hook("transactor.commit.before")
         self._need_open("commit")
         reach(self._cluster, "commit")
+        left = flush(self._cluster, self._in_flight)
+        if left:
+            raise AbortableError(f"commit: {left} messages were not acknowledged")
+        with CLUSTER_LOCK:
+            self._commit_offsets()
+        self._hook("transactor.commit.after")
+
+    def _commit_offsets(self) -> None:
         self._cluster.tick()
         for offsets, membership in self._offsets:
             handle = membership.handle
@@ -67,7 +77,6 @@ class MemoryPlainTransactor:
             group.check(handle.member_id, handle.instance, membership.generation)
             group.offsets.update(offsets)
         self._forget()
-        self._hook("transactor.commit.after")
 
     def abort(self) -> None:
         """As `Transactor.abort`; what was sent stays."""
@@ -83,4 +92,5 @@ class MemoryPlainTransactor:
 
     def _forget(self) -> None:
         self._open = False
+        self._in_flight.cut(0)
         self._offsets.clear()

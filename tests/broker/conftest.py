@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.broker.fixtures import bootstrap, mortal_broker, secure_broker, three_brokers
+from tests.broker.harmed import HarmedKafka, HarmedMemory, HarmedWorld
 from tests.broker.worlds import KafkaWorld, MemoryWorld, World
 
 __all__ = ["bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
 
 CLIENTS = ("kafka-python", "confluent")
 _WORLDS = ["memory", *(pytest.param(name, marks=pytest.mark.needs("broker")) for name in CLIENTS)]
+_HARMED = ["memory", *(pytest.param(name, marks=pytest.mark.needs("own broker")) for name in CLIENTS)]
 
 
 @pytest.fixture(params=_WORLDS)
@@ -37,6 +39,18 @@ def plain_world(request: pytest.FixtureRequest) -> Iterator[World]:
     else:
         bootstrap = request.getfixturevalue("bootstrap")
         made = KafkaWorld(request.param, bootstrap, delivery="at-least-once")
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=_HARMED)
+def harmed(request: pytest.FixtureRequest) -> Iterator[HarmedWorld]:
+    """Every implementation of the port in turn, on a cluster that the test may harm."""
+    made: HarmedWorld
+    if request.param == "memory":
+        made = HarmedMemory()
+    else:
+        made = HarmedKafka(request.param, request.getfixturevalue("three_brokers"))
     yield made
     made.close()
 

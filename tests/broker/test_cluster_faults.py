@@ -1,0 +1,225 @@
+"""Faults of a cluster look the same on the memory broker and, through both clients, on a real one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.broker.harmed import HarmedWorld
+from tests.broker.worlds import fresh, messages, read, read_all, until, write
+from twinsieve.pipeline.kafka import confluent_admin, python_admin
+from twinsieve.pipeline.ports import (
+    AbortableError,
+    Committed,
+    FatalError,
+    NewTopic,
+    Partition,
+    Transactor,
+)
+from twinsieve.stages.errors import BrokerError
+
+
+def test_a_partition_without_a_leader_stops_what_needs_it_and_nothing_else(
+    harmed: HarmedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for admin_module in (python_admin, confluent_admin):
+        # Ten seconds otherwise.
+        monkeypatch.setattr(admin_module, "_RETRY_S", 3.0)
+    dead, alive = harmed.topic()
+    broker = harmed.broker()
+    for partition in (dead, alive):
+        write(broker, partition, [b"before"])
+    reader, appender, admin = broker.reader(), broker.appender(), broker.admin()
+    reader.assign([dead, alive])
+    for partition in (dead, alive):
+        reader.seek(partition, 0)
+        read(reader, 1, partition)
+    harmed.lose_leader(dead)
+
+    for question in (reader.end_offsets, reader.beginning_offsets):
+        with pytest.raises(AbortableError):
+            question([dead])
+        with pytest.raises(AbortableError):
+            question([alive, dead])
+    with pytest.raises(BrokerError) as refused:
+        admin.end_offsets([dead])
+    assert refused.value.retryable
+    assert reader.end_offsets([alive]) == {alive: 1}
+    assert admin.topics([dead.topic])[dead.topic] is not None
+    assert reader.position(dead) == 1
+
+    write(broker, alive, [b"meanwhile"])
+    assert read(reader, 2, alive).values == [b"meanwhile"]
+    appender.append(dead, messages([b"after"]))
+    assert appender.confirm(0.3) == 1
+    harmed.find_leaders()
+    until(lambda: appender.confirm(1.0) == 0)
+    assert read(reader, 2, dead).values == [b"after"]
+    assert reader.end_offsets([dead]) == {dead: 2}
+
+
+def test_a_transaction_that_finds_no_leader_leaves_nothing_to_be_seen(harmed: HarmedWorld) -> None:
+    dead, alive = harmed.topic()
+    broker, name = harmed.broker(), fresh("tx")
+    transactor = broker.transactor(name)
+    transactor.begin()
+    transactor.send(alive.topic, alive.number, messages([b"warm-up"]))
+    transactor.commit()
+    harmed.lose_leader(dead)
+    transactor.begin()
+    with pytest.raises(BrokerError) as refused:
+        _write_to_both(transactor, alive, dead)
+    assert not (isinstance(refused.value, FatalError) and refused.value.fenced)
+    if isinstance(refused.value, AbortableError):
+        transactor.abort()
+    harmed.find_leaders()
+    again = harmed.broker()
+
+    def written() -> bool:
+        try:
+            newer = again.transactor(name)
+            newer.begin()
+            for partition in (dead, alive):
+                newer.send(partition.topic, partition.number, messages([b"again"]))
+            newer.commit()
+        except BrokerError:
+            return False
+        return True
+
+    until(written)
+    assert read_all(again, dead).values == [b"again"]
+    assert read_all(again, alive).values == [b"warm-up", b"again"]
+
+
+def _write_to_both(transactor: Transactor, alive: Partition, dead: Partition) -> None:
+    for partition in (alive, dead):
+        transactor.send(partition.topic, partition.number, messages([b"never"]))
+    transactor.commit()
+
+
+def test_appends_that_were_given_up_may_land_later_but_only_the_first_of_them(harmed: HarmedWorld) -> None:
+    slow, _ = harmed.topic()
+    broker = harmed.broker()
+    write(broker, slow, [b"before"])
+    appender = broker.appender()
+    appender.append(slow, messages([b"warm-up"]))
+    until(lambda: appender.confirm(1.0) == 0)
+    harmed.delay_writes(slow)
+    given_up = [b"%d" % n for n in range(6)]
+    for value in given_up:
+        appender.append(slow, messages([value]))
+
+    def refused() -> bool:
+        try:
+            assert appender.confirm(0.5) > 0
+        except AbortableError:
+            return True
+        return False
+
+    until(refused)
+    assert appender.confirm(0) == 0
+    harmed.find_leaders()
+    write(harmed.broker(), slow, [b"after"])
+    came = read_all(broker, slow).values
+    late = [value for value in came if value in given_up]
+    assert late == given_up[: len(late)]
+    assert [value for value in came if value not in given_up] == [b"before", b"warm-up", b"after"]
+
+
+def test_a_log_that_lost_its_tail_ends_earlier_and_gives_its_offsets_again(harmed: HarmedWorld) -> None:
+    log, _ = harmed.topic()
+    broker = harmed.broker()
+    for n in range(5):
+        write(broker, log, [b"%d" % n])
+    reader = broker.reader()
+    reader.assign([log])
+    reader.seek(log, 0)
+    read(reader, 5, log)
+    harmed.truncate(log, 3)
+    assert until(lambda: reader.end_offsets([log]))[log] == 3
+    with pytest.raises(AbortableError):
+        until(lambda: reader.poll(0.1, 10))
+    write(broker, log, [b"new"])
+    reader.seek(log, 2)
+    found = read(reader, 4, log)
+    assert (found.offsets, found.values) == ([2, 3], [b"2", b"new"])
+
+
+def test_retention_moves_the_beginning_of_any_log(harmed: HarmedWorld) -> None:
+    log, _ = harmed.topic()
+    broker = harmed.broker()
+    transactor = broker.transactor(fresh("tx"))
+    for n in range(3):
+        transactor.begin()
+        transactor.send(log.topic, log.number, messages([b"%d" % n]))
+        transactor.commit()
+    reader = broker.reader()
+    until(lambda: reader.end_offsets([log]) == {log: 6})
+    broker.admin().delete_records({log: 3})
+    assert until(lambda: reader.beginning_offsets([log])) == {log: 3}
+    reader.assign([log])
+    reader.seek(log, 0)
+    with pytest.raises(AbortableError):
+        until(lambda: reader.poll(0.1, 1))
+    reader.seek(log, 3)
+    assert read(reader, 6, log).values == [b"2"]
+    broker.admin().delete_records({log: 6})
+    assert reader.end_offsets([log]) == {log: 6}
+    assert until(lambda: reader.beginning_offsets([log]))[log] == 6
+
+
+def test_a_deleted_topic_takes_offsets_and_id_with_it(harmed: HarmedWorld) -> None:
+    log, _ = harmed.topic()
+    broker, group = harmed.broker(), fresh("g")
+    write(broker, log, [b"old", b"older"])
+    admin, reader = broker.admin(), broker.reader()
+    admin.set_group_offsets(group, {log: Committed(2, "mark")})
+    assert admin.group_offsets(group) == {log: Committed(2, "mark")}
+    before = admin.topics([log.topic])[log.topic]
+    harmed.delete(log.topic)
+    with pytest.raises(AbortableError):
+        reader.end_offsets([log])
+
+    def made() -> bool:
+        try:
+            admin.create_topic(NewTopic(log.topic, 2))
+        except BrokerError:
+            return False
+        return True
+
+    until(made)
+    after = admin.topics([log.topic])[log.topic]
+    assert before is not None
+    assert after is not None
+    assert before.topic_id != after.topic_id
+    until(lambda: not admin.group_offsets(group))
+    write(broker, log, [b"new"])
+    assert read_all(harmed.broker(), log).values == [b"new"]
+
+
+def test_a_process_that_stalls_in_a_transaction_finds_it_timed_out_and_not_fenced(
+    harmed: HarmedWorld,
+) -> None:
+    log, _ = harmed.topic()
+    broker, name = harmed.broker(), fresh("tx")
+    transactor = broker.transactor(name)
+    transactor.begin()
+    transactor.send(log.topic, log.number, messages([b"never"]))
+    reader, admin = broker.reader(), broker.admin()
+    until(lambda: admin.end_offsets([log])[log] > 0)
+
+    def timed_out() -> bool:
+        harmed.pass_time(2.0)
+        return reader.end_offsets([log]) == admin.end_offsets([log])
+
+    # A coordinator looks only every ten seconds for what is too old.
+    harmed.pass_time(7.0)
+    if harmed.name != "memory":
+        until(timed_out)
+    with pytest.raises(FatalError) as refused:
+        transactor.commit()
+    assert not refused.value.fenced
+    newer = harmed.broker().transactor(name)
+    newer.begin()
+    newer.send(log.topic, log.number, messages([b"by new clients"]))
+    newer.commit()
+    assert read_all(broker, log).values == [b"by new clients"]
