@@ -8,7 +8,7 @@ MESSAGES ?= 20000
 # Two processes share the tests file by file: 175 s against 276 s in one, on two cores.
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
-.PHONY: demo test check lint types tests soak outage failover latency throughput image-steps interpreters wheel trywheel lock clean
+.PHONY: demo test check lint types tests nasty soak outage failover latency throughput image-steps interpreters wheel trywheel lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -29,6 +29,11 @@ types: $(VENV)/.installed-dev
 tests: $(VENV)/.installed-dev
 	@$(BIN)/twinsieve warm-up || true
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+# Random hostile runs of a whole deployment on the memory broker, judged from its raw topics; about half a second each.
+RUNS ?= 500
+nasty: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.nasty --runs $(RUNS)
 
 # Ten minutes of kills, freezes and broker restarts; prints what was lost, extra and stuck.
 soak: $(VENV)/.installed-dev

@@ -23,7 +23,7 @@ with the cluster itself is said to `MemoryCluster.faults`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from twinsieve.pipeline.memory_appender import MemoryAppender
@@ -54,6 +54,7 @@ class MemoryBroker:
         self._cluster = cluster
         self._hook = hook
         self._delivery = delivery
+        self._appenders: list[MemoryAppender] = []
 
     def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> MemoryConsumer:
         """As `Broker.group_consumer`."""
@@ -71,7 +72,9 @@ class MemoryBroker:
     def appender(self) -> MemoryAppender:
         """As `Broker.appender`."""
         self._hook("broker.appender")
-        return MemoryAppender(self._cluster, self._hook)
+        made = MemoryAppender(self._cluster, self._hook)
+        self._appenders.append(made)
+        return made
 
     def transactor(self, transactional_id: str) -> MemoryTransactor | MemoryPlainTransactor:
         """As `Broker.transactor`."""
@@ -83,6 +86,11 @@ class MemoryBroker:
     def admin(self) -> MemoryAdmin:
         """As `Broker.admin`."""
         return MemoryAdmin(self._cluster, self._hook)
+
+    def die(self, keep: Callable[[int], int]) -> None:
+        """The process ends without notice; `keep(n)`: how many of n messages on their way arrive."""
+        for appender in self._appenders:
+            appender.lose(keep)
 
     def close(self) -> None:
         """Nothing to give up."""

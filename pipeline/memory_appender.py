@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from twinsieve.pipeline.memory_cluster import MemoryCluster
 from twinsieve.pipeline.memory_in_flight import InFlight
 from twinsieve.pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time, waits
@@ -56,6 +58,10 @@ class MemoryAppender:
         raise AbortableError(
             f"append: {waiting} messages were not acknowledged; asking again from the committed offsets"
         )
+
+    def lose(self, keep: Callable[[int], int]) -> None:
+        """The process dies: of the messages on their way only the first `keep(number)` arrive."""
+        self._in_flight.cut(keep(len(self._in_flight)))
 
     def close(self) -> None:
         """As `Appender.close`; what is on its way arrives."""

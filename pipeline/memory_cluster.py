@@ -173,12 +173,6 @@ class MemoryCluster:
                 self._store(self._log(one.partition), one.message, one.transaction)
         self.in_flight = [each for each in self.in_flight if len(each)]
 
-    def lose_in_flight(self, keep: Callable[[int], int]) -> None:
-        """Cut off what is in flight, as when processes die or connections break; `keep` says how many of each
-        producer's messages arrive."""
-        for in_flight in self.in_flight:
-            in_flight.cut(keep(len(in_flight)))
-
     def group(self, name: str) -> Group:
         """A group, made when first asked for."""
         if name not in self.groups:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tests.configs import emit_config, index_config, worker_config
 from tests.twins import HashSieve, Later, TinyScheme
 from twinsieve.pipeline.batches import MessageReader
-from twinsieve.pipeline.blocks_frame import scheme_hash
+from twinsieve.pipeline.blocks_frame import What, scheme_hash
+from twinsieve.pipeline.blocks_verdicts import decode_ruling
 from twinsieve.pipeline.index import Index
 from twinsieve.pipeline.index_config import IndexConfig
 from twinsieve.pipeline.index_snapshots import Sieves
@@ -79,6 +81,18 @@ INDEX = index_config(
 READER = MessageReader(Settings(input=InputSettings(encoding="text")))
 
 
+class Taken(NamedTuple):
+    """Retention took the record of the blocks below `before`, when those below `decided` had one."""
+
+    before: int
+    decided: int
+
+
+def log_offset(decision: Entry) -> int:
+    """The block that a decision is about."""
+    return decode_ruling(What.DECISION, decision.value or b"", SCHEME, "decision").log_offset
+
+
 class World:
     """The cluster, its topics, and a record of what retention took from the log (for the checker).
 
@@ -93,6 +107,8 @@ class World:
     ) -> None:
         self.clock = ManualClock()
         self.cluster = MemoryCluster(self.clock, session_timeout_s=6.0, transaction_timeout_s=8.0)
+        # One thread plays all processes: while one of them waits, the others cannot send heartbeats.
+        self.cluster.lookup_timeout_s, self.cluster.request_timeout_s = 0.5, 3.0
         for name in (*topics, OUTPUT, DUPLICATES, DEAD):
             self.cluster.create(NewTopic(name, other.get(name, partitions)))
         for name, count in ((LOG.topic, 1), (DECISIONS.topic, 1), (VERDICTS, 2)):
@@ -101,6 +117,10 @@ class World:
         self.sessions = itertools.count(1)
         self.processes: list[Process] = []
         self.trimmed_log: dict[int, Entry] = {}
+        self.trimmed_decisions: dict[int, Entry] = {}
+        self.lost_log: dict[int, Entry] = {}
+        self.lost_decisions: list[Entry] = []
+        self.taken: list[Taken] = []
         self.stops: list[str] = []
 
     def produce(
@@ -114,15 +134,47 @@ class World:
     def trim_log(self, before: int) -> None:
         """Retention on the fingerprint log."""
         log = self.cluster.log(LOG)
-        for offset in range(log.beginning, min(before, log.end)):
+        for offset in range(log.beginning, min(before, log.stable_end)):
             self.trimmed_log[offset] = log.entries[offset - log.beginning]
         log.trim(before)
+        self.taken.append(Taken(log.beginning, self._decided()))
+
+    def trim_decisions(self, before: int) -> None:
+        """Retention on the decisions."""
+        log, decided = self.cluster.log(DECISIONS), self._decided()
+        for offset in range(log.beginning, min(before, log.stable_end)):
+            self.trimmed_decisions[offset] = log.entries[offset - log.beginning]
+        log.trim(before)
+        first = next((log_offset(entry) for _, entry in log.visible()), decided)
+        self.taken.append(Taken(first, decided))
+
+    def truncate(self, partition: Partition, end: int) -> bool:
+        """The partition loses its tail; whether a decision, or a block that was decided, was in it."""
+        log, decided = self.cluster.log(partition), self._decided()
+        lost = {at: log.entries[at - log.beginning] for at in range(max(end, log.beginning), log.end)}
+        log.truncate(end)
+        if partition == LOG:
+            self.lost_log |= {at: entry for at, entry in lost.items() if at < decided}
+            return end < decided
+        decisions = [entry for entry in lost.values() if entry.visible]
+        if partition == DECISIONS:
+            self.lost_decisions += decisions
+        return partition == DECISIONS and bool(decisions)
+
+    def _decided(self) -> int:
+        """Log offset behind the last block whose decision is on record."""
+        return max((log_offset(entry) + 1 for entry in self.decision_entries()), default=0)
+
+    def decision_entries(self) -> list[Entry]:
+        """Every committed decision ever recorded and not lost, in order."""
+        trimmed = [entry for _, entry in sorted(self.trimmed_decisions.items()) if entry.visible]
+        return trimmed + [entry for _, entry in self.cluster.log(DECISIONS).visible()]
 
     def log_entries(self) -> dict[int, Entry]:
         """Every block ever appended, by log offset."""
         log = self.cluster.log(LOG)
         held = {log.beginning + place: entry for place, entry in enumerate(log.entries)}
-        return {**self.trimmed_log, **held}
+        return {**self.trimmed_log, **held, **self.lost_log}
 
     def move_offset(self, partition: Partition, offset: int) -> None:
         """As `twinsieve reset` does: the offset moves, the mark stays."""
@@ -185,6 +237,7 @@ class Process:
     index_config: IndexConfig = INDEX
     sieve: Callable[[], HashSieve] = HashSieve
     snapshots: str | None = None
+    background: Callable[[], Executor] = Later
     delivery: Literal["exactly-once", "at-least-once"] = "exactly-once"
     hook: Hook = no_hook
     running: bool = True
@@ -260,16 +313,17 @@ class Process:
             config,
             Sieves(self.sieve, lambda data: self.sieve().load(data), lambda data: self.sieve().load(data)),
             store,
-            Later(),
+            self.background(),
             self._call_hook,
         )
 
     def _call_hook(self, step: str) -> None:
         self.hook(step)
 
-    def kill(self) -> None:
-        """As kill -9: nothing is closed."""
+    def kill(self, keep: Callable[[int], int] = lambda waiting: waiting) -> None:
+        """As kill -9: nothing is closed; of n appends on their way the first `keep(n)` arrive."""
         self.running = False
+        self._emitting.die(keep)
 
     def pause(self, seconds: float) -> None:
         """As SIGSTOP, and SIGCONT after that time."""

@@ -110,6 +110,18 @@ class Later(Executor):
         return _Awaited(self._asked, lambda: call(*args, **kwargs))
 
 
+class AtOnce(Executor):
+    """A background that is done before the foreground goes on."""
+
+    def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(call(*args, **kwargs))
+        except BaseException as error:  # noqa: BLE001 - handed to whoever asks
+            done.set_exception(error)
+        return done
+
+
 class _Awaited(Future[Any]):
     def __init__(self, asked: int, call: Callable[[], Any]) -> None:
         super().__init__()

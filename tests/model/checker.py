@@ -1,14 +1,16 @@
 """Rebuilds the answer from the raw topics alone, by one plain loop over the fingerprint log.
 
 It shares nothing with the roles but the decoding of blocks and decisions: offsets are sets of ints, the sieve
-is a list of texts.
+is a list of texts. What retention took is still known here, so that copies which come out because their record is
+gone can be told from all others (`Truth.copies`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from tests.driver import DEAD, DECISIONS, DUPLICATES, LOG, OUTPUT, SCHEME, World
+from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, SCHEME, Taken, World
 from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, decode_block
 from twinsieve.pipeline.blocks_frame import What
 from twinsieve.pipeline.blocks_positions import unpack_position
@@ -23,21 +25,51 @@ Place = tuple[bytes, int, int]
 
 @dataclass
 class PlainPartition:
+    """judged: offset → the block that said so."""
+
     session: int = 0
     covered: int = 0
-    judged: set[int] = field(default_factory=set)
+    judged: dict[int, int] = field(default_factory=dict)
     open: set[int] = field(default_factory=set)
+
+
+class Kept(NamedTuple):
+    """A message that leads: `block` is where it was judged."""
+
+    text: str
+    place: Place
+    block: int
+
+
+class Judgement(NamedTuple):
+    """What one block said of one message; `leader` where it is a duplicate."""
+
+    block: int
+    kind: Kind
+    leader: Place | None
 
 
 @dataclass
 class Truth:
-    """What the raw topics say: each judged message's kind and leader, by place."""
+    """What the raw topics say: each judged message's kind and leader, by place.
+
+    judgements: all of them; more than one only where retention took the record of those before
+    copies: uniques that are equal to a message whose record retention took, with the block that says so
+    given_up: never emitted, for retention took the original first; and the block that tells
+    """
 
     kinds: dict[Place, Kind] = field(default_factory=dict)
+    judgements: dict[Place, list[Judgement]] = field(default_factory=dict)
+    copies: dict[Place, int] = field(default_factory=dict)
     partitions: dict[tuple[bytes, int], PlainPartition] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
-    given_up: set[Place] = field(default_factory=set)
+    given_up: dict[Place, int] = field(default_factory=dict)
+    taken: list[Taken] = field(default_factory=list)
     rulings: list[Ruling] = field(default_factory=list)
+
+    def forgotten(self, block: int, at: int) -> bool:
+        """Whether whoever judged block `at` may have known nothing of an earlier block any more."""
+        return any(each.before > block and each.decided <= at for each in self.taken)
 
 
 def rebuild(world: World, *, window: int = 1_000, judge: bool = True) -> Truth:
@@ -45,14 +77,16 @@ def rebuild(world: World, *, window: int = 1_000, judge: bool = True) -> Truth:
 
     judge: False takes kinds from the decisions (where the configuration changed on the way)
     """
-    decisions = {}
-    for offset, entry in world.cluster.log(DECISIONS).visible():
-        ruling = decode_ruling(What.DECISION, entry.value or b"", SCHEME, f"decision {offset}")
+    decisions: dict[int, Ruling] = {}
+    recorded = [*world.decision_entries(), *world.lost_decisions]
+    for n, entry in enumerate(recorded):
+        ruling = decode_ruling(What.DECISION, entry.value or b"", SCHEME, f"decision {n}")
         assert ruling.log_offset not in decisions, f"block {ruling.log_offset} was decided twice"
         decisions[ruling.log_offset] = ruling
-    assert list(decisions) == sorted(decisions), "decisions are not in log order"
-    truth = Truth()
-    kept: list[tuple[str, Place]] = []
+    in_order = list(decisions)[: len(recorded) - len(world.lost_decisions)]
+    assert in_order == sorted(in_order), "decisions are not in log order"
+    truth = Truth(taken=world.taken)
+    kept: list[Kept] = []
     for offset, entry in sorted(world.log_entries().items()):
         if offset not in decisions:
             assert offset in world.trimmed_log or offset > max(decisions, default=-1), (
@@ -66,50 +100,62 @@ def rebuild(world: World, *, window: int = 1_000, judge: bool = True) -> Truth:
 
 
 def _replay(
-    truth: Truth, block: Block, ruling: Ruling, kept: list[tuple[str, Place]], window: int, *, judge: bool
+    truth: Truth, block: Block, ruling: Ruling, kept: list[Kept], window: int, *, judge: bool
 ) -> None:
+    now = ruling.log_offset
+    assert (block.session, block.first, block.end) == (ruling.session, ruling.first, ruling.end), (
+        f"block {now}: the decision is another block's"
+    )
     key = (block.topic_id, block.number)
     known = truth.partitions.get(key)
     result = _result(truth, block, known)
-    assert ruling.result is result, (
+    # Whoever has lost a part of the record may see a session otherwise than who has it all.
+    assert ruling.result is result or truth.forgotten(-1, now), (
         f"block {ruling.log_offset}: recorded {ruling.result!r}, plain loop {result!r}"
     )
-    if result is not Result.JUDGED:
+    if ruling.result is not Result.JUDGED:
         assert len(ruling) == 0
         return
     truth.names.setdefault(block.topic_id, block.topic)
     part = truth.partitions.setdefault(key, PlainPartition())
     if block.flags & BlockFlag.START:
         part.session, part.covered = block.session, block.first
-    reported = set(range(block.emitted_from, block.emitted_to))
-    part.judged |= reported
-    part.open -= reported
+    reported = range(block.emitted_from, block.emitted_to)
+    part.judged |= dict.fromkeys(reported, now)
+    part.open.difference_update(reported)
     if block.flags & BlockFlag.START:
         gone = {at for at in part.open if at < block.beginning}
-        truth.given_up |= {(*key, at) for at in gone}
+        truth.given_up |= {(*key, at): now for at in gone}
         part.open -= gone
     texts = [block.readable.bodies.text(row) for row in range(len(block.readable))]
     for row, at in enumerate(block.offsets.tolist()):
         place: Place = (*key, at)
         text = texts.pop(0) if block.kinds[row] == RowKind.READABLE else ""
         kind, source = Kind(int(ruling.verdicts.kinds[row])), Source(int(ruling.sources[row]))
-        if at not in part.judged:
+        again = at in part.judged and source is Source.NEW
+        assert not again or truth.forgotten(part.judged[at], now), f"{place}: judged again"
+        if at not in part.judged or again:
             assert source is Source.NEW, f"{place}: {source!r} although it was never judged"
-            wanted, leader = _judge(block, row, text, place, kept, window)
+            leader = _leader(truth, ruling, row, text, kept)
             if judge:
-                assert kind is wanted, f"{place}: recorded {kind!r}, plain loop {wanted!r}"
-                _same_leader(truth, ruling, row, leader)
-            elif kind is Kind.UNIQUE and block.kinds[row] == RowKind.READABLE:
-                kept.append((text, place))
+                _check_judgement(truth, Judgement(now, kind, leader), block, row, text, kept, window)
+            if kind is Kind.UNIQUE and block.kinds[row] == RowKind.READABLE:
+                if any(each.text == text for each in kept[-window:]):
+                    truth.copies[place] = now
+                kept.append(Kept(text, place, now))
             truth.kinds[place] = kind
+            truth.judgements.setdefault(place, []).append(Judgement(now, kind, leader))
             part.open.add(at)
+        elif at in part.open and source is Source.REPLAYED:
+            block_of = truth.judgements[place][-1].block
+            assert truth.forgotten(block_of, now), f"{place}: replayed, although it is not known to be out"
         elif at in part.open:
-            assert source is Source.STORED
+            assert source is Source.STORED, f"{place}: {source!r} although its verdict is stored"
             assert kind is truth.kinds[place], f"{place}: stored verdict changed"
         else:
-            assert source is Source.REPLAYED
+            assert source is Source.REPLAYED, f"{place}: {source!r} although it is out"
             assert kind is Kind.REPLAYED
-    part.judged |= set(range(block.first, block.end))
+    part.judged |= {at: now for at in range(block.first, block.end) if at not in part.judged}
     part.covered = block.end
 
 
@@ -128,29 +174,47 @@ def _result(truth: Truth, block: Block, known: PlainPartition | None) -> Result:
     return Result.JUDGED
 
 
-def _judge(
-    block: Block, row: int, text: str, place: Place, kept: list[tuple[str, Place]], window: int
-) -> tuple[Kind, Place | None]:
-    if block.kinds[row] == RowKind.UNREADABLE:
-        return Kind.UNREADABLE, None
-    if block.kinds[row] == RowKind.TOMBSTONE:
-        return Kind.UNIQUE, None
-    for other, leader in kept[-window:]:
-        if other == text:
-            return Kind.EXACT, leader
-    kept.append((text, place))
-    return Kind.UNIQUE, None
-
-
-def _same_leader(truth: Truth, ruling: Ruling, row: int, leader: Place | None) -> None:
-    packed = int(ruling.verdicts.leaders[row])
-    if leader is None:
-        assert packed == NO_LEADER
+def _check_judgement(
+    truth: Truth, said: Judgement, block: Block, row: int, text: str, kept: list[Kept], window: int
+) -> None:
+    """A readable message is a duplicate of the oldest equal one among the last `window` kept, and unique if there
+    is none. What may be forgotten counts or does not count."""
+    where = f"block {said.block}, row {row}"
+    if block.kinds[row] != RowKind.READABLE:
+        wanted = Kind.UNREADABLE if block.kinds[row] == RowKind.UNREADABLE else Kind.UNIQUE
+        assert (said.kind, said.leader) == (wanted, None), f"{where}: {said}"
         return
+    known = {each.place for each in kept if not truth.forgotten(each.block, said.block)}
+    sure = [each.place for each in kept[-window:] if each.text == text and each.place in known]
+    perhaps = [
+        each.place
+        for n, each in enumerate(kept)
+        if truth.taken
+        and each.text == text
+        and each.place not in sure
+        and sum(later.place in known for later in kept[n + 1 :]) < window
+    ]
+    if said.kind is Kind.UNIQUE:
+        assert not sure, f"{where}: recorded as unique, plain loop: equal to {sure[0]}"
+        return
+    assert said.kind is Kind.EXACT, f"{where}: {said}"
+    assert said.leader in [*perhaps, *sure[:1]], (
+        f"{where}: leader {said.leader}, plain loop {sure or 'unique'}"
+    )
+
+
+def _leader(truth: Truth, ruling: Ruling, row: int, text: str, kept: list[Kept]) -> Place | None:
+    """The leader that a decision names. A name may stand for several topics, one made after the other was
+    deleted: of these the one with such a message."""
+    packed = int(ruling.verdicts.leaders[row])
+    if packed == NO_LEADER:
+        return None
     at = unpack_position(packed)
     named = (ruling.topics[at.topic_number], at.partition, at.offset)
-    wanted = (truth.names[leader[0]], *leader[1:])
-    assert named == wanted, f"block {ruling.log_offset}: leader {named}, plain loop {wanted}"
+    meant = [each for each in kept if (truth.names[each.place[0]], *each.place[1:]) == named]
+    assert meant, f"block {ruling.log_offset}, row {row}: leader {named} was not kept"
+    equal = [each for each in meant if each.text.lower() == text.lower()]
+    return (equal or meant)[-1].place
 
 
 @dataclass
@@ -170,8 +234,9 @@ def check_output(world: World, truth: Truth, *, in_order: bool = True, once: boo
     """
     fates = Fates()
     kind_of: dict[tuple[str, int, int], list[Kind]] = {}
-    for (topic_id, partition, offset), kind in truth.kinds.items():
-        kind_of.setdefault((truth.names[topic_id], partition, offset), []).append(kind)
+    for (topic_id, partition, offset), said in truth.judgements.items():
+        held = kind_of.setdefault((truth.names[topic_id], partition, offset), [])
+        held += [each.kind for each in said]
     topics = {OUTPUT: {Kind.UNIQUE}, DUPLICATES: {Kind.EXACT, Kind.NEAR}, DEAD: {Kind.UNREADABLE}}
     for topic, kinds in topics.items():
         for number, log in enumerate(world.cluster.topics[topic].logs):
@@ -185,7 +250,7 @@ def check_output(world: World, truth: Truth, *, in_order: bool = True, once: boo
                     assert offset > last.get(source, -1), f"{topic}[{number}]: {offset} after {last[source]}"
                     last[source] = offset
                 fates.went.setdefault((name, partition, offset), []).append(topic)
-                assert set(kind_of[(name, partition, offset)]) & kinds, (
+                assert set(kind_of.get((name, partition, offset), ())) & kinds, (
                     f"{topic}: wrong verdict for {name}@{offset}"
                 )
     for at, went in fates.went.items():
@@ -205,6 +270,21 @@ def check_complete(world: World, truth: Truth, fates: Fates) -> None:
         held = offset >= world.cluster.log(Partition(at[0], partition)).beginning
         assert at in fates.went or at in given_up, f"{at} was judged and never emitted"
         assert not (held and at in given_up), f"{at} was given up, but retention has not taken it"
+
+
+def check_leaders(world: World, truth: Truth, fates: Fates) -> None:
+    """The leader of every duplicate came out, or retention took it after the duplicate was judged, or it went with
+    its topic."""
+    current = {world.cluster.topics[name].topic_id for name in world.topic_ids}
+    for place, said in truth.judgements.items():
+        for block, _, leader in said:
+            if leader is None or leader[0] not in current:
+                continue
+            name, *at = truth.names[leader[0]], *leader[1:]
+            came = OUTPUT in fates.went.get((name, at[0], at[1]), ())
+            assert came or truth.given_up.get(leader, -1) >= block, (
+                f"{place} was dropped for {leader}, which never came out"
+            )
 
 
 def check_all_judged(world: World, truth: Truth) -> None:

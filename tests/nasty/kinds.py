@@ -1,0 +1,59 @@
+"""The kinds of mishap that a hostile run is made of, each with its switch."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What may go wrong, beside what always may: kills, restarts, zombies, rebalances, errors of any call."""
+
+    STALLS = "stalls"
+    """A process stands still inside a call while others go on, but not for as long as its session lasts."""
+
+    FROZEN = "frozen"
+    """The same, for longer than its session."""
+
+    LATE = "late-appends"
+    """Blocks are written late, in part, or after those of a newer session."""
+
+    ANSWERS_TRIMMED = "verdicts-trimmed"
+    """Retention takes answers that nobody has read yet."""
+
+    TRANSACTIONS = "input-transactions"
+    """Producers of the input write in transactions, of which some are aborted."""
+
+    QUICK_SNAPSHOTS = "quick-snapshots"
+    """A snapshot may be stored before the step that asked for it ends."""
+
+    MOVES = "moves"
+    """Operators move offsets, delete the input and make it again."""
+
+    INPUT_TRIMMED = "input-trimmed"
+    """Retention takes input that was not emitted yet."""
+
+    SETTINGS = "changed-settings"
+    """Processes start with another similarity rule."""
+
+    DELIVERY = "at-least-once"
+    """Some processes emit at least once, and the others exactly once."""
+
+    LEADERLESS = "leaderless"
+    """Any partition may have no leader for a while."""
+
+    RETENTION = "retention"
+    """Retention takes the log, the decisions or both, with no regard to snapshots."""
+
+    TRUNCATION = "truncation"
+    """Log or decisions lose their tail while nobody runs."""
+
+
+OPEN: dict[Kind, str] = {
+    Kind.FROZEN: "a frozen process that comes back says that data was lost, and to start a new app",
+    Kind.INPUT_TRIMMED: "a message that retention took before it was emitted goes on leading",
+    Kind.RETENTION: "the index refuses to go on where retention took log or decisions",
+    Kind.TRUNCATION: "decisions are applied to blocks that they were not made for",
+}
+"""Kinds under which a defect is known, with the defect; no fixed run is made of them until it is repaired."""
+
+HOLDING = frozenset(Kind) - OPEN.keys()

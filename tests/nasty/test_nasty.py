@@ -1,0 +1,15 @@
+"""Fifty hostile runs whose seeds are fixed; `make nasty RUNS=5000` plays more of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.nasty.chaos import run
+from tests.nasty.kinds import HOLDING
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_nothing_is_lost_extra_or_stuck_and_nobody_stops_for_nothing(seed: int, tmp_path: Path) -> None:
+    run(seed, tmp_path, HOLDING)
