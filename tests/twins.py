@@ -46,7 +46,7 @@ class TinyScheme:
 
 
 class HashSieve:
-    """Unique is what equals none of the last `window` kept messages.
+    """Unique is what equals none of the last `window` kept messages. A message is kept once.
 
     caseless: compare without case, as a changed configuration would
     """
@@ -82,6 +82,7 @@ class HashSieve:
             self._keep(int(batch.positions[row]), int(prints.digests[row, 0]), int(prints.simhashes[row, 0]))
 
     def _keep(self, position: int, exact: int, caseless: int) -> None:
+        assert position not in self.kept, f"{position} is kept already"
         self.kept[position] = (exact, caseless)
         while len(self.kept) > self.window:
             self.kept.popitem(last=False)

@@ -1,0 +1,47 @@
+"""Messages that were judged, and that retention took before they were emitted, are counted once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.driver import World
+from tests.model.checker import check_complete, check_output, rebuild
+from twinsieve.pipeline.memory import CrashError
+from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.worker import WorkerStep
+
+IN = Partition("in", 0)
+
+
+def test_what_retention_took_between_verdict_and_output_is_counted_also_after_a_restore(
+    tmp_path: Path,
+) -> None:
+    world = World(partitions=1)
+    worker = world.start("w", roles="worker")
+    index = world.start("i", roles="index", snapshots=str(tmp_path))
+
+    def crash(step: str) -> None:
+        if step == WorkerStep.BEGUN:
+            raise CrashError("judged, and never emitted")
+
+    world.settle()
+    world.produce("in", 0, [b"%d" % n for n in range(7)])
+    worker.hook = crash
+    while worker.running:
+        world.run(1)
+    world.produce("in", 0, [b"later %d" % n for n in range(2)])
+    world.cluster.log(IN).trim(5)
+    world.clock.sleep(20.0)
+    world.start("w", roles="worker")
+    world.settle()
+    truth = rebuild(world)
+    check_complete(world, truth, check_output(world, truth))
+    assert len(truth.given_up) == 5
+    assert index.index is not None
+    assert index.index.state.ledger.given_up == 5
+    index.terminate()
+    again = world.start("i", roles="index", snapshots=str(tmp_path))
+    world.produce("in", 0, [b"last"])
+    world.settle()
+    assert again.index is not None
+    assert again.index.state.ledger.given_up == 5
