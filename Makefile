@@ -8,7 +8,7 @@ MESSAGES ?= 20000
 # Two processes share the tests file by file: 175 s against 276 s in one, on two cores.
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
-.PHONY: demo test check lint types tests nasty soak outage failover latency throughput image-steps interpreters wheel trywheel lock clean
+.PHONY: demo test check lint types tests nasty mutants soak outage failover latency throughput image-steps interpreters wheel trywheel lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -34,6 +34,10 @@ tests: $(VENV)/.installed-dev
 RUNS ?= 500
 nasty: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.nasty --runs $(RUNS)
+
+# Known defects, one at a time, in copies of the checkout; exit code 1 when the tests let one live.
+mutants: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.mutants
 
 # Ten minutes of kills, freezes and broker restarts; prints what was lost, extra and stuck.
 soak: $(VENV)/.installed-dev

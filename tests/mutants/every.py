@@ -1,0 +1,429 @@
+"""All mutants. Texts are short, so that a change beside them does not concern them."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import CRASH, EDGES, MODEL, NASTY, RANDOM, Mutant
+
+WORKER = "pipeline/worker.py"
+SESSION = "pipeline/worker_sessions.py"
+ASKS = "pipeline/worker_asks.py"
+ANSWERS = "pipeline/worker_answers.py"
+EMIT = "pipeline/worker_emit.py"
+TOPICS = "pipeline/worker_topics.py"
+LEDGER = "pipeline/sessions.py"
+STATE = "pipeline/index_state.py"
+SAVED = "pipeline/sessions_state.py"
+INDEX = "pipeline/index.py"
+RECORD = "pipeline/index_record.py"
+RESTORE = "pipeline/index_restore.py"
+OFFSETS = "pipeline/committed_offsets.py"
+
+WORKERS = (
+    Mutant(
+        "offsets are committed before the messages",
+        WORKER,
+        "        self._hook(WorkerStep.BEGUN)\n",
+        "        self._transactor.send_offsets(offsets, membership)\n"
+        "        self._transactor.commit()\n"
+        "        self._transactor.begin()\n"
+        "        self._hook(WorkerStep.BEGUN)\n",
+        CRASH,
+    ),
+    Mutant(
+        "the offset of what was asked is committed, not of what was emitted",
+        WORKER,
+        "offsets[session.partition] = session.mark(end)",
+        "offsets[session.partition] = session.mark(session.covered)",
+        CRASH,
+    ),
+    Mutant(
+        "sessions survive a rebalance",
+        WORKER,
+        "            self._sessions.clear()\n"
+        "            self._to_open = set() if self._stopping else set(polled.assignment)\n",
+        "            self._to_open = set(polled.assignment) - set(self._sessions)\n",
+        CRASH,
+    ),
+    Mutant(
+        "a transaction takes the membership of a later poll",
+        WORKER,
+        "emission = self._emit(polled.membership)",
+        "emission = self._emit(self._consumer.poll(0, 1).membership)",
+        CRASH,
+    ),
+    Mutant(
+        "messages of a block that are out stay where they wait",
+        WORKER,
+        "            session.emitted_blocks(len(blocks))\n",
+        "            session.emitted_blocks(max(0, len(blocks) - 1))\n",
+        EDGES,
+    ),
+    Mutant(
+        "reading begins one message too late",
+        WORKER,
+        "self._consumer.seek(session.partition, session.covered)",
+        "self._consumer.seek(session.partition, session.covered + 1)",
+        EDGES,
+    ),
+    Mutant(
+        "a partition that was never committed is not committed",
+        WORKER,
+        "if session.fresh or end > session.emitted:",
+        "if end > session.emitted:",
+        RANDOM,
+    ),
+    Mutant(
+        "markers and aborted messages are not passed over",
+        WORKER,
+        "position = max(session.covered, passed)",
+        "position = session.covered",
+        NASTY,
+    ),
+    Mutant(
+        "nobody asks again where no answer comes",
+        WORKER,
+        "now_s - session.asked_s >= patience_s",
+        "now_s < session.asked_s",
+        NASTY,
+    ),
+    Mutant(
+        "the mark is carried over a gap",
+        SESSION,
+        "chain = emitted_from if emitted_to == first else first",
+        "chain = emitted_from",
+        MODEL,
+    ),
+    Mutant(
+        "the mark begins at offset 0",
+        SESSION,
+        "chain = emitted_from if emitted_to == first else first",
+        "chain = 0",
+        MODEL,
+    ),
+    Mutant(
+        "the mark claims what was asked",
+        SESSION,
+        "Mark(self.topic_id, self.chain, emitted).text()",
+        "Mark(self.topic_id, self.chain, self.covered).text()",
+        CRASH,
+    ),
+    Mutant(
+        "a reset drops the mark",
+        SESSION,
+        "mark = read_mark(committed.metadata) if committed is not None else None",
+        "mark = None",
+        (*EDGES, *RANDOM),
+    ),
+    Mutant(
+        "a mark is read the wrong way round",
+        SESSION,
+        "int(parts[2]), int(parts[3])",
+        "int(parts[3]), int(parts[2])",
+        EDGES,
+    ),
+    Mutant(
+        "a worker does not see that the topic was created again",
+        SESSION,
+        "if mark is not None and mark.topic_id != topic_id:",
+        "if mark is None and not topic_id:",
+        EDGES,
+    ),
+    Mutant("an input that ends too early is read", SESSION, "if first > stable_end:", "if first < 0:", EDGES),
+    Mutant(
+        "messages lost to retention are passed over although the settings say stop",
+        SESSION,
+        'if lost and trimmed == "stop":',
+        'if lost < 0 and trimmed == "stop":',
+        EDGES,
+    ),
+    Mutant(
+        "blocks report as emitted what was asked",
+        ASKS,
+        "emitted_to=session.emitted,",
+        "emitted_to=session.covered,",
+        CRASH,
+    ),
+    Mutant(
+        "answers are not matched to what was asked",
+        ANSWERS,
+        "            or (asked.first, asked.end) != (ruling.first, ruling.end)\n"
+        "            or len(asked.records) != len(ruling)\n",
+        "",
+        ("tests/model/test_wrong_answers.py",),
+    ),
+    Mutant(
+        "a superseded session goes on",
+        ANSWERS,
+        'raise AbortableError(f"{session.partition}: another session has begun; asking again")',
+        "return",
+        NASTY,
+    ),
+    Mutant(
+        "replayed messages come out again",
+        EMIT,
+        "elif kind == Kind.UNIQUE:",
+        "elif kind in (Kind.UNIQUE, Kind.REPLAYED):",
+        CRASH,
+    ),
+    Mutant(
+        "messages of a block come out in reverse order",
+        EMIT,
+        "for row, kind in enumerate(kinds):",
+        "for row, kind in reversed(list(enumerate(kinds))):",
+        MODEL,
+    ),
+    Mutant(
+        "a message comes out with the value of another",
+        EMIT,
+        "uniques.add(records.keys[row], records.values[row], headers",
+        "uniques.add(records.keys[row], records.values[row - 1], headers",
+        ("tests/model", "tests/service/test_dead_letters.py", "tests/service/test_service.py"),
+    ),
+    Mutant(
+        "a dead letter is counted and not written",
+        EMIT,
+        "emission.to(topic, self._partition(topic, records.partition)).add(*attempt)",
+        "pass",
+        MODEL,
+    ),
+    Mutant(
+        "messages go to another partition",
+        EMIT,
+        "return source.number if same else None",
+        "return None",
+        MODEL,
+    ),
+    Mutant(
+        "a topic that is created again under a worker is not noticed",
+        TOPICS,
+        "if session.topic_id != name_topic(infos[at.topic]):",
+        "if not name_topic(infos[at.topic]):",
+        EDGES,
+    ),
+    Mutant(
+        "the offset that frees a held one is committed",
+        OFFSETS,
+        "transactor.abort()",
+        "transactor.commit()",
+        ("tests/model/test_forgotten_ends.py",),
+    ),
+)
+
+LEDGERS = (
+    Mutant(
+        "the range that a mark reports does not count as judged",
+        LEDGER,
+        "book.judged.add(block.emitted_from, block.emitted_to)",
+        "pass",
+        MODEL,
+    ),
+    Mutant(
+        "what was emitted stays open",
+        LEDGER,
+        "book.open.drop(block.emitted_from, block.emitted_to)",
+        "pass",
+        EDGES,
+    ),
+    Mutant(
+        "messages given up are never counted",
+        LEDGER,
+        "self.given_up += book.open.drop(0, block.beginning)",
+        "book.open.drop(0, block.beginning)",
+        ("tests/model/test_given_up.py",),
+    ),
+    Mutant(
+        "a session goes on in a partition that another holds",
+        LEDGER,
+        "book.session == block.session and book.covered == block.first",
+        "book.covered == block.first",
+        RANDOM,
+    ),
+    Mutant(
+        "a gap in a session is not noticed",
+        LEDGER,
+        "book.session == block.session and book.covered == block.first",
+        "book.session == block.session",
+        NASTY,
+    ),
+    Mutant(
+        "a group without offsets begins anew in a partition that was judged",
+        LEDGER,
+        "return Result.OFFSETS_MISSING",
+        "return Result.JUDGED",
+        EDGES,
+    ),
+    Mutant(
+        "an input that ends before what was judged is judged on",
+        LEDGER,
+        "if block.stable_end < book.judged.end:",
+        "if block.stable_end < 0:",
+        EDGES,
+    ),
+    Mutant(
+        "a topic created again is judged without a word",
+        LEDGER,
+        "elif not block.flags & BlockFlag.CERTIFIED and self",
+        "elif False and self",
+        EDGES,
+    ),
+    Mutant(
+        "open verdicts are told as replayed",
+        LEDGER,
+        "np.where(is_open, Source.STORED, Source.REPLAYED)",
+        "np.where(is_open, Source.REPLAYED, Source.REPLAYED)",
+        CRASH,
+    ),
+    Mutant(
+        "a judged block does not count as judged",
+        LEDGER,
+        "book.judged.add(block.first, block.end)",
+        "pass",
+        EDGES,
+    ),
+    Mutant(
+        "a snapshot loses open verdicts",
+        SAVED,
+        "book.open.add(offsets, take_verdicts(columns, count))",
+        "take_verdicts(columns, count)",
+        CRASH,
+    ),
+    Mutant(
+        "a snapshot loses what was judged",
+        SAVED,
+        'Ranges(each["judged"])',
+        "Ranges()",
+        CRASH,
+    ),
+)
+
+INDEXES = (
+    Mutant(
+        "a recorded decision is applied to the sieve twice",
+        STATE,
+        "            self.sieve.apply(self._batch(block, readable), pick_verdicts(ruling.verdicts, readable))\n",
+        "            for _ in range(2):\n"
+        "                self.sieve.apply(self._batch(block, readable), pick_verdicts(ruling.verdicts, readable))\n",
+        MODEL,
+    ),
+    Mutant(
+        "a recorded decision is not applied to the sieve",
+        STATE,
+        "self.sieve.apply(self._batch(block, readable), pick_verdicts(ruling.verdicts, readable))",
+        "pass",
+        CRASH,
+    ),
+    Mutant(
+        "the index judges before it has caught up",
+        INDEX,
+        "if self._record is not None and self._follower.caught_up(self._target):",
+        "if self._record is not None:",
+        CRASH,
+    ),
+    Mutant(
+        "the index does not see that its group has moved on",
+        INDEX,
+        "        if polled.epoch != self._epoch:\n            self._epoch = polled.epoch\n            self._assigned",
+        "        if self._epoch < 0:\n            self._epoch = polled.epoch\n            self._assigned",
+        CRASH,
+    ),
+    Mutant(
+        "a refused commit leaves the state ahead of the record",
+        INDEX,
+        'raise FatalError(f"decisions were not recorded ({error}); restoring") from error',
+        "raise",
+        MODEL,
+    ),
+    Mutant(
+        "the index reads on one block too late",
+        INDEX,
+        "consumer.seek(log, self.state.at)",
+        "consumer.seek(log, self.state.at + 1)",
+        EDGES,
+    ),
+    Mutant(
+        "a snapshot is begun before its step is committed",
+        INDEX,
+        "            self._commit(rulings, membership)\n        except",
+        "            if due:\n"
+        "                self._snapshots.begin(self.state, self._follower.decisions_at)\n"
+        "                due = False\n"
+        "            self._commit(rulings, membership)\n        except",
+        (*MODEL, *NASTY),
+    ),
+    Mutant(
+        "nobody checks that the topics hold what was recorded",
+        INDEX,
+        "check_ends(self.state.at, log, end, decisions, committed)",
+        "del committed",
+        MODEL,
+    ),
+    Mutant(
+        "the log is deleted behind what is judged, not behind the older snapshot",
+        INDEX,
+        "self._admin.delete_records({self._config.log: found.oldest_at})",
+        "self._admin.delete_records({self._config.log: self.state.at})",
+        ("tests/service/test_trimmed_log.py",),
+    ),
+    Mutant(
+        "a block of another scheme ends the index",
+        INDEX,
+        "return self.state.refuse(offset, session, first, end), reply",
+        "raise",
+        ("tests/model/test_foreign_scheme.py",),
+    ),
+    Mutant(
+        "the end of the decisions is read before other writers are shut out",
+        INDEX,
+        "        record = Record(self._broker, self._config, self._hook)\n        try:\n"
+        "            return record, self._reader.end_offsets([self._config.decisions])[self._config.decisions]\n",
+        "        end = self._reader.end_offsets([self._config.decisions])[self._config.decisions]\n"
+        "        record = Record(self._broker, self._config, self._hook)\n        try:\n"
+        "            return record, end\n",
+        NASTY,
+        equivalent="An index reads the end only when the log is assigned to it, in a later generation of the group than any "
+        "other index's. A decision is recorded in one transaction with an offset that the group refuses from an "
+        "earlier generation, so none comes between the end and the new writer.",
+    ),
+    Mutant(
+        "answers are committed before their decisions",
+        RECORD,
+        "            transactor.begin()\n            self._hook(IndexStep.BEGUN)\n",
+        "            transactor.begin()\n"
+        "            for reply, messages in answers.items():\n"
+        "                transactor.send(config.verdicts, reply, messages)\n"
+        "            transactor.commit()\n"
+        "            answers.clear()\n"
+        "            transactor.begin()\n            self._hook(IndexStep.BEGUN)\n",
+        (*MODEL, *NASTY),
+    ),
+    Mutant(
+        "decisions are recorded without the log offset",
+        RECORD,
+        "transactor.send_offsets({config.log: Committed(at)}, membership)",
+        "del membership, at, Committed",
+        MODEL,
+    ),
+    Mutant(
+        "a missing block or decision is passed over without a reason",
+        RESTORE,
+        "if not explained:",
+        "if not explained and not what:",
+        MODEL,
+    ),
+    Mutant(
+        "a restore passes over a decision",
+        RESTORE,
+        "self.decisions_at = at + 1",
+        "self.decisions_at = at + 2",
+        MODEL,
+    ),
+    Mutant(
+        "the index begins to judge with decisions still to be applied",
+        RESTORE,
+        "return not self._rulings and self._reader.position(self._decisions) >= decisions_end",
+        "return self._reader.position(self._decisions) >= decisions_end or not self._rulings",
+        MODEL,
+    ),
+)
+
+EVERY = (*WORKERS, *LEDGERS, *INDEXES)
