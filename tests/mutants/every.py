@@ -84,7 +84,7 @@ WORKERS = (
         WORKER,
         "now_s - session.asked_s >= patience_s",
         "now_s < session.asked_s",
-        NASTY,
+        ("tests/model/test_lost_questions.py",),
     ),
     Mutant(
         "the mark is carried over a gap",
@@ -119,14 +119,14 @@ WORKERS = (
         SESSION,
         "int(parts[2]), int(parts[3])",
         "int(parts[3]), int(parts[2])",
-        EDGES,
+        ("twinsieve/pipeline/worker_sessions.py",),
     ),
     Mutant(
         "a worker does not see that the topic was created again",
         SESSION,
         "if mark is not None and mark.topic_id != topic_id:",
         "if mark is None and not topic_id:",
-        EDGES,
+        ("tests/model/test_restored_offsets.py",),
     ),
     Mutant("an input that ends too early is read", SESSION, "if first > stable_end:", "if first < 0:", EDGES),
     Mutant(
@@ -157,6 +157,8 @@ WORKERS = (
         'raise AbortableError(f"{session.partition}: another session has begun; asking again")',
         "return",
         NASTY,
+        equivalent="A session that gets no answer ends after `answer_s` and another begins; the word of the index only "
+        "saves that time. What it asks meanwhile is superseded too.",
     ),
     Mutant(
         "replayed messages come out again",
