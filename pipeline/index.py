@@ -25,13 +25,15 @@ from twinsieve.pipeline.blocks_frame import ForeignSchemeError
 from twinsieve.pipeline.blocks_verdicts import Ruling
 from twinsieve.pipeline.committed_offsets import committed_offsets
 from twinsieve.pipeline.index_config import IndexConfig, IndexStep
+from twinsieve.pipeline.index_ends import Ends, check_ends
 from twinsieve.pipeline.index_record import Record
-from twinsieve.pipeline.index_restore import Follower, Progress, check_ends
+from twinsieve.pipeline.index_restore import Follower, Progress
 from twinsieve.pipeline.index_snapshots import Sieves, SnapshotWriter, restore_point
 from twinsieve.pipeline.ports import (
     AbortableError,
     Broker,
     Clock,
+    Committed,
     FatalError,
     GroupConsumer,
     Hook,
@@ -89,6 +91,8 @@ class Index:
             store, self._ids, config.scheme, background, clock, config.snapshot_every_s
         )
         self.notices: list[str] = []
+        self.unjudged = 0
+        """Blocks that retention took before they were judged; whoever counts them sets it back."""
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
         self.state, decisions_at = restore_point(
             store, self._ids, config.scheme, sieves, log_begins, self.notices
@@ -102,6 +106,8 @@ class Index:
         self._waited_s = 0.0
         self._record: Record | None = None
         self._target = 0
+        self._recorded = 0
+        self._told_holes = 0
         self._epoch = -1
         self._live = False
         self._assigned = False
@@ -246,27 +252,45 @@ class Index:
         """From here on nobody else records decisions: those on record now are all there is to follow."""
         record = Record(self._broker, self._config, self._hook)
         try:
-            return record, self._reader.end_offsets([self._config.decisions])[self._config.decisions]
+            record.decisions_end = self._reader.end_offsets([self._config.decisions])[self._config.decisions]
+            return record, record.decisions_end
         except BrokerError:
             record.close()
             raise
 
     def _go_live(self, consumer: GroupConsumer, record: Record, membership: Membership) -> None:
         log, decisions = self._config.log, self._config.decisions
-        beginning, end = self._reader.beginning_offsets([log])[log], self._reader.end_offsets([log])[log]
+        ends = self._reader.end_offsets([log, decisions])
         committed = committed_offsets(consumer, record.transactor, membership, [log])[log]
-        check_ends(self.state.at, log, end, decisions, committed)
-        if beginning > self.state.at:
-            self.notices.append(
-                f"{log}: retention took {beginning - self.state.at} blocks that were never judged; "
-                "workers will ask again"
-            )
-            self.state.at = beginning
+        begin = self._reader.beginning_offsets([log])[log]
+        found = Ends(
+            log, decisions, self.state.at, self._follower.cut, begin, ends[log], ends[decisions], committed
+        )
+        go_on = check_ends(found, lambda: record.prove(committed or Committed(found.recorded), membership))
+        self._follower.pass_over(go_on.recorded)
+        self._tell_passed_over(go_on.unjudged)
+        self.state.at = go_on.at
+        self._recorded = go_on.recorded
         consumer.seek(log, self.state.at)
         self._snapshots.live(self._follower.since_ms)
         self._follower.stop()
         self._live = True
         self._hook(IndexStep.RESTORED)
+
+    def _tell_passed_over(self, unjudged: int) -> None:
+        """Say what retention took since this was last said."""
+        log, holes = self._config.log, self.holes - self._told_holes
+        if holes:
+            self.notices.append(
+                f"{log}: retention took {holes} blocks, or the decisions on them, before this index followed "
+                "them; copies of what was judged there come out again"
+            )
+            self._told_holes = self.holes
+        if unjudged:
+            self.notices.append(
+                f"{log}: retention took {unjudged} blocks that were never judged; workers will ask again"
+            )
+            self.unjudged += unjudged
 
     def _judge(self, blocks: list[tuple[int, bytes]], membership: Membership) -> list[Ruling]:
         rulings = [self._rule(offset, data) for offset, data in blocks]
@@ -299,7 +323,11 @@ class Index:
     def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
         if self._record is None:
             raise StateError("no record without the log's partition")
-        self._record.commit(rulings, self.state.at, membership)
+        if rulings:
+            self._recorded = self.state.at
+        # Blocks that were passed over are on record with the first decision behind them: the offset alone
+        # would look to the next index as if decisions were lost.
+        self._record.commit(rulings, self._recorded, membership)
         self._checked_s = self._clock.monotonic_s()
 
     def _see_snapshot(self, *, wait: bool = False) -> None:

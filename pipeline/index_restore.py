@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from twinsieve.pipeline.blocks import decode_block
 from twinsieve.pipeline.blocks_frame import What
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, decode_ruling
+from twinsieve.pipeline.index_ends import decisions_lost, log_lost
 from twinsieve.pipeline.index_state import IndexState
-from twinsieve.pipeline.ports import Committed, FatalError, Partition, Reader
+from twinsieve.pipeline.ports import FatalError, Partition, Reader
 from twinsieve.stages.errors import StateError
 
 _MOST_WAITING = 256
@@ -58,8 +59,16 @@ class Follower:
         """When the first block arrived at its worker that was followed since the start or the last `stop`."""
 
     def begin(self) -> None:
-        """Follow from the state's offset on, or from what retention has left."""
+        """Follow from the state's offset on, or from what retention has left.
+
+        raises: StateError when a topic ends before what is known of it
+        """
         beginning = self._reader.beginning_offsets([self._log, self._decisions])
+        ends = self._reader.end_offsets([self._log, self._decisions])
+        if ends[self._log] < self._state.at:
+            raise StateError(log_lost(self._log, ends[self._log], self._state.at))
+        if ends[self._decisions] < self.decisions_at:
+            raise StateError(decisions_lost(self._decisions, ends[self._decisions], self.decisions_at))
         self._blocks.clear()
         self._rulings.clear()
         self._reader.assign([self._log, self._decisions])
@@ -69,7 +78,10 @@ class Follower:
         self._log_cut = beginning[self._log] > self._state.at
 
     def step(self, timeout_s: float, max_records: int) -> int:
-        """Apply what has arrived; returns how many decisions were dealt with."""
+        """Apply what has arrived; returns how many decisions were dealt with.
+
+        raises: StateError for a decision on a block that the log does not hold
+        """
         full = {
             self._log: len(self._blocks) >= _MOST_WAITING,
             self._decisions: len(self._rulings) >= _MOST_WAITING,
@@ -84,24 +96,38 @@ class Follower:
                     where = f"{self._decisions}@{offset}"
                     ruling = decode_ruling(What.DECISION, value or b"", self._scheme, where)
                     self._rulings.append((offset, ruling))
-        return self._join()
+        done = self._join()
+        if not done and self._rulings:
+            self._see_log_end(self._rulings[0][1].log_offset)
+        return done
+
+    def _see_log_end(self, decided: int) -> None:
+        """Nothing, if the block of a decision is still to come: it was in the log before the decision."""
+        end = self._reader.end_offsets([self._log])[self._log]
+        if end <= decided:
+            raise StateError(log_lost(self._log, end, decided + 1))
 
     def _join(self) -> int:
         done = 0
         while self._rulings:
             at, ruling = self._rulings[0]
             if ruling.log_offset < self._state.at:
+                # Retention takes the oldest: all decisions behind this one are there.
+                self._decisions_cut = False
                 self._pop(at)
                 done += 1
                 continue
+            if self._decisions_cut:
+                # The first that retention has left: the blocks before it were decided by those it took.
+                self.pass_over(ruling.log_offset)
             while self._blocks and self._blocks[0][0] < ruling.log_offset:
                 offset, _ = self._blocks.popleft()
                 if offset >= self._state.at:
-                    self._miss(self._decisions_cut, f"{self._decisions}: the decision on block {offset}")
+                    self._miss(False, f"{self._decisions}: the decision on block {offset}")
             if self._blocks and self._blocks[0][0] == ruling.log_offset:
                 offset, data = self._blocks.popleft()
                 self._apply(offset, data, ruling)
-                self._decisions_cut = self._log_cut = False
+                self._log_cut = False
             elif self._blocks or self._reader.position(self._log) > ruling.log_offset:
                 beginning = self._reader.beginning_offsets([self._log])[self._log]
                 if ruling.log_offset < beginning and not self._log_cut:
@@ -129,6 +155,17 @@ class Follower:
         self._rulings.popleft()
         self.decisions_at = at + 1
 
+    @property
+    def cut(self) -> bool:
+        """Whether retention took the decisions that come next, and none behind them has arrived yet."""
+        return self._decisions_cut
+
+    def pass_over(self, log_offset: int) -> None:
+        """Go on behind blocks whose decisions are gone; each is a hole."""
+        self.holes += max(0, log_offset - self._state.at)
+        self._state.at = max(self._state.at, log_offset)
+        self._decisions_cut = False
+
     def _miss(self, explained: bool, what: str) -> None:
         """Retention may have taken one side; whatever else is missing must not be passed over."""
         if not explained:
@@ -149,21 +186,3 @@ class Follower:
         """Read nothing more until the next `begin`."""
         self.since_ms = None
         self._reader.assign(())
-
-
-def check_ends(at: int, log: Partition, log_end: int, decisions: Partition, judged: Committed | None) -> None:
-    """Nothing, if the topics hold all that was recorded.
-
-    at: log offset up to which decisions were followed; judged: what the index group has committed
-    raises: StateError
-    """
-    if log_end < at:
-        raise StateError(
-            f"{log} ends at {log_end}, but decisions were recorded up to {at}: it lost blocks "
-            "or was created again; restore it, or start a new app"
-        )
-    if judged is not None and judged.offset > at:
-        raise StateError(
-            f"{decisions}: decisions end at block {at}, but {judged.offset} "
-            "were judged: it lost records or was created again; restore it, or start a new app"
-        )

@@ -49,8 +49,10 @@ class Metrics:
         self.live = Gauge("twinsieve_index_live", "Whether the index here judges", registry=at)
         # Blocks of the fingerprint log that are not judged (or followed) yet.
         self.log_lag = Gauge("twinsieve_index_lag_blocks", "Blocks behind the log's end", registry=at)
-        # Blocks or decisions that retention took before a restore could follow them.
+        # Judged blocks that retention took, or the decisions on them, before this index followed them.
         self.holes = Gauge("twinsieve_index_holes", "Blocks missing in a restore", registry=at)
+        # Blocks that retention took before anybody judged them; workers ask again. Alert on growth.
+        self.unjudged = Counter("twinsieve_index_unjudged_blocks", "Blocks never judged", registry=at)
         # Sessions begun since the app was new.
         self.sessions = Gauge("twinsieve_index_sessions", "Sessions begun", registry=at)
         # Judged messages that retention took from the input before they were emitted. Alert on any.

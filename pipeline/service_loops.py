@@ -217,6 +217,8 @@ class IndexLoop(Loop):
         for notice in index.notices:
             _log.warning("index: %s", notice)
         index.notices.clear()
+        self._metrics.unjudged.inc(index.unjudged)
+        index.unjudged = 0
 
     def _show(self) -> None:
         self._metrics.see_judging(self._index)

@@ -1,0 +1,325 @@
+"""Retention on the fingerprint log and the decisions: the index passes over what it took, counts it and says so;
+records that were lost stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.driver import DECISIONS, INDEX, INDEX_GROUP, LOG, OUTPUT, Process, World
+from tests.model.checker import origin_of
+from twinsieve.pipeline.index_config import IndexStep
+from twinsieve.pipeline.memory import CrashError
+from twinsieve.pipeline.ports import Committed, NewTopic, Partition
+from twinsieve.pipeline.sessions_state import ledger_to_bytes
+from twinsieve.pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
+
+BOTH = (LOG, DECISIONS)
+COMMITTING = [step for step in IndexStep if step is not IndexStep.SNAPSHOT_WRITTEN]
+
+
+def texts(first: int, end: int) -> list[bytes | None]:
+    return [b"text %d" % number for number in range(first, end)]
+
+
+def emitted(world: World) -> list[int]:
+    return [origin_of(entry)[2] for _, entry in world.cluster.log(Partition(OUTPUT, 0)).visible()]
+
+
+def retention(world: World, topics: Collection[Partition], *, keep: int = 0) -> None:
+    """All but the newest records of these topics are deleted."""
+    for at in topics:
+        log = world.cluster.log(at)
+        (world.trim_log if at == LOG else log.trim)(log.end - keep)
+
+
+def kill_all(world: World) -> None:
+    for process in world.processes:
+        process.kill()
+    world.clock.sleep(20.0)
+
+
+def judged(count: int = 30, **settings: object) -> World:
+    """A world that has emitted so many messages, a few at a time; snapshots are older than its last decision."""
+    world = World(partitions=1)
+    world.start("a", **settings)
+    for first in range(0, count, 3):
+        world.produce("in", 0, texts(first, first + 3))
+        world.settle()
+        world.clock.sleep(1.0)
+    return world
+
+
+def with_snapshots(folder: Path | None) -> dict[str, object]:
+    """Settings of a process whose newest snapshot is some blocks old; None: it takes none."""
+    if folder is None:
+        return {}
+    return {"snapshots": str(folder), "index_config": replace(INDEX, snapshot_every_s=8.0)}
+
+
+def notices(process: Process) -> list[str]:
+    assert process.index is not None
+    return process.index.notices
+
+
+@pytest.mark.parametrize("keep", [0, 5])
+@pytest.mark.parametrize("topics", [(LOG,), (DECISIONS,), BOTH])
+@pytest.mark.parametrize("snapshots", [False, True])
+def test_retention_in_a_quiet_time_stops_no_restart(
+    topics: tuple[Partition, ...], keep: int, snapshots: bool, tmp_path: Path
+) -> None:
+    settings = with_snapshots(tmp_path if snapshots else None)
+    world = judged(**settings)
+    retention(world, topics, keep=keep)
+    kill_all(world)
+    world.produce("in", 0, texts(30, 40))
+    for number in range(3):
+        process = world.start("a", **settings)
+        world.settle()
+        assert not world.stops
+        assert emitted(world) == list(range(40 + 3 * number)), "each came out once"
+        assert process.holes > 0
+        assert any("retention took" in notice for notice in notices(process))
+        retention(world, topics, keep=keep)
+        kill_all(world)
+        world.produce("in", 0, texts(40 + 3 * number, 43 + 3 * number))
+
+
+@pytest.mark.parametrize("topics", [(LOG,), (DECISIONS,), BOTH])
+@pytest.mark.parametrize("snapshots", [False, True])
+def test_each_block_that_retention_took_is_counted_once(
+    topics: tuple[Partition, ...], snapshots: bool, tmp_path: Path
+) -> None:
+    settings = with_snapshots(tmp_path if snapshots else None)
+    world = judged(**settings)
+    taken = sorted(int(path.name[6:22]) for path in (tmp_path / "app").glob("*.snapshot"))
+    known = taken[-1] if taken else 0
+    judged_to = world.cluster.group(INDEX_GROUP).offsets[LOG].offset
+    assert known < judged_to
+    retention(world, topics)
+    kill_all(world)
+    process = world.start("a", **settings)
+    world.settle()
+    world.run(20)
+    assert process.holes == judged_to - known
+    holes = [notice for notice in notices(process) if f"retention took {judged_to - known} blocks" in notice]
+    assert len(holes) == 1
+
+
+@pytest.mark.parametrize("topics", [(LOG,), BOTH])
+def test_blocks_that_retention_took_before_they_were_judged_are_asked_again(
+    topics: tuple[Partition, ...],
+) -> None:
+    world, worker = index_away(topics)
+    index = world.start("i", roles="index")
+    world.run(80)
+    assert index.index is not None
+    assert index.index.live
+    assert index.index.unjudged > 0
+    assert f"retention took {index.index.unjudged} blocks that were never judged" in " ".join(notices(index))
+    assert not worker.running
+    world.start("w", roles="worker")
+    world.settle()
+    assert emitted(world) == list(range(60))
+    assert not world.stops
+
+
+def index_away(topics: Collection[Partition]) -> tuple[World, Process]:
+    """Workers asked while no index judged, for longer than retention; then they died too."""
+    world = World(partitions=1)
+    world.produce("in", 0, texts(0, 30))
+    worker, index = world.start("w", roles="worker"), world.start("i", roles="index")
+    world.settle()
+    index.kill()
+    world.produce("in", 0, texts(30, 60))
+    world.run(100)
+    worker.kill()
+    world.clock.sleep(20.0)
+    retention(world, topics)
+    return world, worker
+
+
+@pytest.mark.parametrize("topics", [(), (LOG,), (DECISIONS,), BOTH])
+@pytest.mark.parametrize("step", COMMITTING)
+@pytest.mark.parametrize("nth", [1, 2])
+def test_an_index_that_dies_on_its_way_back_leaves_one_that_goes_on(
+    topics: tuple[Partition, ...], step: IndexStep, nth: int
+) -> None:
+    world, _ = index_away(topics)
+    left = nth
+
+    def hook(at: str) -> None:
+        nonlocal left
+        left -= at == step
+        if at == step and left == 0:
+            raise CrashError("crash")
+
+    world.start("i", roles="index", hook=hook)
+    world.run(150)
+    worker = world.start("w", roles="worker")
+    world.run(20)
+    assert left <= 0 or step is IndexStep.RESTORED, f"{step} was never reached"
+    kill_all(world)
+    retention(world, topics)
+    world.start("i", roles="index")
+    worker = world.start("w", roles="worker")
+    world.settle()
+    assert worker.running
+    assert not world.stops
+    assert emitted(world) == list(range(60))
+
+
+def test_a_jump_is_not_committed_before_a_decision_behind_it_is_recorded() -> None:
+    world, _ = index_away((LOG,))
+    before = world.cluster.group(INDEX_GROUP).offsets[LOG].offset
+    world.start("i", roles="index")
+    world.run(200)
+    assert world.cluster.group(INDEX_GROUP).offsets[LOG].offset == before < world.cluster.log(LOG).beginning
+    world.start("w", roles="worker")
+    world.settle()
+    assert world.cluster.group(INDEX_GROUP).offsets[LOG].offset > world.cluster.log(LOG).beginning
+
+
+def test_a_jump_that_an_older_version_committed_is_passed_over() -> None:
+    world, _ = index_away((LOG,))
+    world.cluster.group(INDEX_GROUP).offsets[LOG] = Committed(world.cluster.log(LOG).beginning)
+    world.start("i", roles="index")
+    world.start("w", roles="worker")
+    world.settle()
+    assert not world.stops
+    assert emitted(world) == list(range(60))
+
+
+def test_what_may_have_been_judged_is_not_judged_again_when_nothing_says_how_far() -> None:
+    world = judged()
+    kill_all(world)
+    retention(world, (DECISIONS,))
+    del world.cluster.group(INDEX_GROUP).offsets[LOG]
+    world.produce("in", 0, texts(30, 40))
+    end = world.cluster.log(LOG).end
+    process = world.start("a")
+    world.run(1)
+    for _ in range(50):
+        process.step()
+        if process.index is not None and process.index.live:
+            break
+    assert process.index is not None
+    assert process.index.state.at >= end
+    world.settle()
+    assert emitted(world) == list(range(40))
+    assert not world.stops
+
+
+def lost_tail_of(at: Partition, count: int = 6) -> Callable[[World], None]:
+    def lose(world: World) -> None:
+        del world.cluster.log(at).entries[-count:]
+
+    return lose
+
+
+def created_again(at: Partition) -> Callable[[World], None]:
+    def create(world: World) -> None:
+        offsets = dict(world.cluster.group(INDEX_GROUP).offsets)
+        world.cluster.delete(at.topic)
+        world.cluster.create(NewTopic(at.topic, 1))
+        if at == DECISIONS:
+            assert world.cluster.group(INDEX_GROUP).offsets == offsets
+
+    return create
+
+
+def both(first: Callable[[World], None], second: Callable[[World], None]) -> Callable[[World], None]:
+    def do(world: World) -> None:
+        first(world)
+        second(world)
+
+    return do
+
+
+def trimmed(topics: Collection[Partition], keep: int = 8) -> Callable[[World], None]:
+    return lambda world: retention(world, topics, keep=keep)
+
+
+LOSSES = {
+    "log lost its tail": (lost_tail_of(LOG), "app.fingerprints"),
+    "log lost its tail, decisions were trimmed": (
+        both(trimmed((DECISIONS,), 0), lost_tail_of(LOG)),
+        "app.fingerprints",
+    ),
+    "both were trimmed, log lost its tail": (both(trimmed(BOTH), lost_tail_of(LOG)), "app.fingerprints"),
+    "log was created again": (created_again(LOG), "app.fingerprints"),
+    "decisions lost their tail": (lost_tail_of(DECISIONS), "app.decisions"),
+    "decisions lost their last record": (lost_tail_of(DECISIONS, 2), "app.decisions"),
+    "decisions lost nearly all": (lost_tail_of(DECISIONS, 40), "app.decisions"),
+    "decisions were trimmed and lost their tail": (
+        both(trimmed((DECISIONS,)), lost_tail_of(DECISIONS)),
+        "app.decisions",
+    ),
+    "decisions were trimmed and lost all that was left": (
+        both(trimmed((DECISIONS,)), lost_tail_of(DECISIONS, 8)),
+        "app.decisions",
+    ),
+    "both were trimmed, decisions lost their tail": (
+        both(trimmed(BOTH), lost_tail_of(DECISIONS)),
+        "app.decisions",
+    ),
+    "all of the log was trimmed, decisions lost their tail": (
+        both(trimmed((LOG,), 0), lost_tail_of(DECISIONS)),
+        "app.decisions",
+    ),
+    "decisions were created again": (created_again(DECISIONS), "app.decisions"),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("snapshots", ["none", "older", "newest"])
+def test_lost_records_stop_every_start_and_nothing_is_judged(
+    name: str, snapshots: str, tmp_path: Path
+) -> None:
+    settings = with_snapshots(None if snapshots == "none" else tmp_path)
+    world = judged(**settings)
+    if snapshots == "newest":
+        world.processes[0].terminate()
+    kill_all(world)
+    lose, topic = LOSSES[name]
+    lose(world)
+    decided = world.cluster.log(DECISIONS).end
+    world.produce("in", 0, texts(30, 40))
+    for _ in range(2):
+        world.start("i", **{**settings, "roles": "index"})
+        world.run(100)
+        assert len(world.stops) == 1, "it stops"
+        (stop,) = world.stops
+        assert stop.startswith(topic)
+        assert "start a new app" in stop
+        world.stops.clear()
+        kill_all(world)
+    assert world.cluster.log(DECISIONS).end == decided
+    assert emitted(world) == list(range(30))
+
+
+def test_retention_before_a_snapshot_does_not_explain_a_loss_behind_it(tmp_path: Path) -> None:
+    """A snapshot names an offset below which no decision is needed; some above it may not be needed either."""
+    settings = with_snapshots(tmp_path)
+    world = judged(**settings)
+    kill_all(world)
+    store = SnapshotStore(str(tmp_path), "app", keep=2)
+    found = next(store.read(world.cluster.topics[LOG.topic].topic_id))
+    assert isinstance(found, FoundSnapshot)
+    start = found.decisions_from - 6
+    ledger = ledger_to_bytes(found.ledger)
+    ids = (found.log_id, found.decisions_id, found.scheme)
+    store.write(Snapshot(found.at, start, *ids, ledger, lambda stream: stream.write(found.sieve)))
+    decisions = world.cluster.log(DECISIONS)
+    decisions.trim(start + 2)
+    del decisions.entries[found.decisions_from - decisions.beginning :]
+    # As an older version committed: without how far the decisions reach.
+    committed = world.cluster.group(INDEX_GROUP).offsets[LOG]
+    world.cluster.group(INDEX_GROUP).offsets[LOG] = Committed(committed.offset)
+    world.start("a", **settings)
+    world.run(100)
+    (stop,) = world.stops
+    assert f"decisions end at block {found.at}, but {committed.offset} were judged" in stop
