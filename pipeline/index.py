@@ -29,6 +29,7 @@ from twinsieve.pipeline.index_ends import Ends, check_ends
 from twinsieve.pipeline.index_record import Record
 from twinsieve.pipeline.index_restore import Follower, Progress
 from twinsieve.pipeline.index_snapshots import Sieves, SnapshotWriter, restore_point
+from twinsieve.pipeline.index_topics import InternalTopics
 from twinsieve.pipeline.ports import (
     AbortableError,
     Broker,
@@ -86,7 +87,9 @@ class Index:
         self._consumer: GroupConsumer | None = None
         self._reader = broker.reader()
         self._admin = broker.admin()
-        self._ids = self._topic_ids()
+        names = (config.log.topic, config.decisions.topic, config.verdicts)
+        self._topics = InternalTopics(self._admin, clock, names, config.check_s / 2)
+        self._ids = (self._topics.ids[config.log.topic], self._topics.ids[config.decisions.topic])
         self._snapshots = SnapshotWriter(
             store, self._ids, config.scheme, background, clock, config.snapshot_every_s
         )
@@ -143,6 +146,7 @@ class Index:
         raises: AbortableError when nothing was judged (call again); FatalError or StateError when this object
             is finished
         """
+        self._topics.look()
         try:
             return self._step(timeout_s)
         except AbortableError:
@@ -340,16 +344,11 @@ class Index:
             return
         self._hook(IndexStep.SNAPSHOT_WRITTEN)
         if self._config.trim_log and found.oldest_at is not None:
+            before = {self._config.log: found.oldest_at}
+            if found.decisions_from is not None:
+                before[self._config.decisions] = found.decisions_from
             try:
-                self._admin.delete_records({self._config.log: found.oldest_at})
+                self._admin.delete_records(before)
             except BrokerError as error:
-                self.notices.append(f"{self._config.log}: not trimmed behind snapshots ({error})")
-
-    def _topic_ids(self) -> tuple[bytes, bytes]:
-        names = (self._config.log.topic, self._config.decisions.topic)
-        infos = self._admin.topics(names)
-        log, decisions = (infos[name] for name in names)
-        if log is None or decisions is None:
-            missing = " and ".join(name for name in names if infos[name] is None)
-            raise StateError(f"topic {missing} does not exist; `twinsieve topics create` makes it")
-        return log.topic_id, decisions.topic_id
+                names = " and ".join(map(str, before))
+                self.notices.append(f"{names}: not trimmed behind snapshots ({error})")

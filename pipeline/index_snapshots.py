@@ -19,9 +19,11 @@ _SETTLE_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A snapshot that is stored; nothing of the log below `oldest_at` is needed for a restore."""
+    """A snapshot that is stored; a restore needs no block below `oldest_at` and no decision below
+    `decisions_from`, None where that is not known: another process wrote the oldest snapshot."""
 
     oldest_at: int | None
+    decisions_from: int | None
 
 
 class SnapshotWriter:
@@ -48,6 +50,7 @@ class SnapshotWriter:
         self._every_s = every_s
         self._taken_s = self._live_s = clock.monotonic_s()
         self._running: Future[Written] | None = None
+        self._written: dict[int, int] = {}
 
     @property
     def age_s(self) -> float:
@@ -84,7 +87,7 @@ class SnapshotWriter:
         ledger = ledger_to_bytes(state.ledger)
         sieve = state.sieve.freeze()
         snapshot = Snapshot(state.at, decisions_from, *self._ids, self._scheme, ledger, sieve)
-        self._running = self._background.submit(_write, self._store, snapshot)
+        self._running = self._background.submit(self._write, self._store, snapshot)
 
     def finished(self, *, wait: bool = False) -> Written | StateError | None:
         """What became of the one that was begun, told once; None while it is being written."""
@@ -97,10 +100,13 @@ class SnapshotWriter:
         except StateError as error:
             return error
 
-
-def _write(store: SnapshotStore, snapshot: Snapshot) -> Written:
-    store.write(snapshot)
-    return Written(store.oldest_kept_at(snapshot.log_id))
+    def _write(self, store: SnapshotStore, snapshot: Snapshot) -> Written:
+        store.write(snapshot)
+        oldest = store.oldest_kept_at(snapshot.log_id)
+        # Of two snapshots at one log offset the later one stays.
+        self._written[snapshot.at] = snapshot.decisions_from
+        self._written = {at: start for at, start in self._written.items() if oldest is None or at >= oldest}
+        return Written(oldest, self._written.get(oldest) if oldest is not None else None)
 
 
 @dataclass(frozen=True, slots=True)

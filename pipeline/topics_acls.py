@@ -22,7 +22,8 @@ class Grant:
 
 
 def trims_log(settings: Settings) -> bool:
-    """Whether the index deletes the log behind its snapshots: only where every process can read those.
+    """Whether the index deletes log and decisions behind its snapshots: only where all processes can read
+    them.
 
     >>> [trims_log(Settings.model_validate({"state": {"dir": name}})) for name in ("state", "s3://bucket/a")]
     [False, True]
@@ -34,7 +35,8 @@ def trims_log(settings: Settings) -> bool:
 def grants(settings: Settings) -> list[Grant]:
     """What `run` needs; whoever may write the internal topics can suppress messages, so nobody else should.
 
-    Delete on the log is what the index needs to trim it behind shared snapshots; Kafka has no smaller right.
+    Delete on log and decisions is what the index needs to trim them behind shared snapshots; Kafka has no
+    smaller right.
     """
     names = Names(settings.app)
     plan = plan_of(settings)
@@ -44,7 +46,7 @@ def grants(settings: Settings) -> list[Grant]:
         Grant("topic", need.name, ("Read", "Write", "Describe", "DescribeConfigs")) for need in plan.internal
     ]
     if trims_log(settings):
-        found.append(Grant("topic", names.fingerprints, ("Delete",)))
+        found += [Grant("topic", name, ("Delete",)) for name in (names.fingerprints, names.decisions)]
     found.append(Grant("group", names.prefix, ("Read", "Describe"), prefix=True))
     exactly_once = settings.kafka.delivery == "exactly-once"
     # The index writes in transactions in any case, the workers under exactly-once alone.

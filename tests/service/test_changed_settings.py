@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import pytest
 
@@ -91,6 +92,8 @@ class Deployment:
     crash_at: str = ""
     left: int = 0
     notices: list[str] = field(default_factory=list)
+    decisions: dict[int, Entry] = field(default_factory=dict)
+    """Every decision ever recorded, also those that were deleted behind snapshots."""
 
     def hook(self, step: str) -> None:
         if step == self.crash_at:
@@ -112,6 +115,7 @@ class Deployment:
                         role.step(0.05)
                     except AbortableError as error:
                         self.notices.append(str(error))
+                self.decisions.update(self.cluster.log(Partition("t.decisions", 0)).visible())
                 if self.done():
                     break
         except CrashError:
@@ -145,7 +149,8 @@ class Deployment:
         """Kind by input offset, in the order of the log; each is judged once."""
         found: dict[int, Kind] = {}
         wire = wire_scheme(base("unused"), self.scheme)
-        for entry in self.entries("t.decisions"):
+        self.decisions.update(self.cluster.log(Partition("t.decisions", 0)).visible())
+        for _, entry in sorted(self.decisions.items(), key=itemgetter(0)):
             ruling = decode_ruling(What.DECISION, entry.value or b"", wire, "")
             new = [row for row, source in enumerate(ruling.sources) if source == Source.NEW]
             at = max(found, default=-1) + 1

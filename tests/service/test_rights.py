@@ -39,7 +39,7 @@ def test_delete_is_granted_where_the_index_trims_its_log_and_nowhere_else(
         builder.index(lambda step: None)
     deletes = [grant.name for grant in grants(settings) if "Delete" in grant.operations]
     assert [config.trim_log for config in made] == [trims_log(settings)] == [shared]
-    assert deletes == (["twinsieve.fingerprints"] if shared else [])
+    assert deletes == (["twinsieve.fingerprints", "twinsieve.decisions"] if shared else [])
 
 
 @pytest.mark.parametrize("protocol", ["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"])
