@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from twinsieve.pipeline.index_state import IndexState, Judge
 from twinsieve.pipeline.ports import Clock
@@ -113,13 +114,13 @@ class SnapshotWriter:
 class Sieves:
     """How sieves are made.
 
-    fresh: an empty one; load: the one of a snapshot's bytes (StateError when it does not fit)
+    fresh: an empty one; load: the one on a snapshot's stream (StateError when it does not fit)
     salvage: as much of a snapshot's sieve as fits, if only an empty one
     """
 
     fresh: Callable[[], Judge]
-    load: Callable[[bytes], Judge]
-    salvage: Callable[[bytes], Judge]
+    load: Callable[[BinaryIO], Judge]
+    salvage: Callable[[BinaryIO], Judge]
 
 
 def restore_point(
@@ -165,11 +166,11 @@ def restore_point(
 
 def _state(found: FoundSnapshot, sieves: Sieves, log_begins: int, notices: list[str]) -> IndexState:
     try:
-        sieve = sieves.load(found.sieve)
+        sieve = sieves.load(found.sieve())
     except StateError as error:
         if not log_begins:
             raise
-        sieve = sieves.salvage(found.sieve)
+        sieve = sieves.salvage(found.sieve())
         notices.append(
             f"{error}; as the log before block {log_begins} was deleted, what fits of the snapshot is used"
         )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import secrets
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import orjson
 
@@ -146,9 +145,7 @@ class Builder:
                 broker,
                 self.clock,
                 config,
-                Sieves(
-                    lambda: Sieve(sieve), partial(Sieve.from_bytes, config=sieve), partial(_salvage, sieve)
-                ),
+                Sieves(lambda: Sieve(sieve), partial(Sieve.load, config=sieve), partial(_salvage, sieve)),
                 store,
                 self.background,
                 hook,
@@ -157,10 +154,10 @@ class Builder:
         return index
 
 
-def _salvage(config: SieveConfig, saved: bytes) -> Sieve:
+def _salvage(config: SieveConfig, saved: BinaryIO) -> Sieve:
     """The near stage of a saved sieve if it fits; the exact stage begins empty."""
     try:
-        return Sieve.load(io.BytesIO(saved), config, forget_exact=True)
+        return Sieve.load(saved, config, forget_exact=True)
     except StateError:
         return Sieve(config)
 

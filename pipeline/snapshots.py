@@ -13,9 +13,9 @@ import os
 import re
 import struct
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import fsspec
 from fsspec import AbstractFileSystem
@@ -28,6 +28,7 @@ _HEADER = struct.Struct("<4sH16s16s16sqqQQ")
 _MAGIC = b"TSVS"
 _VERSION = 1
 _DIGEST_SIZE = 32
+_CHUNK_BYTES = 1 << 20
 _NAME = re.compile(r"index-([0-9]{16})-([0-9a-f]{8})\.snapshot")
 _PARTIAL = re.compile(r"index-[0-9]{16}-[0-9a-f]{8}\.snapshot\.[0-9]+\.partial")
 
@@ -52,7 +53,11 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class FoundSnapshot:
-    """A `Snapshot` that was read; sieve: the bytes it wrote."""
+    """A `Snapshot` that was read and is whole.
+
+    sieve: a stream of the bytes that its sieve wrote, from their beginning at each call; only until the next
+        snapshot is asked for
+    """
 
     at: int
     decisions_from: int
@@ -60,7 +65,7 @@ class FoundSnapshot:
     decisions_id: bytes
     scheme: bytes
     ledger: Ledger
-    sieve: bytes
+    sieve: Callable[[], BinaryIO]
 
 
 def file_system(address: str) -> tuple[AbstractFileSystem, str]:
@@ -92,13 +97,12 @@ class SnapshotStore:
         """
         name = f"{self._folder}/index-{snapshot.at:016d}-{_short(snapshot.log_id)}.snapshot"
         partial = f"{name}.{os.getpid()}.partial"
-        data = _to_bytes(snapshot)
         try:
             self._files.makedirs(self._folder, exist_ok=True)
             with self._files.open(partial, "wb") as stream:
                 if "file" in self._protocols():
                     os.chmod(partial, 0o600)
-                stream.write(data)
+                _write(snapshot, stream)
             self._files.mv(partial, name)
             for _, old in self._found(snapshot.log_id)[self._keep :]:
                 self._files.rm(old)
@@ -130,18 +134,20 @@ class SnapshotStore:
         return found[0][0] if found else None
 
     def read(self, log_id: bytes) -> Iterator[FoundSnapshot | StateError]:
-        """Each snapshot of a log from the newest on, or why it cannot be used."""
-        for _, name in self._found(log_id):
-            yield self._read(name)
+        """Each snapshot of a log from the newest on, or why it cannot be used.
 
-    def _read(self, name: str) -> FoundSnapshot | StateError:
-        try:
-            with self._files.open(name, "rb") as stream:
-                return _from_bytes(stream.read(), name)
-        except StateError as error:
-            return error
-        except Exception as error:  # noqa: BLE001 (as in `write`)
-            return StateError(f"{name}: cannot be read ({error}); fix permissions or delete it")
+        It is never in memory as a whole: it is read once to see that it is whole, and again by who uses it.
+        """
+        for _, name in self._found(log_id):
+            with ExitStack() as stack:
+                try:
+                    stream = stack.enter_context(self._files.open(name, "rb"))
+                    found: FoundSnapshot | StateError = _read(stream, name)
+                except StateError as error:
+                    found = error
+                except Exception as error:  # noqa: BLE001 (as in `write`)
+                    found = _unreadable(name, error)
+                yield found
 
     def _protocols(self) -> tuple[str, ...]:
         protocol = self._files.protocol
@@ -167,43 +173,99 @@ def _short(log_id: bytes) -> str:
     return hashlib.blake2b(log_id, digest_size=4).hexdigest()
 
 
-def _to_bytes(snapshot: Snapshot) -> memoryview:
-    stream = io.BytesIO()
-    stream.write(bytes(_HEADER.size))
-    stream.write(snapshot.ledger)
-    snapshot.sieve(stream)
-    sieve = stream.tell() - _HEADER.size - len(snapshot.ledger)
-    stream.seek(0)
-    stream.write(
+def _unreadable(name: str, error: Exception) -> StateError:
+    return StateError(f"{name}: cannot be read ({error}); fix permissions or delete it")
+
+
+class _Counted:
+    """A stream that counts and forgets what is written to it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def write(self, data: bytes) -> int:
+        size = memoryview(data).nbytes
+        self.count += size
+        return size
+
+
+class _Hashed(_Counted):
+    """A stream that passes on what is written to it, and knows its digest."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self.digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        self._stream.write(data)
+        return super().write(data)
+
+
+class _Part:
+    """The next `left` bytes of a stream; whatever a store raises is a StateError."""
+
+    def __init__(self, stream: BinaryIO, left: int, name: str) -> None:
+        self._stream = stream
+        self._left = left
+        self._name = name
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = self._left if size < 0 else min(size, self._left)
+        try:
+            data = self._stream.read(wanted)
+        except Exception as error:
+            raise _unreadable(self._name, error) from error
+        self._left -= len(data)
+        return data
+
+
+def _write(snapshot: Snapshot, stream: BinaryIO) -> None:
+    """Write a snapshot without ever holding it: the sieve is asked twice, for the header comes before it and
+    holds its length."""
+    counted = _Counted()
+    snapshot.sieve(cast("BinaryIO", counted))
+    hashed = _Hashed(stream)
+    hashed.write(
         _HEADER.pack(
             _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id,
-            snapshot.at, snapshot.decisions_from, len(snapshot.ledger), sieve,
+            snapshot.at, snapshot.decisions_from, len(snapshot.ledger), counted.count,
         )
     )  # fmt: skip
-    with stream.getbuffer() as content:
-        digest = hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest()
-    stream.seek(0, io.SEEK_END)
-    stream.write(digest)
-    return stream.getbuffer()
+    hashed.write(snapshot.ledger)
+    snapshot.sieve(cast("BinaryIO", hashed))
+    stream.write(hashed.digest.digest())
 
 
-def _from_bytes(data: bytes, name: str) -> FoundSnapshot:
-    content = memoryview(data)[:-_DIGEST_SIZE]
-    if len(data) < _HEADER.size + _DIGEST_SIZE or data[:4] != _MAGIC:
+def _read(stream: BinaryIO, name: str) -> FoundSnapshot:
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(0)
+    start = stream.read(_HEADER.size)
+    if size < _HEADER.size + _DIGEST_SIZE or start[:4] != _MAGIC:
         raise StateError(f"{name}: is no snapshot of an index; delete it, an older one or the log will do")
-    magic_version = struct.unpack_from("<H", data, 4)[0]
+    magic_version = struct.unpack_from("<H", start, 4)[0]
     if magic_version != _VERSION:
         raise StateError(
             f"{name}: snapshot format {magic_version}, this program reads {_VERSION}; delete it or run the "
             "program that wrote it"
         )
-    if hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest() != data[-_DIGEST_SIZE:]:
+    content = _Part(stream, size - len(start) - _DIGEST_SIZE, name)
+    digest = hashlib.blake2b(start, digest_size=_DIGEST_SIZE)
+    while chunk := content.read(_CHUNK_BYTES):
+        digest.update(chunk)
+    if digest.digest() != stream.read(_DIGEST_SIZE):
         raise StateError(
             f"{name}: checksum differs, it is damaged; delete it, an older one or the log will do"
         )
-    _, _, scheme, log_id, decisions_id, at, decisions_from, ledger, sieve = _HEADER.unpack_from(content)
-    split = _HEADER.size + ledger
+    _, _, scheme, log_id, decisions_id, at, decisions_from, ledger, sieve = _HEADER.unpack(start)
+
+    def open_sieve() -> BinaryIO:
+        stream.seek(_HEADER.size + ledger)
+        return cast("BinaryIO", _Part(stream, sieve, name))
+
+    stream.seek(_HEADER.size)
     return FoundSnapshot(
         at, decisions_from, log_id, decisions_id, scheme,
-        ledger_from_bytes(bytes(content[_HEADER.size : split]), name), bytes(content[split : split + sieve]),
+        ledger_from_bytes(stream.read(ledger), name), open_sieve,
     )  # fmt: skip

@@ -311,7 +311,9 @@ class Process:
             self._broker,
             self.world.clock,
             config,
-            Sieves(self.sieve, lambda data: self.sieve().load(data), lambda data: self.sieve().load(data)),
+            Sieves(
+                self.sieve, lambda stream: self.sieve().load(stream), lambda stream: self.sieve().load(stream)
+            ),
             store,
             self.background(),
             self._call_hook,

@@ -95,8 +95,10 @@ class HashSieve:
 
         return write
 
-    def load(self, data: bytes) -> HashSieve:
-        self.kept = OrderedDict((at, (exact, caseless)) for at, exact, caseless in orjson.loads(data))
+    def load(self, stream: BinaryIO) -> HashSieve:
+        self.kept = OrderedDict(
+            (at, (exact, caseless)) for at, exact, caseless in orjson.loads(stream.read())
+        )
         return self
 
 

@@ -129,7 +129,7 @@ def _print_held(settings: Settings, partitions: int) -> None:
     for part, worker, index in (
         ("sieve", 0, held.sieve),
         (f"verdicts not yet emitted, of {partitions:,} partitions", 0, held.open_verdicts),
-        ("the same two again, while a snapshot is written", 0, held.sieve + held.open_verdicts),
+        ("their copies and what is compressed of them, while a snapshot is written", 0, held.writing),
         (waiting, held.waiting, 0),
         ("fetch buffers", held.worker_fetched, held.index_fetched),
         ("producer queues", 2 * held.producer, held.producer),

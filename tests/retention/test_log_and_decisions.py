@@ -307,12 +307,14 @@ def test_retention_before_a_snapshot_does_not_explain_a_loss_behind_it(tmp_path:
     world = judged(**settings)
     kill_all(world)
     store = SnapshotStore(str(tmp_path), "app", keep=2)
-    found = next(store.read(world.cluster.topics[LOG.topic].topic_id))
+    snapshots = store.read(world.cluster.topics[LOG.topic].topic_id)
+    found = next(snapshots)
     assert isinstance(found, FoundSnapshot)
+    sieve = found.sieve().read()
     start = found.decisions_from - 6
     ledger = ledger_to_bytes(found.ledger)
     ids = (found.log_id, found.decisions_id, found.scheme)
-    store.write(Snapshot(found.at, start, *ids, ledger, lambda stream: stream.write(found.sieve)))
+    store.write(Snapshot(found.at, start, *ids, ledger, lambda stream: stream.write(sieve)))
     decisions = world.cluster.log(DECISIONS)
     decisions.trim(start + 2)
     del decisions.entries[found.decisions_from - decisions.beginning :]

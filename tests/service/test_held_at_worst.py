@@ -20,7 +20,7 @@ from twinsieve.pipeline.kafka.confluent_reading import consumer_options
 from twinsieve.pipeline.ports import Partition, Records
 from twinsieve.pipeline.sessions_ranges import OpenVerdicts
 from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_held import ROW_BYTES, held_by
+from twinsieve.pipeline.settings_held import RESTORING_FACTOR, ROW_BYTES, WRITING_FACTOR, held_by
 from twinsieve.pipeline.settings_stages import sieve_config
 from twinsieve.pipeline.worker_asks import bytes_held
 from twinsieve.stages.contract import Kind
@@ -47,7 +47,10 @@ def test_a_role_is_the_sum_of_its_parts() -> None:
     held = held_by(Settings(), 3)
     assert held.sieve == sum(worst_case_bytes(sieve_config(Settings(), "")).values())
     assert held.worker == held.waiting + held.worker_fetched + 2 * held.producer
-    assert held.index == 2 * held.sieve + 2 * held.open_verdicts + held.index_fetched + held.producer
+    assert held.writing == round((WRITING_FACTOR - 1) * held.sieve) + held.open_verdicts
+    both = held.sieve + held.open_verdicts
+    assert held.index == both + held.writing + held.index_fetched + held.producer
+    assert held.writing >= round((RESTORING_FACTOR - 1) * held.sieve), "a restore takes less"
     assert held.process == held.worker + held.index
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -83,12 +85,48 @@ def test_a_cut_snapshot_is_named_and_the_older_one_is_used(tmp_path: Path, cut: 
     store.write(snapshot(1))
     newest = Path(store.write(snapshot(2)))
     newest.write_bytes(newest.read_bytes()[:cut])
-    damaged, older = store.read(LOG_ID)
+    snapshots = store.read(LOG_ID)
+    damaged, older = next(snapshots), next(snapshots)
     assert isinstance(damaged, StateError)
     assert newest.name in str(damaged)
     assert "delete" in str(damaged)
     assert isinstance(older, FoundSnapshot)
-    assert (older.at, older.sieve) == (1, b"sieve")
+    assert (older.at, older.sieve().read(), older.sieve().read(2)) == (1, b"sieve", b"si")
+
+
+def _pieces(stream: BinaryIO, piece: bytes, count: int) -> None:
+    for _ in range(count):
+        stream.write(piece)
+
+
+def test_a_snapshot_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
+    piece, count = os.urandom(1 << 20), 48
+    store = SnapshotStore(str(tmp_path), "t", keep=2)
+    tracemalloc.start()
+    try:
+        store.write(replace(snapshot(1), sieve=lambda stream: _pieces(stream, piece, count)))
+        snapshots = store.read(LOG_ID)
+        found = next(snapshots)
+        assert isinstance(found, FoundSnapshot)
+        sieve = found.sieve()
+        assert all(sieve.read(len(piece)) == piece for _ in range(count))
+        assert not sieve.read()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 << 20
+
+
+def test_a_store_that_fails_while_a_sieve_is_read_is_named(tmp_path: Path) -> None:
+    store = SnapshotStore(str(tmp_path), "t", keep=2)
+    store.write(snapshot(1))
+    snapshots = store.read(LOG_ID)
+    found = next(snapshots)
+    assert isinstance(found, FoundSnapshot)
+    sieve = found.sieve()
+    snapshots.close()  # type: ignore[attr-defined]
+    with pytest.raises(StateError, match="cannot be read"):
+        sieve.read()
 
 
 def test_a_snapshot_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
