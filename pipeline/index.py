@@ -115,6 +115,7 @@ class Index:
         self._live = False
         self._assigned = False
         self._checked_s = self._marked_s = clock.monotonic_s()
+        self._leaders_s = clock.monotonic_s()
 
     @property
     def live(self) -> bool:
@@ -171,6 +172,8 @@ class Index:
         if not self._live:
             self._follow(consumer, polled, timeout_s)
             return []
+        if self._clock.monotonic_s() - self._leaders_s >= self._config.check_s:
+            self._look_at_leaders()
         blocks = [
             (offset, value or b"")
             for records in polled.records
@@ -276,6 +279,7 @@ class Index:
         self.state.at = go_on.at
         self._recorded = go_on.recorded
         consumer.seek(log, self.state.at)
+        self._look_at_leaders()
         self._snapshots.live(self._follower.since_ms)
         self._follower.stop()
         self._live = True
@@ -333,6 +337,15 @@ class Index:
         # would look to the next index as if decisions were lost.
         self._record.commit(rulings, self._recorded, membership)
         self._checked_s = self._clock.monotonic_s()
+
+    def _look_at_leaders(self) -> None:
+        """Answers go nowhere where a verdict partition has no leader; decisions are recorded all the same."""
+        self._leaders_s = self._clock.monotonic_s()
+        name = self._config.verdicts
+        with suppress(BrokerError):
+            info = self._admin.topics([name])[name]
+            if info is not None and self._record is not None:
+                self._record.leave_out(info.leaderless)
 
     def _see_snapshot(self, *, wait: bool = False) -> None:
         """What became of the last one; a failure is a notice, the index goes on."""

@@ -19,6 +19,11 @@ class Record:
         self._hook = hook
         self.transactor = broker.transactor(config.transactional_id)
         self.decisions_end = 0
+        self._silent: frozenset[int] = frozenset()
+
+    def leave_out(self, leaderless: frozenset[int]) -> None:
+        """Send no answers to these verdict partitions from now on; workers ask again for theirs."""
+        self._silent = leaderless
 
     def commit(self, rulings: list[tuple[Ruling, int]], at: int, membership: Membership) -> None:
         """One transaction.
@@ -33,6 +38,9 @@ class Record:
             decision, answer = encode_ruling(ruling, config.scheme)
             decisions.add(None, decision)
             answers.setdefault(reply, Messages()).add(None, answer)
+        # One of them would fail the whole transaction.
+        for reply in self._silent.intersection(answers):
+            del answers[reply]
         # The marker of the transaction takes an offset too.
         decisions_end = self.decisions_end + len(rulings) + (1 if rulings else 0)
         self._transact(decisions, answers, committed_record(at, decisions_end), membership)

@@ -221,7 +221,8 @@ class MemoryAdmin:
             found[name] = None
             if topic is not None:
                 shown = dict(topic.settings) if settings else {}
-                found[name] = TopicInfo(name, topic.topic_id, len(topic.logs), topic.replication, shown)
+                dead = frozenset(at.number for at in self._cluster.faults.leaderless if at.topic == name)
+                found[name] = TopicInfo(name, topic.topic_id, len(topic.logs), topic.replication, shown, dead)
         return found
 
     def create_topic(self, topic: NewTopic) -> None:

@@ -35,6 +35,8 @@ class Metrics:
         self.trimmed = Counter("twinsieve_trimmed_messages", "Input lost to retention", registry=at)
         # Messages read that wait for an answer. Near pending_messages: the index is behind.
         self.pending = Gauge("twinsieve_pending_messages", "Waiting", ["topic", "partition"], registry=at)
+        # Input partitions that wait for a partition without a leader (input, log, verdicts, outputs).
+        self.held = Gauge("twinsieve_held_partitions", "Waiting for a leader", registry=at)
         # Messages in the input that are not emitted yet. Alert on growth.
         self.lag = Gauge("twinsieve_lag_messages", "Input lag", ["topic", "partition"], registry=at)
         # Blocks asked and not answered.
@@ -93,6 +95,7 @@ class Metrics:
     def see_waiting(self, worker: Worker | None) -> None:
         """Gauges of a worker, or of none, that no broker is asked for."""
         self.unanswered.set(worker.unanswered if worker is not None else 0)
+        self.held.set(worker.held if worker is not None else 0)
         self.pending.clear()
         for partition, rows in worker.pending_rows.items() if worker is not None else ():
             self.pending.labels(partition.topic, str(partition.number)).set(rows)

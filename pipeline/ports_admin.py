@@ -11,13 +11,17 @@ from twinsieve.pipeline.ports_records import Committed, Partition
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:
-    """What a broker says of a topic; `settings` are its effective configuration, as text."""
+    """What a broker says of a topic; `settings` are its effective configuration, as text.
+
+    leaderless: numbers of its partitions that have no leader now: nobody reads or writes there
+    """
 
     name: str
     topic_id: bytes
     partitions: int
     replication: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
+    leaderless: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Admin(Protocol):
         """Each topic, None where it does not exist; with `settings` also its configuration.
 
         That is one more request. Called at start, at the start of every session (the topic id goes into the
-        blocks) and by `topics check`.
+        blocks), every few seconds for partitions without a leader, and by `topics check`.
         raises: BrokerError(retryable=False) naming the topic when describing it is not allowed.
         """
 

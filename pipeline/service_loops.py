@@ -80,9 +80,12 @@ class Loop(ABC):
             now_s = self._clock.monotonic_s()
             self._ahead = _STEPS_AHEAD if now_s - began_s >= _STALL_S else max(0, self._ahead - 1)
             if now_s - self._looked_s >= (_LOOK_AT_LATEST_S if self._ahead else _LOOK_EVERY_S):
-                self._looked_s = now_s
                 self._show()
-                self._look()
+                try:
+                    self._look()
+                finally:
+                    # Behind the look: one that takes long is not due again at once.
+                    self._looked_s = self._clock.monotonic_s()
                 self._reached_s = self._looked_s
             self._failures = 0
         except BrokerError as error:
@@ -148,8 +151,9 @@ class WorkerLoop(Loop):
     def _tell(self, worker: Worker) -> None:
         for notice in worker.notices:
             _log.warning("worker: %s", notice)
-        self._metrics.resyncs.inc(len(worker.notices))
         worker.notices.clear()
+        self._metrics.resyncs.inc(worker.resyncs)
+        worker.resyncs = 0
         self._metrics.trimmed.inc(worker.trimmed)
         worker.trimmed = 0
 

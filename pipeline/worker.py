@@ -21,7 +21,7 @@ session.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -42,10 +42,12 @@ from twinsieve.pipeline.worker_answers import Answers, take_answered
 from twinsieve.pipeline.worker_asks import Asks
 from twinsieve.pipeline.worker_config import WorkerConfig
 from twinsieve.pipeline.worker_emit import Emission, Emitter
+from twinsieve.pipeline.worker_ends import Ends
 from twinsieve.pipeline.worker_openings import Openings
 from twinsieve.pipeline.worker_pace import Pace
 from twinsieve.pipeline.worker_sessions import NewSession, Session
 from twinsieve.pipeline.worker_topics import KnownTopics
+from twinsieve.pipeline.worker_waiting import Waiting
 
 
 class WorkerStep(StrEnum):
@@ -62,6 +64,9 @@ class WorkerStep(StrEnum):
     COMMITTED = "worker.committed"
     REPORTED = "worker.reported"
 
+
+_HOLD_S = 1.0
+"""A worker looks this often whether what an input partition needs has a leader again."""
 
 _LOOK_CHECKS = 6
 """A busy worker looks at its topics' ids every so many `check_s`."""
@@ -88,8 +93,10 @@ class Worker:
         self._appender = broker.appender()
         self._admin = broker.admin()
         self._answers = Answers(broker.reader(), config.verdicts, config.verdict_partitions, config.scheme)
-        self._topics = KnownTopics(self._admin)
-        self._openings = Openings(self._consumer, self._transactor, self._topics, clock, config, new_session)
+        self.notices: list[str] = []
+        self._topics = KnownTopics(self._admin, self.notices)
+        self._openings = Openings(self._consumer, self._transactor, clock, config, new_session)
+        self._ends = Ends(self._consumer.end_offsets, clock)
         self._asks = Asks(
             self._appender,
             clock,
@@ -99,7 +106,8 @@ class Worker:
             lambda: hook(WorkerStep.FINGERPRINTED),
         )
         self._sessions: dict[Partition, Session] = {}
-        self._to_open: set[Partition] = set()
+        self._waiting = Waiting(clock)
+        self._held: set[Partition] = set()
         self._attempts: dict[Partition, int] = {}
         self._epoch = -1
         self._open_s = 0.0
@@ -108,7 +116,7 @@ class Worker:
         self._failures = 0
         self._checked_s = self._looked_s = clock.monotonic_s()
         self._stopping = False
-        self.notices: list[str] = []
+        self.resyncs = 0
         self.trimmed = 0
 
     @property
@@ -123,16 +131,26 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """It is a member of its group, and every partition it has was opened."""
-        return self._epoch >= 0 and not self._to_open
+        """It is a member of its group, and every partition it has was opened, but for those that wait for a
+        leader."""
+        return self._epoch >= 0 and self._held.issuperset(self._waiting)
+
+    @property
+    def held(self) -> int:
+        """Input partitions that wait for a partition without a leader."""
+        return len(self._held)
 
     def progress(self) -> dict[Partition, tuple[int, int]]:
-        """Each partition's offset up to which it is emitted, and its end.
+        """Each partition's offset up to which it is emitted, and its end, where the end can be told.
 
-        raises: AbortableError when no broker answers, also without any partition
+        raises: BrokerError when no broker answers, also without any partition
         """
-        ends = self._consumer.end_offsets([*self._sessions, self._config.log])
-        return {at: (session.emitted, ends[at]) for at, session in self._sessions.items()}
+        self._topics.refresh(self._needed({*self._sessions, *self._waiting}))
+        asked = [at for at in (*self._sessions, self._config.log) if self._topics.led(at)]
+        ends = self._ends.of(asked)
+        if asked and not ends:
+            raise AbortableError(f"ends of {', '.join(map(str, asked))}: no broker tells")
+        return {at: (self._sessions[at].emitted, end) for at, end in ends.items() if at in self._sessions}
 
     def unread(self, ends: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
         """Each partition's position and end. A position passes control markers and aborted messages, so that
@@ -142,7 +160,7 @@ class Worker:
     @property
     def idle(self) -> bool:
         """Nothing waits, and all that was emitted is reported."""
-        return not self._to_open and not any(
+        return not self._waiting and not any(
             session.pending or session.reported < session.emitted for session in self._sessions.values()
         )
 
@@ -159,6 +177,8 @@ class Worker:
         """One round of a clean stop: nothing new is asked, what waits is emitted and reported; see `idle`."""
         if not self._stopping:
             self._stopping = True
+            self._waiting.replace(())
+            self._held.clear()
             self._consumer.pause(list(self._sessions))
         return self.step(timeout_s)
 
@@ -181,13 +201,14 @@ class Worker:
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
             self._sessions.clear()
-            self._to_open = set() if self._stopping else set(polled.assignment)
+            self._held.clear()
+            self._waiting.replace(() if self._stopping else polled.assignment)
         elif not self._stopping:
             for records in polled.records:
                 self._ask(records)
-        to_open = self._to_open & polled.assignment
-        if to_open and self._clock.monotonic_s() >= self._open_s:
-            self._open(to_open, polled.membership)
+        due = self._waiting.due(polled.assignment)
+        if due and self._clock.monotonic_s() >= self._open_s:
+            self._open(due, polled.membership)
             self._hook(WorkerStep.OPENED)
         self._appender.confirm(0)
         waits = self.unanswered and not any(session.ready for session in self._sessions.values())
@@ -210,17 +231,38 @@ class Worker:
     def _resync(self, why: str) -> None:
         """Forget all sessions; they begin anew from the committed offsets, after a pause that grows."""
         self.notices.append(why)
+        self.resyncs += 1
         # A position that the broker refuses would fail every poll until its session begins anew.
         self._consumer.pause(list(self._sessions))
         self._answers.forget()
-        self._to_open |= set() if self._stopping else set(self._sessions)
+        self._waiting.add(() if self._stopping else self._sessions)
         self._sessions.clear()
         self._open_s = self._clock.monotonic_s() + min(5.0, 0.05 * 2**self._failures)
         self._failures = min(self._failures + 1, 10)
 
-    def _open(self, partitions: set[Partition], membership: Membership) -> None:
-        planned = self._openings.plan(partitions, membership)
-        self._answers.watch({*self._sessions, *partitions})
+    def _needed(self, partitions: Collection[Partition]) -> set[str]:
+        """Topics that these input partitions need."""
+        config = self._config
+        # The outputs with them: where messages go depends on both counts of partitions, and either may grow.
+        return {at.topic for at in partitions} | config.emit.topics | {config.log.topic, config.verdicts}
+
+    def _open(self, partitions: Sequence[Partition], membership: Membership) -> None:
+        """Sessions for those of these partitions that can begin one; the others wait, each by itself."""
+        self._waiting.hold(partitions, _HOLD_S)
+        infos = self._topics.look(self._needed(partitions))
+        able = [at for at in partitions if self._topics.led(at, self._answers.reply(at), self._config.log)]
+        self._held = self._held.union(partitions).difference(able)
+        if not able:
+            return
+        try:
+            planned = self._openings.plan(able, infos, membership)
+            self._answers.watch({*self._sessions, *able})
+        except AbortableError as error:
+            self._transactor.abort()
+            self._waiting.postpone(able)
+            self.notices.append(f"{', '.join(map(str, able))}: not opened ({error})")
+            self.resyncs += 1
+            return
         for session, opening in planned:
             if opening.trimmed:
                 self.trimmed += opening.trimmed
@@ -229,7 +271,7 @@ class Worker:
                 )
             self._asks.start(session, opening)
             self._sessions[session.partition] = session
-            self._to_open.discard(session.partition)
+            self._waiting.opened(session.partition)
             if not session.fresh:
                 self._begin_reading(session)
 
@@ -241,6 +283,7 @@ class Worker:
         session = self._sessions.get(records.partition)
         if session is None or session.fresh:
             return
+        self._ends.heard(records.partition)
         self._asks.ask(session, records)
         self._hook(WorkerStep.APPENDED)
         if self._asks.is_full(session):
@@ -298,8 +341,9 @@ class Worker:
             if session.pending and not session.ready and now_s - session.asked_s >= patience_s:
                 self._attempts[partition] = self._attempts.get(partition, 0) + 1
                 self.notices.append(f"{partition}: no answer for {patience_s:.0f} s; asking again")
+                self.resyncs += 1
                 del self._sessions[partition]
-                self._to_open.add(partition)
+                self._waiting.add([partition])
             elif not session.pending and not session.fresh:
                 self._report(session, now_s)
         idle = now_s - self._checked_s >= self._config.check_s

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from twinsieve.pipeline.committed_offsets import committed_offsets
-from twinsieve.pipeline.ports import Clock, GroupConsumer, Membership, Partition, Transactor
+from twinsieve.pipeline.ports import Clock, GroupConsumer, Membership, Partition, TopicInfo, Transactor
 from twinsieve.pipeline.worker_config import WorkerConfig
 from twinsieve.pipeline.worker_sessions import NewSession, Opening, Session, plan_opening
-from twinsieve.pipeline.worker_topics import KnownTopics
 
 
 class Openings:
@@ -18,27 +17,24 @@ class Openings:
         self,
         consumer: GroupConsumer,
         transactor: Transactor,
-        topics: KnownTopics,
         clock: Clock,
         config: WorkerConfig,
         new_session: NewSession,
     ) -> None:
         self._consumer = consumer
         self._transactor = transactor
-        self._topics = topics
         self._clock = clock
         self._config = config
         self._new_session = new_session
 
     def plan(
-        self, partitions: Collection[Partition], membership: Membership
+        self, partitions: Collection[Partition], infos: Mapping[str, TopicInfo], membership: Membership
     ) -> list[tuple[Session, Opening]]:
         """A new session for each partition, in order, and what it begins from.
 
+        infos: their topics as they are now
         raises: AbortableError when the broker cannot tell; StateError as `plan_opening`
         """
-        # The outputs with them: where messages go depends on both counts of partitions, and either may grow.
-        infos = self._topics.look({partition.topic for partition in partitions} | self._config.emit.topics)
         committed = committed_offsets(self._consumer, self._transactor, membership, partitions)
         beginning = self._consumer.beginning_offsets(partitions)
         stable_end = self._consumer.end_offsets(partitions)

@@ -10,21 +10,45 @@ from twinsieve.stages.errors import StateError
 
 
 class KnownTopics:
-    """Topics by name, asked for when needed."""
+    """Topics by name, asked for when needed.
 
-    def __init__(self, admin: Admin) -> None:
+    notices: gets a line when partitions lose their leaders, and when they have some again
+    """
+
+    def __init__(self, admin: Admin, notices: list[str]) -> None:
         self._admin = admin
+        self._notices = notices
         self._infos: dict[str, TopicInfo] = {}
+
+    def refresh(self, names: Collection[str]) -> dict[str, TopicInfo | None]:
+        """These topics as they are now, None for one that does not exist. raises: BrokerError"""
+        found = self._admin.topics(names)
+        before = self._leaderless()
+        self._infos.update({name: info for name, info in found.items() if info is not None})
+        after = self._leaderless()
+        self._tell("no leader; what needs it waits", after - before)
+        self._tell("has a leader again", before - after)
+        return found
 
     def look(self, names: Collection[str]) -> dict[str, TopicInfo]:
         """These topics as they are now. raises: AbortableError if one does not exist"""
-        found = self._admin.topics(names)
+        found = self.refresh(names)
         missing = sorted(name for name, info in found.items() if info is None)
         if missing:
             raise AbortableError(f"topic {', '.join(missing)} does not exist; create it")
-        looked = {name: info for name, info in found.items() if info is not None}
-        self._infos.update(looked)
-        return looked
+        return {name: info for name, info in found.items() if info is not None}
+
+    def led(self, *partitions: Partition) -> bool:
+        """Whether all of these had a leader when they were last looked at."""
+        infos = self._infos
+        return not any(at.topic in infos and at.number in infos[at.topic].leaderless for at in partitions)
+
+    def _leaderless(self) -> set[Partition]:
+        return {Partition(name, number) for name, info in self._infos.items() for number in info.leaderless}
+
+    def _tell(self, what: str, partitions: Collection[Partition]) -> None:
+        if partitions:
+            self._notices.append(f"{', '.join(map(str, sorted(partitions)))}: {what}")
 
     def partitions(self, names: Collection[str]) -> dict[str, int]:
         """Partitions of every topic known, these among them. raises: as `look`"""

@@ -80,7 +80,12 @@ class ConfluentAdmin(Closing):
             row = rows[name]
             replication = min((len(part.replicas) for part in row.partitions), default=0)
             found[name] = TopicInfo(
-                name, _id_bytes(row.topic_id), len(row.partitions), replication, held.get(name, {})
+                name,
+                _id_bytes(row.topic_id),
+                len(row.partitions),
+                replication,
+                held.get(name, {}),
+                frozenset(part.id for part in row.partitions if part.leader is None or part.leader.id < 0),
             )
         return found
 

@@ -45,7 +45,14 @@ class PythonAdmin(Closing):
             row = rows[name]
             topic_id = uuid.UUID(row["topic_id"]).bytes if row["topic_id"] else NO_TOPIC_ID
             replication = min((len(part["replica_nodes"]) for part in row["partitions"]), default=0)
-            found[name] = TopicInfo(name, topic_id, len(row["partitions"]), replication, held.get(name, {}))
+            found[name] = TopicInfo(
+                name,
+                topic_id,
+                len(row["partitions"]),
+                replication,
+                held.get(name, {}),
+                frozenset(part["partition_index"] for part in row["partitions"] if part["leader_id"] < 0),
+            )
         return found
 
     def _described(self, names: Collection[str]) -> dict[str, dict[str, Any]]:

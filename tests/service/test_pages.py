@@ -120,6 +120,7 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
         pending_messages={("0", "posts"): 0, ("1", "posts"): 0},
         lag_messages={("0", "posts"): 0, ("1", "posts"): 0},
         unanswered_blocks=0,
+        held_partitions=0,
         trimmed_messages_total=0,
         resyncs_total=0,
         index_live=1,
