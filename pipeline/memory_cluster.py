@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from twinsieve.pipeline.key_partitions import partition_of
 from twinsieve.pipeline.memory_faults import Faults, at_once
 from twinsieve.pipeline.memory_groups import Group
 from twinsieve.pipeline.memory_in_flight import InFlight
-from twinsieve.pipeline.memory_keys import partition_of
 from twinsieve.pipeline.memory_lock import CLUSTER_LOCK
 from twinsieve.pipeline.memory_log import Entry, Outcome, PartitionLog, Topic, Transaction
 from twinsieve.pipeline.ports import AbortableError, Clock, FatalError, Messages, NewTopic, Partition

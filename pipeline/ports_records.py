@@ -105,6 +105,13 @@ class Messages:
         self.headers.append(headers)
         self.timestamps_ms.append(timestamp_ms)
 
+    def extend(self, others: Messages) -> None:
+        """Append all of these."""
+        self.keys.extend(others.keys)
+        self.values.extend(others.values)
+        self.headers.extend(others.headers)
+        self.timestamps_ms.extend(others.timestamps_ms)
+
 
 @dataclass(frozen=True, slots=True)
 class Membership:

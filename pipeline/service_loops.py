@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 
 from twinsieve.pipeline.index import Index
 from twinsieve.pipeline.metrics import Metrics
-from twinsieve.pipeline.ports import AbortableError, Clock, FatalError
+from twinsieve.pipeline.ports import AbortableError, Clock, FatalError, Partition
 from twinsieve.pipeline.service_build import Builder
 from twinsieve.pipeline.service_standstill import Standstill
 from twinsieve.pipeline.worker import Worker
@@ -135,10 +135,12 @@ class WorkerLoop(Loop):
         self._builder = builder
         self._worker: Worker | None = None
         self._standstill = Standstill()
+        self._refused: dict[Partition, int] = {}
 
     def _step(self) -> None:
         if self._worker is None:
             self._worker = self._builder.worker(self._metrics.timer())
+            self._worker.refused.update(self._refused)
             self._standstill = Standstill()
         self._count(self._worker.step(_POLL_S))
         self.ready = self._worker.ready
@@ -187,6 +189,7 @@ class WorkerLoop(Loop):
 
     def _give_up(self) -> None:
         if self._worker is not None:
+            self._refused = dict(self._worker.refused)
             self._worker.close()
             self._worker = None
 

@@ -38,7 +38,7 @@ from twinsieve.pipeline.ports import (
     no_hook,
 )
 from twinsieve.pipeline.records import RecordReader
-from twinsieve.pipeline.worker_answers import Answers, take_answered
+from twinsieve.pipeline.worker_answers import Answered, Answers, take_answered
 from twinsieve.pipeline.worker_asks import Asks
 from twinsieve.pipeline.worker_config import WorkerConfig
 from twinsieve.pipeline.worker_emit import Emission, Emitter
@@ -46,8 +46,10 @@ from twinsieve.pipeline.worker_ends import Ends
 from twinsieve.pipeline.worker_openings import Openings
 from twinsieve.pipeline.worker_pace import Pace
 from twinsieve.pipeline.worker_sessions import NewSession, Session
+from twinsieve.pipeline.worker_targets import Targets
 from twinsieve.pipeline.worker_topics import KnownTopics
 from twinsieve.pipeline.worker_waiting import Waiting
+from twinsieve.stages.errors import BrokerError
 
 
 class WorkerStep(StrEnum):
@@ -67,6 +69,9 @@ class WorkerStep(StrEnum):
 
 _HOLD_S = 1.0
 """A worker looks this often whether what an input partition needs has a leader again."""
+
+_REFUSED_S = 60.0
+"""A partition whose transactions are refused asks again after ever longer pauses, and so long at most."""
 
 _LOOK_CHECKS = 6
 """A busy worker looks at its topics' ids every so many `check_s`."""
@@ -108,6 +113,11 @@ class Worker:
         self._sessions: dict[Partition, Session] = {}
         self._waiting = Waiting(clock)
         self._held: set[Partition] = set()
+        self._blocked: set[Partition] = set()
+        self._refused: dict[Partition, int] = {}
+        self._dead: Mapping[str, frozenset[int]] = {}
+        self._outputs_s = 0.0
+        self._emitted = Emission()
         self._attempts: dict[Partition, int] = {}
         self._epoch = -1
         self._open_s = 0.0
@@ -138,7 +148,13 @@ class Worker:
     @property
     def held(self) -> int:
         """Input partitions that wait for a partition without a leader."""
-        return len(self._held)
+        return len(self._held | self._blocked)
+
+    @property
+    def refused(self) -> dict[Partition, int]:
+        """How often in a row transactions of a partition failed; whoever takes over from this worker goes on
+        from there."""
+        return self._refused
 
     def progress(self) -> dict[Partition, tuple[int, int]]:
         """Each partition's offset up to which it is emitted, and its end, where the end can be told.
@@ -159,19 +175,22 @@ class Worker:
 
     @property
     def idle(self) -> bool:
-        """Nothing waits, and all that was emitted is reported."""
+        """Nothing waits, but for what needs a partition without a leader, and all that was emitted is
+        reported."""
         return not self._waiting and not any(
-            session.pending or session.reported < session.emitted for session in self._sessions.values()
+            (session.pending and session.partition not in self._blocked) or session.reported < session.emitted
+            for session in self._sessions.values()
         )
 
     def step(self, timeout_s: float) -> Emission:
         """One round; returns what was committed."""
+        self._emitted = Emission()
         try:
-            return self._step(timeout_s)
+            self._step(timeout_s)
         except AbortableError as error:
             self._transactor.abort()
             self._resync(str(error))
-            return Emission()
+        return self._emitted
 
     def finish(self, timeout_s: float) -> Emission:
         """One round of a clean stop: nothing new is asked, what waits is emitted and reported; see `idle`."""
@@ -195,13 +214,14 @@ class Worker:
         self._admin.close()
         self._broker.close()
 
-    def _step(self, timeout_s: float) -> Emission:
+    def _step(self, timeout_s: float) -> None:
         polled = self._poll(timeout_s)
         self._hook(WorkerStep.POLLED)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
             self._sessions.clear()
             self._held.clear()
+            self._blocked.clear()
             self._waiting.replace(() if self._stopping else polled.assignment)
         elif not self._stopping:
             for records in polled.records:
@@ -215,9 +235,8 @@ class Worker:
         wait_s = min(timeout_s, self._pace.left_s()) if waits else 0
         self._answers.poll(wait_s, self._config.poll_messages, self._sessions)
         self._hook(WorkerStep.ANSWERED)
-        emission = self._emit(polled.membership)
+        self._emit(polled.membership)
         self._look_after(polled)
-        return emission
 
     def _poll(self, timeout_s: float) -> Polled:
         """Input that has arrived; while answers are awaited, only now and then."""
@@ -236,6 +255,7 @@ class Worker:
         self._consumer.pause(list(self._sessions))
         self._answers.forget()
         self._waiting.add(() if self._stopping else self._sessions)
+        self._blocked.clear()
         self._sessions.clear()
         self._open_s = self._clock.monotonic_s() + min(5.0, 0.05 * 2**self._failures)
         self._failures = min(self._failures + 1, 10)
@@ -289,26 +309,94 @@ class Worker:
         if self._asks.is_full(session):
             self._consumer.pause([records.partition])
 
-    def _emit(self, membership: Membership) -> Emission:
-        """What is answered goes out in one transaction with the offsets behind it."""
-        emission, config = Emission(), self._config
-        taken = take_answered(self._sessions.values(), config.most_emitted, config.most_emitted_bytes)
+    def _emit(self, membership: Membership) -> None:
+        """What is answered goes out, with the offsets behind it.
+
+        One transaction holds everything; but sessions of which one was refused go alone, each in its turn,
+        so that a refusal holds up nobody else.
+        """
+        config = self._config
+        self._see_outputs()
+        ready = [session for session in self._sessions.values() if session.partition not in self._blocked]
+        alone = [session for session in ready if session.ready and session.partition in self._refused]
+        together = [session for session in ready if session.partition not in self._refused]
+        for sessions in (together, sorted(alone, key=lambda each: each.active_s)[:1]):
+            self._emit_of(take_answered(sessions, config.most_emitted, config.most_emitted_bytes), membership)
+
+    def _see_outputs(self) -> None:
+        """Look now and then whether output partitions without a leader have one again."""
+        names = self._config.emit.topics
+        if not self._blocked:
+            return
+        if self._clock.monotonic_s() - self._outputs_s >= _HOLD_S:
+            self._outputs_s = self._clock.monotonic_s()
+            self._topics.refresh(names)
+        if self._topics.leaderless(names) != self._dead:
+            self._blocked.clear()
+
+    def _emit_of(self, taken: Sequence[Answered], membership: Membership) -> None:
+        """One transaction for what is taken, without what has to go to a partition without a leader."""
         if not taken:
-            return emission
-        emitter = Emitter(config.emit, self._topics.partitions(config.emit.topics))
+            return
+        names = self._config.emit.topics
+        counts = self._topics.partitions(names)
+        self._dead = self._topics.leaderless(names)
+        emitter, targets = Emitter(self._config.emit, counts), Targets(counts, self._dead)
+        emission = Emission()
         offsets: dict[Partition, Committed] = {}
+        sent: list[tuple[Session, int]] = []
         for session, blocks in taken:
+            out = 0
             for asked, ruling in blocks:
-                emitter.add(emission, asked, ruling, self._transactor)
-            end = blocks[-1][0].end
+                block = Emission()
+                emitter.add(block, asked, ruling, self._transactor)
+                reachable = targets.reachable(block)
+                if reachable is None:
+                    self._blocked.add(session.partition)
+                    break
+                emission.add(reachable)
+                out += 1
+            if not out:
+                continue
+            sent.append((session, out))
+            end = blocks[out - 1][0].end
             if session.fresh or end > session.emitted:
                 offsets[session.partition] = session.mark(end)
-        if offsets:
-            self._transact(emission, offsets, membership)
+        try:
+            if offsets:
+                self._transact(emission, offsets, membership)
+        except BrokerError as error:
+            self._refuse([session.partition for session, _ in sent], error)
+            return
+        for partition in offsets:
+            self._refused.pop(partition, None)
             self._failures = 0
+        self._emitted.count(emission)
+        self._are_out(sent)
+
+    def _refuse(self, partitions: Sequence[Partition], error: BrokerError) -> None:
+        """The transaction of these failed: new sessions for them, and from now on each goes by itself.
+
+        raises: the error, unless it is an AbortableError
+        """
+        for partition in partitions:
+            refused = self._refused[partition] = min(20, self._refused.get(partition, 0) + 1)
+            if partition in self._sessions and isinstance(error, AbortableError):
+                del self._sessions[partition]
+                if not self._stopping:
+                    self._waiting.hold([partition], min(_REFUSED_S, 0.05 * 2**refused))
+        if not isinstance(error, AbortableError):
+            raise error
+        self._transactor.abort()
+        self._consumer.pause(partitions)
+        self.notices.append(str(error))
+        self.resyncs += 1
+
+    def _are_out(self, sent: Sequence[tuple[Session, int]]) -> None:
+        """So many blocks of these sessions are out."""
         now_s = self._clock.monotonic_s()
-        for session, blocks in taken:
-            session.emitted_blocks(len(blocks))
+        for session, count in sent:
+            session.emitted_blocks(count)
             session.asked_s = session.active_s = now_s
             self._attempts.pop(session.partition, None)
             if session.fresh:
@@ -316,7 +404,6 @@ class Worker:
                 self._begin_reading(session)
             elif not self._asks.is_full(session, 2) and not self._stopping:
                 self._consumer.resume([session.partition])
-        return emission
 
     def _transact(
         self, emission: Emission, offsets: dict[Partition, Committed], membership: Membership

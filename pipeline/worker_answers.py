@@ -74,9 +74,11 @@ class Answers:
         self._reader.close()
 
 
-def take_answered(
-    sessions: Iterable[Session], most_rows: int, most_bytes: int
-) -> list[tuple[Session, list[tuple[Asked, Ruling]]]]:
+Answered = tuple[Session, list[tuple[Asked, Ruling]]]
+"""A session and its first answered blocks."""
+
+
+def take_answered(sessions: Iterable[Session], most_rows: int, most_bytes: int) -> list[Answered]:
     """Answered blocks of sessions, oldest first, up to a bound; who has waited longest has the first turn.
 
     They stay where they are: `Session.emitted_blocks` takes them away once they are out.

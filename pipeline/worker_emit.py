@@ -52,6 +52,19 @@ class Emission:
         """The messages for there so far."""
         return self.outgoing.setdefault((topic, partition), Messages())
 
+    def add(self, other: Emission) -> None:
+        """Its messages and counts too."""
+        for (topic, partition), messages in other.outgoing.items():
+            self.to(topic, partition).extend(messages)
+        self.count(other)
+
+    def count(self, other: Emission) -> None:
+        """Its counts too."""
+        for kind, count in other.kinds.items():
+            self.kinds[kind] = self.kinds.get(kind, 0) + count
+        for reason, count in other.dead.items():
+            self.dead[reason] = self.dead.get(reason, 0) + count
+
 
 class Emitter:
     """Sorts answered messages into an emission.

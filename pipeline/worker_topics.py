@@ -43,6 +43,11 @@ class KnownTopics:
         infos = self._infos
         return not any(at.topic in infos and at.number in infos[at.topic].leaderless for at in partitions)
 
+    def leaderless(self, names: Collection[str]) -> dict[str, frozenset[int]]:
+        """Numbers of their partitions that had no leader then; without topics that have none such."""
+        known = {name: self._infos[name].leaderless for name in names if name in self._infos}
+        return {name: numbers for name, numbers in known.items() if numbers}
+
     def _leaderless(self) -> set[Partition]:
         return {Partition(name, number) for name, info in self._infos.items() for number in info.leaderless}
 

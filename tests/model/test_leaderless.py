@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.driver import LOG, OUTPUT, VERDICTS, WORKER, Process, World
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.memory_clients import MemoryReader
-from twinsieve.pipeline.ports import AbortableError, Partition
+from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, VERDICTS, WORKER, Process, World
+from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
+from twinsieve.pipeline.key_partitions import partition_of
+from twinsieve.pipeline.memory_clients import MemoryReader, MemoryTransactor
+from twinsieve.pipeline.ports import AbortableError, Messages, Partition
+from twinsieve.pipeline.worker import WorkerStep
+from twinsieve.pipeline.worker_emit import Emission
 
 DEAD_INPUT = Partition("in", 2)
 
@@ -127,3 +130,100 @@ def test_blocks_are_not_asked_again_and_again_while_verdicts_have_no_leader() ->
     run_s(world, 600.0)
     assert world.cluster.log(LOG).end - before < 60, "idle reports of one partition alone"
     settled_well(world)
+
+
+@pytest.mark.parametrize("expires", [True, False])
+@pytest.mark.parametrize("topic", [OUTPUT, DUPLICATES, DEAD])
+def test_an_output_partition_without_a_leader_delays_the_partitions_that_write_there(
+    topic: str, *, expires: bool
+) -> None:
+    """expires: the first transaction, whose messages wait for a leader, outlives its time-out"""
+    world = world_of_three()
+    world.cluster.transaction_timeout_s = 8.0 if expires else 1e9
+    process = world.start("a")
+    post(world, 0)
+    world.settle()
+    world.cluster.faults.leaderless.add(Partition(topic, 1))
+    for first in range(0, 60, 10):
+        for number in range(3):
+            world.produce("in", number, [b"\xff", b"%d 0" % number])
+        post(world, 1_000 + first)
+        run_s(world, 30.0)
+    assert out(world) == [70, 10, 70]
+    assert process.worker is not None
+    assert process.worker.held == 1
+    settled_well(world)
+
+
+def test_keys_of_a_dead_output_partition_wait_in_order_and_messages_without_key_pass_by() -> None:
+    world = World(3, other={OUTPUT: 4, DUPLICATES: 4, DEAD: 4})
+    world.cluster.session_timeout_s = world.cluster.transaction_timeout_s = 1e9
+    dead_key, live_key = b"key-1", b"a longer key"
+    world.cluster.faults.leaderless.add(Partition(OUTPUT, partition_of(dead_key, 4)))
+    assert partition_of(live_key, 4) != partition_of(dead_key, 4)
+    world.start("a")
+    for row in range(20):
+        world.produce("in", 0, [b"0 %d" % row], live_key)
+        world.produce("in", 1, [b"1 %d" % row], dead_key if row == 10 else live_key)
+        world.produce("in", 2, [b"2 %d" % row], None)
+        world.run(2)
+    run_s(world, 60.0)
+    came = [origin_of(entry) for log in world.cluster.topics[OUTPUT].logs for _, entry in log.visible()]
+    assert [sum(number == each for _, number, _ in came) for each in range(3)] == [20, 10, 20]
+    settled_well(world)
+
+
+def test_a_partition_whose_transactions_are_refused_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its output partition has a leader, which takes nothing: too few replicas are in sync, say."""
+    world = world_of_three()
+    refusals: list[float] = []
+    send = MemoryTransactor.send
+
+    def refuse(self: MemoryTransactor, topic: str, partition: int | None, messages: Messages) -> None:
+        if (topic, partition) == (OUTPUT, 1) and refusing:
+            refusals.append(world.clock.monotonic_s())
+            raise AbortableError("out[1]: not enough replicas")
+        send(self, topic, partition, messages)
+
+    monkeypatch.setattr(MemoryTransactor, "send", refuse)
+    refusing = True
+    world.start("a")
+    for first in range(0, 300, 10):
+        post(world, first)
+        run_s(world, 10.0)
+    assert out(world) == [300, 0, 300]
+    assert 5 < len(refusals) < 20
+    before = world.cluster.log(LOG).end
+    run_s(world, 300.0)
+    assert world.cluster.log(LOG).end - before < 60, "copies of what waits come ever less often"
+    refusing = False
+    settled_well(world)
+
+
+def test_messages_are_counted_once_when_a_step_fails_behind_its_commit() -> None:
+    world = World(partitions=1)
+    process = world.start("a", worker_config=replace(WORKER, report_s=0.0))
+    world.run(10)
+    worker = process.worker
+    assert worker is not None
+    counted, step, failing = [0], worker.step, [3]
+
+    def count(timeout_s: float) -> Emission:
+        emission = step(timeout_s)
+        counted[0] += sum(emission.kinds.values())
+        return emission
+
+    def fail(at: str) -> None:
+        if at == WorkerStep.REPORTED and failing[0]:
+            failing[0] -= 1
+            raise AbortableError("the log is away")
+
+    worker.step = count  # type: ignore[method-assign]
+    process.hook = fail
+    for row in range(0, 30, 3):
+        world.produce("in", 0, [b"%d" % each for each in range(row, row + 3)])
+        world.settle()
+    assert failing == [0]
+    assert counted == [30]
