@@ -73,6 +73,9 @@ _HOLD_S = 1.0
 _REFUSED_S = 60.0
 """A partition whose transactions are refused asks again after ever longer pauses, and so long at most."""
 
+_PATIENCE_S = 600.0
+"""An index that comes back answers the last session that has begun; it need not be asked often."""
+
 _LOOK_CHECKS = 6
 """A busy worker looks at its topics' ids every so many `check_s`."""
 
@@ -292,7 +295,11 @@ class Worker:
             self._asks.start(session, opening)
             self._sessions[session.partition] = session
             self._waiting.opened(session.partition)
-            if not session.fresh:
+            if self._attempts.get(session.partition):
+                # What was asked before is in the log still: nothing more until an index answers, and then
+                # little at first.
+                session.probing, session.window = True, self._config.poll_messages
+            elif not session.fresh:
                 self._begin_reading(session)
 
     def _begin_reading(self, session: Session) -> None:
@@ -301,7 +308,7 @@ class Worker:
 
     def _ask(self, records: Records) -> None:
         session = self._sessions.get(records.partition)
-        if session is None or session.fresh:
+        if session is None or session.fresh or session.probing:
             return
         self._ends.heard(records.partition)
         self._asks.ask(session, records)
@@ -399,8 +406,8 @@ class Worker:
             session.emitted_blocks(count)
             session.asked_s = session.active_s = now_s
             self._attempts.pop(session.partition, None)
-            if session.fresh:
-                session.fresh = False
+            if session.fresh or session.probing:
+                session.fresh = session.probing = False
                 self._begin_reading(session)
             elif not self._asks.is_full(session, 2) and not self._stopping:
                 self._consumer.resume([session.partition])
@@ -424,12 +431,13 @@ class Worker:
         """New sessions where answers fail to come, reports where nothing moves, a look at who we are."""
         now_s, answer_s = self._clock.monotonic_s(), self._config.answer_s
         for partition, session in list(self._sessions.items()):
-            patience_s = max(answer_s, min(60.0, answer_s * 2 ** self._attempts.get(partition, 0)))
+            patience_s = max(answer_s, min(_PATIENCE_S, answer_s * 2 ** self._attempts.get(partition, 0)))
             if session.pending and not session.ready and now_s - session.asked_s >= patience_s:
-                self._attempts[partition] = self._attempts.get(partition, 0) + 1
+                self._attempts[partition] = min(20, self._attempts.get(partition, 0) + 1)
                 self.notices.append(f"{partition}: no answer for {patience_s:.0f} s; asking again")
                 self.resyncs += 1
                 del self._sessions[partition]
+                self._consumer.pause([partition])
                 self._waiting.add([partition])
             elif not session.pending and not session.fresh:
                 self._report(session, now_s)

@@ -87,7 +87,7 @@ class Asks:
     def is_full(self, session: Session, part: int = 1) -> bool:
         """Whether one part'th of what may wait for answers does."""
         return (
-            session.pending_rows >= self._config.most_pending // part
+            session.pending_rows >= min(session.window, self._config.most_pending) // part
             or session.pending_bytes >= self._config.most_pending_bytes // part
         )
 

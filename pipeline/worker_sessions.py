@@ -85,6 +85,8 @@ class Session:
 
     fresh: no offset is committed yet; rows are asked for once the index has let it begin
     chain: emitted without gap from here to `emitted`; reported: how far the index has heard of that
+    probing: the session before had no answer; rows are asked for once this one has the first
+    window: rows that may wait for answers; grows with each answer
     settled: the index has answered, so that it knows the mark that this session began from
     covered: the next block's first offset; ready: answered blocks, the head of `pending`
     """
@@ -104,6 +106,8 @@ class Session:
     pending_bytes: int = 0
     active_s: float = 0.0
     settled: bool = False
+    probing: bool = False
+    window: int = 1 << 62
 
     def emitted_blocks(self, count: int) -> None:
         """The first blocks that were answered are out."""
@@ -111,6 +115,7 @@ class Session:
             asked, _ = self.ready.popleft()
             self.pending.popleft()
             self.pending_rows -= len(asked.records)
+            self.window += len(asked.records)
             self.pending_bytes -= asked.bytes_held
             self.emitted = asked.end
         self.settled = True

@@ -1,0 +1,87 @@
+"""An index that is away or slow: workers fill the log once more at most, and what waits comes out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.driver import INDEX, INDEX_GROUP, LOG, OUTPUT, SCHEME, WORKER, Process, World
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from twinsieve.pipeline.blocks import decode_block
+from twinsieve.pipeline.index_config import IndexStep
+
+PARTITIONS, PENDING, MORE = 4, 200, 60
+CONFIG = replace(WORKER, poll_messages=50, block_bytes=900_000, most_pending=PENDING, answer_s=10.0)
+
+
+def asked_rows(world: World, first: int = 0) -> int:
+    """Rows of all blocks from a log offset on."""
+    entries = sorted(world.log_entries().items())
+    return sum(len(decode_block(entry.value or b"", SCHEME, "")) for at, entry in entries if at >= first)
+
+
+def out(world: World) -> int:
+    return sum(len(world.cluster.values(OUTPUT, number)) for number in range(PARTITIONS))
+
+
+def away(seconds: float) -> tuple[World, Process, int]:
+    """A worker that had no index for so long, and the log's end when the index went."""
+    world = World(partitions=PARTITIONS)
+    world.cluster.session_timeout_s = world.cluster.transaction_timeout_s = 1e9
+    index = world.start("i", roles="index")
+    worker = world.start("w", roles="worker", worker_config=CONFIG)
+    world.settle()
+    index.kill()
+    world.cluster.group(INDEX_GROUP).members.clear()
+    world.cluster.group(INDEX_GROUP).generation += 1
+    for number in range(PARTITIONS):
+        world.produce("in", number, [b"%d %d" % (number, row) for row in range(PENDING + MORE)])
+    end = world.cluster.log(LOG).end
+    back_s = world.clock.monotonic_s() + seconds
+    while world.clock.monotonic_s() < back_s:
+        worker.step(0.5)
+    return world, worker, end
+
+
+def well(world: World) -> None:
+    truth = rebuild(world)
+    check_all_judged(world, truth)
+    check_complete(world, truth, check_output(world, truth))
+
+
+def test_an_index_that_is_away_for_an_hour_costs_one_extra_copy_of_what_waits() -> None:
+    world, _, end = away(3_600.0)
+    assert asked_rows(world, end) == PARTITIONS * PENDING, "what waits, once"
+    assert world.cluster.log(LOG).end - end < 150
+    world.start("j", roles="index")
+    world.settle()
+    assert asked_rows(world, end) <= PARTITIONS * (2 * PENDING + MORE)
+    assert out(world) == PARTITIONS * (PENDING + MORE)
+    well(world)
+
+
+@pytest.mark.parametrize("rows_per_s", [10, 30])
+def test_an_index_slower_than_the_patience_of_workers_catches_up(rows_per_s: int) -> None:
+    """Judging what waits takes 80 s or 27 s, and a worker waits ten seconds for an answer."""
+    world, worker, end = away(600.0)
+    index = world.start("j", roles="index", index_config=replace(INDEX, most_blocks=1))
+    seen = [0]
+
+    def judge(step: str) -> None:
+        if step == IndexStep.POLLED and index.index is not None:
+            seen[0] = index.index.state.at
+        elif step == IndexStep.JUDGED and index.index is not None:
+            rows = asked_rows(world, seen[0]) - asked_rows(world, index.index.state.at)
+            world.clock.sleep(rows / rows_per_s)
+
+    index.hook = judge
+    for _ in range(3_000):
+        index.step(0.05)
+        for _ in range(6):
+            worker.step(0.005)
+        if out(world) == PARTITIONS * (PENDING + MORE):
+            break
+    assert out(world) == PARTITIONS * (PENDING + MORE)
+    assert asked_rows(world, end) < 5 * PARTITIONS * (PENDING + MORE)
+    well(world)
