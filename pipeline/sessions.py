@@ -4,7 +4,8 @@ For every block of the log the ledger answers: is it to be judged, and where doe
 from?
 The rules (design, section 4), in the order in which they are applied to a block:
 
-1. A start block is refused when the group has no offset for a partition that was judged before, when the
+1. A start block is refused when the group has no offset for a partition that was judged before, or on which
+   a session began that this one would not go on from, when the
    topic is another one of the same name (unless its offset was set for this very topic), or when the input
    ends before what was judged. Nothing changes then.
 2. Any other block must join its session's last one without gap, and its session must be the last that started
@@ -45,6 +46,11 @@ class KnownTopic:
     name: str
 
 
+def _skips(block: Block, book: Book) -> bool:
+    """Whether a session that begins without an offset leaves out what the last one was to judge."""
+    return bool(book.judged) or block.first > max(book.covered, block.beginning)
+
+
 class Ledger:
     """All input partitions of one app."""
 
@@ -65,9 +71,9 @@ class Ledger:
         if not block.flags & BlockFlag.START:
             joins = book is not None and book.session == block.session and book.covered == block.first
             return Result.JUDGED if joins else Result.SUPERSEDED
+        if book is not None and block.flags & BlockFlag.FRESH and _skips(block, book):
+            return Result.OFFSETS_MISSING
         if book is not None and book.judged:
-            if block.flags & BlockFlag.FRESH:
-                return Result.OFFSETS_MISSING
             if block.stable_end < book.judged.end:
                 return Result.SHORTENED
         elif not block.flags & BlockFlag.CERTIFIED and self._judged_under_another_id(block, number):

@@ -279,6 +279,9 @@ class Worker:
             return
         try:
             planned = self._openings.plan(able, infos, membership)
+            begins = {s.partition: opening.commits for s, opening in planned if opening.commits is not None}
+            if begins:
+                self._transact(Emission(), begins, membership)
             self._answers.watch({*self._sessions, *able})
         except AbortableError as error:
             self._transactor.abort()

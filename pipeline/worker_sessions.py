@@ -20,28 +20,42 @@ class Mark(NamedTuple):
     It travels in the offset's metadata, is written by emissions and carried over by `twinsieve reset`, and
     tells
     the index what a crash kept from being reported.
+
+    partitions: how many the topic had when the app began with it, under `input.start: latest`; else 0
+    fresh: nothing was asked for yet: the index has not said whether the session may begin here
     """
 
     topic_id: bytes
     first: int
     end: int
+    partitions: int = 0
+    fresh: bool = False
 
     def text(self) -> str:
         """As committed."""
-        return f"1 {self.topic_id.hex()} {self.first} {self.end}"
+        text = f"{self.topic_id.hex()} {self.first} {self.end}"
+        if self.fresh:
+            return f"fresh {text} {self.partitions}"
+        return f"2 {text} {self.partitions}" if self.partitions else f"1 {text}"
+
+
+_PARTS = {"1": 4, "2": 5, "fresh": 5}
 
 
 def read_mark(metadata: str) -> Mark | None:
     """The mark of an offset's metadata, None where another program has committed.
 
     >>> read_mark(Mark(bytes(16), 3, 9).text())[1:]
-    (3, 9)
+    (3, 9, 0, False)
+    >>> read_mark(Mark(bytes(16), 3, 9, 12).text())[1:]
+    (3, 9, 12, False)
     """
     parts = metadata.split(" ")
-    if len(parts) != 4 or parts[0] != "1":
+    if len(parts) != _PARTS.get(parts[0]):
         return None
     try:
-        return Mark(bytes.fromhex(parts[1]), int(parts[2]), int(parts[3]))
+        partitions = int(parts[4]) if len(parts) == 5 else 0
+        return Mark(bytes.fromhex(parts[1]), int(parts[2]), int(parts[3]), partitions, parts[0] == "fresh")
     except ValueError:
         return None
 
@@ -55,8 +69,8 @@ def moved(committed: Committed | None, topic_id: bytes, offset: int) -> Committe
     ['3', '9']
     """
     mark = read_mark(committed.metadata) if committed is not None else None
-    if mark is None or mark.topic_id != topic_id:
-        mark = Mark(topic_id, offset, offset)
+    if mark is None or mark.topic_id != topic_id or mark.fresh:
+        mark = Mark(topic_id, offset, offset, mark.partitions if mark is not None else 0)
     return Committed(offset, mark.text())
 
 
@@ -87,6 +101,7 @@ class Session:
     chain: emitted without gap from here to `emitted`; reported: how far the index has heard of that
     probing: the session before had no answer; rows are asked for once this one has the first
     window: rows that may wait for answers; grows with each answer
+    partitions: as in its mark
     settled: the index has answered, so that it knows the mark that this session began from
     covered: the next block's first offset; ready: answered blocks, the head of `pending`
     """
@@ -108,6 +123,7 @@ class Session:
     settled: bool = False
     probing: bool = False
     window: int = 1 << 62
+    partitions: int = 0
 
     def emitted_blocks(self, count: int) -> None:
         """The first blocks that were answered are out."""
@@ -122,12 +138,16 @@ class Session:
 
     def mark(self, emitted: int) -> Committed:
         """What to commit once everything below `emitted` is."""
-        return Committed(emitted, Mark(self.topic_id, self.chain, emitted).text())
+        return Committed(emitted, Mark(self.topic_id, self.chain, emitted, self.partitions).text())
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Where a new session begins, and what its start block says."""
+    """Where a new session begins, and what its start block says.
+
+    partitions: as in the mark; commits: what to commit before the session begins, so that another one that
+        takes its place begins there too
+    """
 
     topic_id: bytes
     fresh: bool
@@ -139,6 +159,8 @@ class Opening:
     beginning: int
     stable_end: int
     trimmed: int = 0
+    partitions: int = 0
+    commits: Committed | None = None
 
 
 def plan_opening(
@@ -150,16 +172,27 @@ def plan_opening(
     *,
     start: Literal["earliest", "latest"],
     trimmed: Literal["stop", "continue"],
+    known_partitions: int | None = None,
 ) -> Opening:
     """Where the session of a partition begins.
 
+    known_partitions: of an input without a committed offset: how many partitions its topic had when the group
+        began with it, 0 if nobody noted that, None if the group does not know the topic
     raises: StateError for a topic that was created again, one that ends before the committed offset, and one
         that retention has trimmed beyond it (`trimmed: stop`)
     """
     topic_id = name_topic(info)
+    counted = info.partitions if start == "latest" else 0
     if committed is None:
-        first = beginning if start == "earliest" else stable_end
-        return Opening(topic_id, True, False, first, first, first, first, beginning, stable_end)
+        # What is written to a partition that is added to a known topic is for this app.
+        is_new = known_partitions is None or partition.number < known_partitions
+        first = stable_end if start == "latest" and is_new else beginning
+        counted = known_partitions or counted
+        commits = Committed(first, Mark(topic_id, first, first, counted, fresh=True).text())
+        return Opening(
+            topic_id, True, False, first, first, first, first, beginning, stable_end,
+            partitions=counted, commits=commits if start == "latest" else None,
+        )  # fmt: skip
     mark = read_mark(committed.metadata)
     if mark is not None and mark.topic_id != topic_id:
         raise StateError(
@@ -179,18 +212,20 @@ def plan_opening(
             "set input.trimmed to continue, or restore them"
         )
     first = max(first, beginning)
-    emitted_from, emitted_to = (mark.first, mark.end) if mark is not None else (first, first)
+    fresh = mark is not None and mark.fresh
+    emitted_from, emitted_to = (mark.first, mark.end) if mark is not None and not fresh else (first, first)
     chain = emitted_from if emitted_to == first else first
     return Opening(
-        topic_id, False, mark is not None, first, chain, emitted_from, emitted_to, beginning, stable_end, lost
-    )
+        topic_id, fresh, mark is not None and not fresh, first, chain, emitted_from, emitted_to, beginning,
+        stable_end, lost, partitions=mark.partitions if mark is not None and mark.partitions else counted,
+    )  # fmt: skip
 
 
 def refusal(partition: Partition, result: Result) -> StateError:
     """What the operator is to do about a refused session."""
     reset = "`twinsieve reset` says where to begin"
     advice = {
-        Result.OFFSETS_MISSING: f"the group's offset is gone, but messages of it were judged before; {reset}",
+        Result.OFFSETS_MISSING: f"the group's offset is gone, but the app has been at work on it; {reset}",
         Result.RECREATED: f"another topic of its name was judged; this one was created again; {reset}",
         Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
         "offsets; restore it, or start a new app",

@@ -163,9 +163,11 @@ def _result(truth: Truth, block: Block, known: PlainPartition | None) -> Result:
     if not block.flags & BlockFlag.START:
         joins = known is not None and known.session == block.session and known.covered == block.first
         return Result.JUDGED if joins else Result.SUPERSEDED
-    if known is not None and known.judged:
-        if block.flags & BlockFlag.FRESH:
+    if known is not None and block.flags & BlockFlag.FRESH:
+        skipped = range(known.covered, block.first)
+        if known.judged or any(at >= block.beginning for at in skipped):
             return Result.OFFSETS_MISSING
+    if known is not None and known.judged:
         return Result.SHORTENED if block.stable_end <= max(known.judged) else Result.JUDGED
     judged_ids = {topic_id for (topic_id, _), part in truth.partitions.items() if part.judged}
     others = any(truth.names[topic_id] == block.topic for topic_id in judged_ids)
