@@ -45,7 +45,7 @@ from twinsieve.pipeline.worker_emit import Emission, Emitter
 from twinsieve.pipeline.worker_ends import Ends
 from twinsieve.pipeline.worker_openings import Openings
 from twinsieve.pipeline.worker_pace import Pace
-from twinsieve.pipeline.worker_sessions import NewSession, Session
+from twinsieve.pipeline.worker_sessions import NewSession, RefusedError, Session
 from twinsieve.pipeline.worker_targets import Targets
 from twinsieve.pipeline.worker_topics import KnownTopics
 from twinsieve.pipeline.worker_waiting import Waiting
@@ -116,6 +116,7 @@ class Worker:
         self._sessions: dict[Partition, Session] = {}
         self._waiting = Waiting(clock)
         self._held: set[Partition] = set()
+        self._doubted: set[Partition] = set()
         self._blocked: set[Partition] = set()
         self._refused: dict[Partition, int] = {}
         self._dead: Mapping[str, frozenset[int]] = {}
@@ -224,6 +225,7 @@ class Worker:
             self._epoch = polled.epoch
             self._sessions.clear()
             self._held.clear()
+            self._doubted.clear()
             self._blocked.clear()
             self._waiting.replace(() if self._stopping else polled.assignment)
         elif not self._stopping:
@@ -236,7 +238,10 @@ class Worker:
         self._appender.confirm(0)
         waits = self.unanswered and not any(session.ready for session in self._sessions.values())
         wait_s = min(timeout_s, self._pace.left_s()) if waits else 0
-        self._answers.poll(wait_s, self._config.poll_messages, self._sessions)
+        try:
+            self._answers.poll(wait_s, self._config.poll_messages, self._sessions)
+        except RefusedError as error:
+            self._doubt(error, polled.membership)
         self._hook(WorkerStep.ANSWERED)
         self._emit(polled.membership)
         self._look_after(polled)
@@ -318,6 +323,22 @@ class Worker:
         self._hook(WorkerStep.APPENDED)
         if self._asks.is_full(session):
             self._consumer.pause([records.partition])
+
+    def _doubt(self, error: RefusedError, membership: Membership) -> None:
+        """Believe a refusal from the second time on, and only as a member of the group.
+
+        A process that was frozen between the look at its partition and its start block says what was true
+        then; others have gone on since. Whoever still is the member that read the offsets was not replaced.
+
+        raises: the refusal; AbortableError to begin anew
+        """
+        self._transactor.begin()
+        self._transactor.send_offsets({error.partition: Committed(0)}, membership)
+        self._transactor.abort()
+        if error.partition in self._doubted:
+            raise error
+        self._doubted.add(error.partition)
+        raise AbortableError(f"{error}; making sure") from error
 
     def _emit(self, membership: Membership) -> None:
         """What is answered goes out, with the offsets behind it.
@@ -409,6 +430,7 @@ class Worker:
             session.emitted_blocks(count)
             session.asked_s = session.active_s = now_s
             self._attempts.pop(session.partition, None)
+            self._doubted.discard(session.partition)
             if session.fresh or session.probing:
                 session.fresh = session.probing = False
                 self._begin_reading(session)

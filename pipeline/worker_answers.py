@@ -42,7 +42,7 @@ class Answers:
         """Put what has arrived to the sessions that asked.
 
         raises: AbortableError for an answer that does not fit what was asked, or says to ask anew;
-            StateError for one that refuses
+            RefusedError for one that refuses
         """
         by_number = {session.number: session for session in sessions.values()}
         for records in self._reader.poll(timeout_s, most):

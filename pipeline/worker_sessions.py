@@ -221,7 +221,15 @@ def plan_opening(
     )  # fmt: skip
 
 
-def refusal(partition: Partition, result: Result) -> StateError:
+class RefusedError(StateError):
+    """The index refuses the session of a partition, in the words of `refusal`."""
+
+    def __init__(self, message: str, partition: Partition) -> None:
+        super().__init__(message)
+        self.partition = partition
+
+
+def refusal(partition: Partition, result: Result) -> RefusedError:
     """What the operator is to do about a refused session."""
     reset = "`twinsieve reset` says where to begin"
     advice = {
@@ -230,7 +238,7 @@ def refusal(partition: Partition, result: Result) -> StateError:
         Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
         "offsets; restore it, or start a new app",
     }
-    return StateError(f"{partition}: {advice[result]}")
+    return RefusedError(f"{partition}: {advice[result]}", partition)
 
 
 NewSession = Callable[[], int]
