@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 import numpy as np
@@ -59,14 +60,20 @@ class RecordReader:
         self._most_bytes = most_bytes
         self._stamped = stamped
 
-    def read(self, records: Records) -> Reading:
-        """Rows of these records, in their order."""
+    def read(self, records: Records, refused: Mapping[int, Reason] = MappingProxyType({})) -> Reading:
+        """Rows of these records, in their order.
+
+        refused: rows that the output does not take; their messages are unreadable, so that they lead nobody
+        """
         kinds = np.full(len(records), RowKind.READABLE, np.uint8)
         reasons: dict[int, Reason] = {}
         payloads = records.values if self._part == "value" else records.keys
         for row, (payload, value) in enumerate(zip(payloads, records.values, strict=True)):
             if value is None:
                 kinds[row] = RowKind.TOMBSTONE
+            elif row in refused:
+                kinds[row] = RowKind.UNREADABLE
+                reasons[row] = refused[row]
             elif payload is not None and len(payload) > self._most_bytes:
                 kinds[row] = RowKind.UNREADABLE
                 reasons[row] = Reason.TOO_LARGE

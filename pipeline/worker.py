@@ -41,7 +41,7 @@ from twinsieve.pipeline.records import RecordReader
 from twinsieve.pipeline.worker_answers import Answered, Answers, take_answered
 from twinsieve.pipeline.worker_asks import Asks
 from twinsieve.pipeline.worker_config import WorkerConfig
-from twinsieve.pipeline.worker_emit import Emission, Emitter
+from twinsieve.pipeline.worker_emit import Emission, Emitter, unsendable
 from twinsieve.pipeline.worker_ends import Ends
 from twinsieve.pipeline.worker_openings import Openings
 from twinsieve.pipeline.worker_pace import Pace
@@ -111,6 +111,7 @@ class Worker:
             config,
             reader,
             self._answers.reply,
+            lambda records: unsendable(config.emit, records, self._transactor),
             lambda: hook(WorkerStep.FINGERPRINTED),
         )
         self._sessions: dict[Partition, Session] = {}

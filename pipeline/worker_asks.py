@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, encode_block, split_block
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.ports import AbortableError, Appender, Clock, Messages, Partition, Records
 from twinsieve.pipeline.records import Reading, RecordReader
 from twinsieve.pipeline.worker_config import WorkerConfig
@@ -17,7 +18,8 @@ from twinsieve.pipeline.worker_sessions import Asked, Opening, Session
 class Asks:
     """Writes blocks of the sessions it is given.
 
-    reply: where answers for an input partition come; fingerprinted: called when a poll's records are
+    reply: where answers for an input partition come; refused: rows of records that the output does not take
+    fingerprinted: called when a poll's records are
     """
 
     def __init__(
@@ -27,6 +29,7 @@ class Asks:
         config: WorkerConfig,
         reader: RecordReader,
         reply: Callable[[Partition], Partition],
+        refused: Callable[[Records], dict[int, Reason]],
         fingerprinted: Callable[[], None],
     ) -> None:
         self._appender = appender
@@ -34,6 +37,7 @@ class Asks:
         self._config = config
         self._reader = reader
         self._reply = reply
+        self._refused = refused
         self._fingerprinted = fingerprinted
 
     def start(self, session: Session, opening: Opening) -> None:
@@ -62,7 +66,8 @@ class Asks:
             raise AbortableError(
                 f"{records.partition}: got {records.offsets[0]}, had {session.covered} before"
             )
-        reading = self._reader.read(records)
+        refused = self._refused(records)
+        reading = self._reader.read(records, refused)
         self._fingerprinted()
         whole = replace(
             self._block(session),
@@ -75,7 +80,7 @@ class Asks:
         low = 0
         for block in split_block(whole, self._config.block_bytes):
             high = low + len(block)
-            blocks.append((block, _asked_rows(block, records, reading, low, high)))
+            blocks.append((block, _asked_rows(block, records, reading, refused, low, high)))
             low = high
         self._append(session, blocks)
 
@@ -126,7 +131,9 @@ def _no_rows(block: Block, session: Session) -> Asked:
     return Asked(block.first, block.end, Records(session.partition))
 
 
-def _asked_rows(block: Block, records: Records, reading: Reading, low: int, high: int) -> Asked:
+def _asked_rows(
+    block: Block, records: Records, reading: Reading, refused: Mapping[int, Reason], low: int, high: int
+) -> Asked:
     """The originals of rows low…high, which one block asks about."""
     part = slice(low, high)
     originals = Records(
@@ -137,9 +144,13 @@ def _asked_rows(block: Block, records: Records, reading: Reading, low: int, high
         records.values[part],
         records.headers[part],
     )
-    reasons = {row - low: reason for row, reason in reading.reasons.items() if low <= row < high}
+    reasons, unsendable = (
+        {row - low: reason for row, reason in found.items() if low <= row < high}
+        for found in (reading.reasons, refused)
+    )
     tombstones = frozenset(np.flatnonzero(block.kinds == RowKind.TOMBSTONE).tolist())
-    return Asked(block.first, block.end, originals, reasons, tombstones, bytes_held(originals))
+    held = bytes_held(originals)
+    return Asked(block.first, block.end, originals, reasons, tombstones, held, unsendable)
 
 
 def bytes_held(records: Records) -> int:

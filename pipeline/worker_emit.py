@@ -66,6 +66,18 @@ class Emission:
             self.dead[reason] = self.dead.get(reason, 0) + count
 
 
+def unsendable(config: EmitConfig, records: Records, transactor: Transactor) -> dict[int, Reason]:
+    """Rows of these records that the output does not take as uniques, with the reason."""
+    if not config.emit:
+        return {}
+    headers = records.headers
+    if config.origin_header:
+        origins = [(ORIGIN, origin) for origin in _origins(records)]
+        headers = [(*held, origin) for held, origin in zip(headers, origins, strict=True)]
+    messages = Messages(records.keys, records.values, headers, records.timestamps_ms)
+    return transactor.unsendable(config.output, messages)
+
+
 class Emitter:
     """Sorts answered messages into an emission.
 
@@ -84,7 +96,6 @@ class Emitter:
         if not self._config.emit:
             return
         uniques, duplicates = Messages(), Messages()
-        unique_rows: list[int] = []
         duplicate_rows: list[int] = []
         origins = [(ORIGIN, origin) for origin in _origins(records)]
         why = explain_rows(ruling) if self._config.duplicates is not None else []
@@ -92,12 +103,14 @@ class Emitter:
             if row in asked.tombstones and kind != Kind.REPLAYED and self._config.null_value != "pass":
                 if self._config.null_value == "dead_letter":
                     self._bury(emission, records, row, Reason.NULL, transactor)
+            elif kind == Kind.UNIQUE and row in asked.refused:
+                # A tombstone, or judged when the output still took it.
+                self._bury(emission, records, row, asked.refused[row], transactor)
             elif kind == Kind.UNIQUE:
                 headers = records.headers[row]
                 if self._config.origin_header:
                     headers = (*headers, origins[row])
                 uniques.add(records.keys[row], records.values[row], headers, records.timestamps_ms[row])
-                unique_rows.append(row)
             elif kind in (Kind.EXACT, Kind.NEAR):
                 if why:
                     headers = (*records.headers[row], *why[row], origins[row])
@@ -107,8 +120,11 @@ class Emitter:
                     duplicate_rows.append(row)
             elif kind == Kind.UNREADABLE:
                 self._bury(emission, records, row, asked.reasons.get(row, Reason.UNREADABLE), transactor)
-        self._place(emission, self._config.output, records, unique_rows, uniques, transactor)
-        if self._config.duplicates is not None:
+        if len(uniques):
+            # The output was asked before the index (`unsendable`): what it refuses must lead nobody.
+            output = self._config.output
+            emission.to(output, self._partition(output, records.partition)).extend(uniques)
+        if self._config.duplicates is not None and duplicate_rows:
             self._place(emission, self._config.duplicates, records, duplicate_rows, duplicates, transactor)
 
     def _place(
@@ -120,8 +136,6 @@ class Emitter:
         messages: Messages,
         transactor: Transactor,
     ) -> None:
-        if not rows:
-            return
         refused = transactor.unsendable(topic, messages)
         for place, reason in refused.items():
             self._bury(emission, records, rows[place], reason, transactor)

@@ -83,7 +83,10 @@ def name_topic(info: TopicInfo) -> bytes:
 
 @dataclass(slots=True)
 class Asked:
-    """One block that was sent: its range, and the originals of its rows."""
+    """One block that was sent: its range, and the originals of its rows.
+
+    reasons: of rows that are unreadable; refused: of rows that the output does not take
+    """
 
     first: int
     end: int
@@ -91,6 +94,7 @@ class Asked:
     reasons: dict[int, Reason] = field(default_factory=dict)
     tombstones: frozenset[int] = frozenset()
     bytes_held: int = 0
+    refused: dict[int, Reason] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

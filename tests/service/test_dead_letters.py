@@ -12,7 +12,7 @@ from tests.configs import emit_config
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, blank_verdicts
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.ports import NO_TIMESTAMP, Messages, Partition, Records, Transactor
-from twinsieve.pipeline.worker_emit import ORIGIN, REASON, Emission, Emitter
+from twinsieve.pipeline.worker_emit import ORIGIN, REASON, Emission, Emitter, unsendable
 from twinsieve.pipeline.worker_sessions import Asked
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError
@@ -36,10 +36,13 @@ def _emitted(refuses: Callable[[Messages], Reason | None]) -> Emission:
     records = Records(_SOURCE, [50456], [17], [b"key"], [b"value"], [_HEADERS])
     verdicts = blank_verdicts(1, Kind.UNIQUE)
     ruling = Ruling(7, 1, Result.JUDGED, 50456, 50457, np.zeros(1, np.uint8), verdicts)
-    asked = Asked(50456, 50457, records, {}, frozenset(), 5)
+    config, transactor = (
+        emit_config("posts.unique", dead_letter="posts.dead"),
+        cast(Transactor, _Refusing(refuses)),
+    )
+    asked = Asked(50456, 50457, records, {}, frozenset(), 5, unsendable(config, records, transactor))
     emission = Emission()
-    emitter = Emitter(emit_config("posts.unique", dead_letter="posts.dead"), {})
-    emitter.add(emission, asked, ruling, cast(Transactor, _Refusing(refuses)))
+    Emitter(config, {}).add(emission, asked, ruling, transactor)
     return emission
 
 
