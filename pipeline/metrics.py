@@ -31,7 +31,8 @@ class Metrics:
         self.dead_letters = Counter(
             "twinsieve_dead_letters", "Dead letters by reason", ["reason"], registry=at
         )
-        # Messages that retention took before they were judged. Alert on any.
+        # Input offsets that retention took before they were judged, once each, when the offset behind them is
+        # committed. Offsets of control markers and of compacted messages count. Alert on any.
         self.trimmed = Counter("twinsieve_trimmed_messages", "Input lost to retention", registry=at)
         # Messages read that wait for an answer. Near pending_messages: the index is behind.
         self.pending = Gauge("twinsieve_pending_messages", "Waiting", ["topic", "partition"], registry=at)

@@ -297,7 +297,6 @@ class Worker:
             return
         for session, opening in planned:
             if opening.trimmed:
-                self.trimmed += opening.trimmed
                 self.notices.append(
                     f"{session.partition}: retention took {opening.trimmed} messages never judged"
                 )
@@ -451,6 +450,10 @@ class Worker:
         self._hook(WorkerStep.OFFSETS_SENT)
         self._transactor.commit()
         self._hook(WorkerStep.COMMITTED)
+        # Who begins anew before this commit finds them missing again.
+        for session in filter(None, map(self._sessions.get, offsets)):
+            self.trimmed += session.trimmed
+            session.trimmed = 0
         self._checked_s = self._clock.monotonic_s()
 
     def _look_after(self, polled: Polled) -> None:

@@ -63,7 +63,7 @@ class Openings:
             session = Session(
                 partition, opening.topic_id, self._new_session(), opening.fresh, opening.chain,
                 opening.first, opening.first, opening.first, now_s, active_s=now_s,
-                partitions=opening.partitions,
+                partitions=opening.partitions, trimmed=opening.trimmed,
             )  # fmt: skip
             planned.append((session, opening))
         return planned

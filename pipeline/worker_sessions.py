@@ -105,7 +105,7 @@ class Session:
     chain: emitted without gap from here to `emitted`; reported: how far the index has heard of that
     probing: the session before had no answer; rows are asked for once this one has the first
     window: rows that may wait for answers; grows with each answer
-    partitions: as in its mark
+    partitions: as in its mark; trimmed: offsets that retention took before it began, until that is committed
     settled: the index has answered, so that it knows the mark that this session began from
     covered: the next block's first offset; ready: answered blocks, the head of `pending`
     """
@@ -128,6 +128,7 @@ class Session:
     probing: bool = False
     window: int = 1 << 62
     partitions: int = 0
+    trimmed: int = 0
 
     def emitted_blocks(self, count: int) -> None:
         """The first blocks that were answered are out."""

@@ -1,0 +1,63 @@
+"""What retention took is counted once: before it was judged, and after."""
+
+from __future__ import annotations
+
+from tests.driver import OUTPUT, World
+from twinsieve.pipeline.metrics import Metrics
+from twinsieve.pipeline.ports import Partition
+
+IN = Partition("in", 0)
+
+
+def texts(first: int, end: int) -> list[bytes | None]:
+    return [b"text %d" % number for number in range(first, end)]
+
+
+def test_offsets_that_retention_took_are_counted_once_however_often_a_session_begins() -> None:
+    world = World(partitions=1)
+    index = world.start("i", roles="index")
+    first = world.start("w", roles="worker")
+    world.produce("in", 0, texts(0, 10))
+    world.settle()
+    for process in (index, first):
+        process.kill()
+    world.clock.sleep(20.0)
+    world.produce("in", 0, texts(10, 30))
+    world.cluster.log(IN).trim(world.cluster.log(IN).beginning + 15)
+    counted = []
+    for slot in ("w", "v"):
+        # The first has no index, begins again and again, and is killed.
+        process = world.start(slot, roles="worker")
+        if slot == "v":
+            world.start("j", roles="index")
+            world.settle()
+        else:
+            world.run(900)
+            process.kill()
+            world.clock.sleep(20.0)
+        assert process.worker is not None
+        counted.append(process.worker.trimmed)
+    assert counted == [0, 5]
+
+
+def test_messages_that_were_judged_and_that_retention_took_are_counted() -> None:
+    world = World(partitions=1)
+    worker = world.start("w", roles="worker")
+    index = world.start("i", roles="index")
+    world.produce("in", 0, [b"first"])
+    world.settle()
+    world.produce("in", 0, [b"x", b"y"])
+    for process in (worker, worker, index, index):
+        process.step()
+    for process in (worker, index):
+        process.kill()
+    world.clock.sleep(20.0)
+    world.cluster.log(IN).trim(world.cluster.log(IN).end)
+    world.produce("in", 0, [b"z"])
+    process = world.start("a")
+    world.settle()
+    assert world.cluster.values(OUTPUT) == [b"first", b"z"]
+    assert process.index is not None
+    metrics = Metrics(world.clock)
+    metrics.see_index(process.index)
+    assert metrics.registry.get_sample_value("twinsieve_index_given_up_messages") == 2
