@@ -185,6 +185,7 @@ class KafkaSettings(Section):
     poll_messages: Annotated[Whole, Field(ge=1, le=100_000)] = 5_000
     block_bytes: SizeBytes = 900 << 10
     message_bytes: SizeBytes = 8 << 20
+    max_unpacked_bytes: SizeBytes = 64 << 20
     pending_messages: Annotated[Whole, Field(ge=1, le=10_000_000)] = 50_000
     answer_timeout_ms: DurationMs = Field(default=10_000, alias="answer_timeout")
     idle_report_ms: DurationMs = Field(default=1_000, alias="idle_report")

@@ -151,6 +151,10 @@ def _kafka(settings: Settings) -> list[Problem]:
         problems.append(("kafka.security.key_file", "and certificate_file come together; set both or none"))
     if kafka.block_bytes > kafka.message_bytes:
         problems.append(("kafka.block_bytes", "is above kafka.message_bytes; blocks would be refused"))
+    if kafka.max_unpacked_bytes < kafka.message_bytes:
+        problems.append(
+            ("kafka.max_unpacked_bytes", "is below kafka.message_bytes; one large message would not be read")
+        )
     if kafka.session_timeout_ms > _POLL_LIMIT_MS:
         problems.append(("kafka.session_timeout", "is above 5m; both clients leave after 5m without a poll"))
     if kafka.pending_messages < kafka.poll_messages:

@@ -9,8 +9,25 @@ QUEUE_BYTES = 64 << 20
 PREFETCH_BYTES = 64 << 20
 """What a consumer of confluent may hold before it stops to fetch; kafka-python has no such bound."""
 RESPONSE_BYTES = 50 << 20
-"""Of one answer to a fetch, with both clients; one message may be larger."""
+"""Of one answer to a fetch, with both clients; one batch may be larger."""
 _PARTITION_BYTES = 4 << 20
+_RESPONSE_HEAD_BYTES = 512
+_LEAST_RECEIVED_BYTES = 1 << 20
+"""librdkafka takes no less."""
+
+
+def response_bytes(kafka: KafkaSettings) -> int:
+    """Bytes of one answer to a fetch; one batch may be larger.
+
+    librdkafka has one limit for the whole answer and for what a batch of zstd unpacks to: see
+    `consumer_options`.
+    """
+    return min(RESPONSE_BYTES, most_received(kafka) - _RESPONSE_HEAD_BYTES)
+
+
+def most_received(kafka: KafkaSettings) -> int:
+    """Bytes of one answer, or of one unpacked batch of zstd, beyond which confluent fails."""
+    return max(kafka.max_unpacked_bytes, _LEAST_RECEIVED_BYTES)
 
 
 def partition_bytes(kafka: KafkaSettings) -> int:
@@ -32,4 +49,4 @@ def fetched_bytes(kafka: KafkaSettings, partitions: int) -> int:
     shares = partitions * partition_bytes(kafka)
     if kafka.client == "kafka-python":
         return shares
-    return PREFETCH_BYTES + min(shares, max(RESPONSE_BYTES, partition_bytes(kafka)))
+    return PREFETCH_BYTES + min(shares, max(response_bytes(kafka), partition_bytes(kafka)))

@@ -59,6 +59,7 @@ class PythonGroupConsumer(Reading):
         member: str | None,
     ) -> None:
         super().__init__(
+            settings,
             make_consumer(
                 settings,
                 options,

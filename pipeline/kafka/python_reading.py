@@ -55,9 +55,11 @@ class Reading(Closing):
     partition is paused at offset 0, so that the client has a position and asks nobody for one.
     """
 
-    def __init__(self, consumer: KafkaConsumer, admin: Callable[[], PythonAdmin]) -> None:
+    def __init__(
+        self, settings: KafkaSettings, consumer: KafkaConsumer, admin: Callable[[], PythonAdmin]
+    ) -> None:
         self._consumer = consumer
-        decode_safely(consumer)
+        decode_safely(consumer, settings.max_unpacked_bytes)
         self._admin = admin
         self._lock = threading.RLock()
         self._live: set[TopicPartition] = set()
@@ -137,7 +139,7 @@ class PythonReader(Reading):
     def __init__(
         self, settings: KafkaSettings, options: Mapping[str, Any], admin: Callable[[], PythonAdmin]
     ) -> None:
-        super().__init__(make_consumer(settings, options, group_id=None), admin)
+        super().__init__(settings, make_consumer(settings, options, group_id=None), admin)
 
     def assign(self, partitions: Collection[Partition]) -> None:
         """As `ports.Reader.assign`."""

@@ -104,6 +104,38 @@ def test_a_damaged_batch_is_named_every_time_and_can_be_passed_over(
     world.close()
 
 
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_a_batch_that_unpacks_to_too_much_is_named_and_can_be_passed_over(
+    client: str, bootstrap: str, codec: str
+) -> None:
+    world = KafkaWorld(client, bootstrap, max_unpacked_bytes="8MiB", message_bytes="1MiB")
+    broker = world.broker()
+    log = Partition(make_topic(broker, max_message_bytes=str(16 << 20)), 0)
+    write(broker, log, [b"before"])
+    large = 48 << 20
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "compression.type": codec, "message.max.bytes": 2 * large}
+    )
+    producer.produce(log.topic, bytes(large), partition=log.number)
+    until(lambda: producer.poll(0.1) >= 0 and not len(producer))
+    write(broker, log, [b"behind"])
+    reader = broker.reader()
+    reader.assign([log])
+    assert polled(reader, log, 0).values[0] == b"before"
+    if client == "confluent" and codec != "zstd":
+        # librdkafka has no limit for these; the message is a dead letter by its size.
+        assert len(polled(reader, log, 1).values[0] or b"") == large
+    else:
+        for _ in range(2):
+            with pytest.raises(BrokerError, match="cannot be decoded") as said:
+                polled(reader, log, 1)
+            assert not said.value.retryable
+            assert str(said.value).startswith(f"{log}@1: ")
+            assert client == "confluent" or "kafka.max_unpacked_bytes, 8388608" in str(said.value)
+    assert polled(reader, log, 2).values == [b"behind"]
+    world.close()
+
+
 def test_a_process_ends_at_a_damaged_batch_and_emits_what_comes_before(
     client: str, mortal_broker: Cluster, tmp_path: Path
 ) -> None:

@@ -84,12 +84,15 @@ def test_an_open_verdict_costs_what_is_counted() -> None:
 
 
 @pytest.mark.parametrize("message_bytes", [1 << 20, 8 << 20, 48 << 20])
-def test_confluents_buffers_are_those_of_its_options(message_bytes: int) -> None:
-    kafka = _settings(client="confluent", message_bytes=message_bytes).kafka
+@pytest.mark.parametrize("most", [48 << 20, 64 << 20, 1 << 30])
+def test_confluents_buffers_are_those_of_its_options(message_bytes: int, most: int) -> None:
+    kafka = _settings(client="confluent", message_bytes=message_bytes, max_unpacked_bytes=most).kafka
     reads, writes = consumer_options(kafka, {}, Heard()), producer_options(kafka, {}, Heard())
     queued = reads["queued.max.messages.kbytes"] * 1024
     assert fetched_bytes(kafka, 1) == queued + reads["max.partition.fetch.bytes"]
-    assert fetched_bytes(kafka, 1_000) == queued + reads["fetch.max.bytes"]
+    largest = max(reads["fetch.max.bytes"], reads["max.partition.fetch.bytes"])
+    assert fetched_bytes(kafka, 1_000) == queued + largest
+    assert reads["receive.message.max.bytes"] == most, "as much as one batch of zstd may unpack to"
     assert queue_bytes(kafka) == writes["queue.buffering.max.kbytes"] * 1024
 
 
