@@ -21,6 +21,7 @@ from twinsieve.pipeline.ports import Broker, Clock, Hook, Partition
 from twinsieve.pipeline.program import program_version
 from twinsieve.pipeline.records import RecordReader
 from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_checks import SHADOW
 from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
 from twinsieve.pipeline.snapshots import SnapshotStore
 from twinsieve.pipeline.topics_acls import trims_log
@@ -179,7 +180,7 @@ def group_of_index(app: str) -> str:
 
 def shadow(settings: Settings) -> Settings:
     """The same settings under an app of their own: own groups, own internal topics, own state."""
-    return settings.model_copy(update={"app": f"{settings.app}-shadow"})
+    return settings.model_copy(update={"app": f"{settings.app}{SHADOW}"})
 
 
 def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:

@@ -13,6 +13,16 @@ from twinsieve.stages.near.limits import LARGEST_WINDOW, MOST_TABLES
 
 Problem = tuple[str, str]
 _POLL_LIMIT_MS = 300_000
+SHADOW = "-shadow"
+"""Ends the app's name in `run --dry-run`."""
+_LEAST = (
+    ("answer_timeout", "1s", 1_000, "every answer would come too late"),
+    ("idle_report", "10ms", 10, "each round would write a block"),
+    ("session_timeout", "1s", 1_000, "a member would leave between two heartbeats"),
+    ("transaction_timeout", "1s", 1_000, "every transaction would be given up"),
+    ("request_timeout", "1s", 1_000, "no broker answers so fast"),
+)
+"""Times of the section kafka: the least that makes sense, as written and in ms, and what less would do."""
 
 
 def cross_check(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
@@ -21,6 +31,7 @@ def cross_check(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
         *_near(settings),
         *_stages(settings, written),
         *_patterns(settings),
+        *_app(settings),
         *_topics(settings),
         *_kafka(settings),
         *_state(settings),
@@ -104,6 +115,20 @@ def _patterns(settings: Settings) -> list[Problem]:
     return problems
 
 
+def _app(settings: Settings) -> list[Problem]:
+    name = settings.app
+    if not name.endswith(SHADOW):
+        return []
+    live = name.removesuffix(SHADOW)
+    return [
+        (
+            "app",
+            f"is {name!r}, which is what `run --dry-run` of app {live!r} is called: the two would share "
+            "groups and topics; choose another name",
+        )
+    ]
+
+
 def _topics(settings: Settings) -> list[Problem]:
     problems: list[Problem] = []
     named = {"output.topic": settings.output.topic}
@@ -155,6 +180,10 @@ def _kafka(settings: Settings) -> list[Problem]:
         problems.append(
             ("kafka.max_unpacked_bytes", "is below kafka.message_bytes; one large message would not be read")
         )
+    for key, written, least_ms, why in _LEAST:
+        held_ms = getattr(kafka, f"{key}_ms")
+        if held_ms < least_ms:
+            problems.append((f"kafka.{key}", f"is {held_ms} ms; {why}; use {written} or more"))
     if kafka.session_timeout_ms > _POLL_LIMIT_MS:
         problems.append(("kafka.session_timeout", "is above 5m; both clients leave after 5m without a poll"))
     if kafka.pending_messages < kafka.poll_messages:

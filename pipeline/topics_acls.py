@@ -10,6 +10,9 @@ from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.topics_names import Names
 from twinsieve.pipeline.topics_plan import plan_of
 
+_PRIVATE = frozenset({"file", "local", "asynclocal", "memory", "data", "dir", "zip", "tar", "libarchive"})
+"""Protocols of fsspec behind which is this machine alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:
@@ -25,11 +28,13 @@ def trims_log(settings: Settings) -> bool:
     """Whether the index deletes log and decisions behind its snapshots: only where all processes can read
     them.
 
+    An address of one machine is private, and so is one of several parts, as a cache before a store.
+
     >>> [trims_log(Settings.model_validate({"state": {"dir": name}})) for name in ("state", "s3://bucket/a")]
     [False, True]
     """
-    folder = settings.state.dir
-    return "://" in folder and not folder.startswith("file://")
+    protocol, found, _ = settings.state.dir.partition("://")
+    return bool(found) and "::" not in protocol and protocol not in _PRIVATE
 
 
 def grants(settings: Settings) -> list[Grant]:

@@ -21,7 +21,16 @@ def _settings(folder: str, **kafka: object) -> Settings:
 
 @pytest.mark.parametrize(
     ("folder", "shared"),
-    [("./state", False), ("/var/lib/x", False), ("file:///var/lib/x", False), ("s3://bucket/x", True)],
+    [
+        ("./state", False),
+        ("/var/lib/x", False),
+        ("file:///var/lib/x", False),
+        ("local:///var/lib/x", False),
+        ("dir::file:///var/lib/x", False),
+        ("simplecache::local:///var/lib/x", False),
+        ("memory://x", False),
+        ("s3://bucket/x", True),
+    ],
 )
 def test_delete_is_granted_where_the_index_trims_its_log_and_nowhere_else(
     monkeypatch: pytest.MonkeyPatch, folder: str, shared: bool
