@@ -38,6 +38,8 @@ class Metrics:
         self.pending = Gauge("twinsieve_pending_messages", "Waiting", ["topic", "partition"], registry=at)
         # Input partitions that wait for a partition without a leader (input, log, verdicts, outputs).
         self.held = Gauge("twinsieve_held_partitions", "Waiting for a leader", registry=at)
+        # Memory of messages that wait. Near pending_bytes: the index is behind.
+        self.pending_bytes = Gauge("twinsieve_pending_bytes", "Waiting, memory", registry=at)
         # Messages in the input that are not emitted yet. Alert on growth.
         self.lag = Gauge("twinsieve_lag_messages", "Input lag", ["topic", "partition"], registry=at)
         # Blocks asked and not answered.
@@ -97,6 +99,7 @@ class Metrics:
         """Gauges of a worker, or of none, that no broker is asked for."""
         self.unanswered.set(worker.unanswered if worker is not None else 0)
         self.held.set(worker.held if worker is not None else 0)
+        self.pending_bytes.set(worker.pending_bytes if worker is not None else 0)
         self.pending.clear()
         for partition, rows in worker.pending_rows.items() if worker is not None else ():
             self.pending.labels(partition.topic, str(partition.number)).set(rows)

@@ -32,7 +32,6 @@ from twinsieve.pipeline.worker_config import (
     CHECK_S,
     MOST_EMITTED,
     MOST_EMITTED_BYTES,
-    MOST_PENDING_BYTES,
     WorkerConfig,
 )
 from twinsieve.pipeline.worker_emit import EmitConfig
@@ -85,7 +84,7 @@ class Builder:
             poll_messages=kafka.poll_messages,
             block_bytes=kafka.block_bytes,
             most_pending=kafka.pending_messages,
-            most_pending_bytes=MOST_PENDING_BYTES,
+            most_pending_bytes=kafka.pending_bytes,
             most_emitted=MOST_EMITTED,
             most_emitted_bytes=MOST_EMITTED_BYTES,
             answer_s=kafka.answer_timeout_ms / 1000,

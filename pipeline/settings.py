@@ -187,6 +187,7 @@ class KafkaSettings(Section):
     message_bytes: SizeBytes = 8 << 20
     max_unpacked_bytes: SizeBytes = 64 << 20
     pending_messages: Annotated[Whole, Field(ge=1, le=10_000_000)] = 50_000
+    pending_bytes: SizeBytes = 512 << 20
     answer_timeout_ms: DurationMs = Field(default=10_000, alias="answer_timeout")
     idle_report_ms: DurationMs = Field(default=1_000, alias="idle_report")
     session_timeout_ms: DurationMs = Field(default=6_000, alias="session_timeout")

@@ -8,13 +8,9 @@ from twinsieve.pipeline.blocks_verdicts import blank_verdicts, verdict_columns
 from twinsieve.pipeline.kafka.buffers import fetched_bytes, queue_bytes
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.settings_stages import sieve_config
-from twinsieve.pipeline.worker_config import MOST_PENDING_BYTES
+from twinsieve.pipeline.worker_asks import ROW_BYTES
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.sieve import worst_case_bytes
-
-ROW_BYTES = 256
-"""A waiting original beside its key, value and headers: Python's objects (180 measured) and its answer. Each
-header takes about 150 more."""
 
 
 WRITING_FACTOR = 2.6
@@ -31,21 +27,16 @@ nothing else meanwhile, so this is less than writing takes."""
 class Held:
     """Bytes by part, of each role in a process that has `partitions` input partitions.
 
-    waiting_each: of `waiting`, what one partition may hold
+    waiting: originals that wait for their answers
     """
 
     partitions: int
     sieve: int
-    waiting_each: int
+    waiting: int
     open_verdicts: int
     worker_fetched: int
     index_fetched: int
     producer: int
-
-    @property
-    def waiting(self) -> int:
-        """Originals that wait for their answers."""
-        return self.waiting_each * self.partitions
 
     @property
     def worker(self) -> int:
@@ -71,10 +62,10 @@ class Held:
 def held_by(settings: Settings, partitions: int) -> Held:
     """What one process may hold that serves all of these input partitions. raises: UsageError
 
-    A partition is paused once its originals reach either limit, in rows or in bytes, so it may have both.
-    What a last poll brings beyond them is counted as fetched, and as it came: a broker's batches are
-    compressed. The index keeps a verdict until it knows that its message was emitted: as many as wait in all
-    workers.
+    A partition is paused once its originals reach its share of `kafka.pending_bytes`, or
+    `kafka.pending_messages`. What a last poll brings beyond is counted as fetched, and as it came: a broker's
+    batches are compressed; the objects around it are counted here. The index keeps a verdict until it knows
+    that its message was emitted: as many as wait in all workers.
     """
     kafka = settings.kafka
     rows = kafka.pending_messages + kafka.poll_messages
@@ -82,7 +73,7 @@ def held_by(settings: Settings, partitions: int) -> Held:
     return Held(
         partitions,
         sieve=sum(worst_case_bytes(sieve_config(settings, "")).values()),
-        waiting_each=MOST_PENDING_BYTES + rows * ROW_BYTES,
+        waiting=kafka.pending_bytes + partitions * kafka.poll_messages * ROW_BYTES,
         open_verdicts=partitions * rows * verdict_bytes(),
         # Input twice: what is fetched ahead, and the last poll of each partition.
         worker_fetched=2 * fetched_bytes(kafka, partitions) + fetched_bytes(kafka, answers),

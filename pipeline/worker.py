@@ -140,6 +140,11 @@ class Worker:
         return {partition: session.pending_rows for partition, session in self._sessions.items()}
 
     @property
+    def pending_bytes(self) -> int:
+        """Memory of the rows that wait for answers, of all partitions."""
+        return sum(session.pending_bytes for session in self._sessions.values())
+
+    @property
     def unanswered(self) -> int:
         """Blocks that wait for answers."""
         return sum(len(session.pending) for session in self._sessions.values())
@@ -321,7 +326,7 @@ class Worker:
         self._ends.heard(records.partition)
         self._asks.ask(session, records)
         self._hook(WorkerStep.APPENDED)
-        if self._asks.is_full(session):
+        if self._asks.is_full(session, len(self._polled.assignment)):
             self._consumer.pause([records.partition])
 
     def _doubt(self, error: RefusedError, membership: Membership) -> None:
@@ -434,7 +439,7 @@ class Worker:
             if session.fresh or session.probing:
                 session.fresh = session.probing = False
                 self._begin_reading(session)
-            elif not self._asks.is_full(session, 2) and not self._stopping:
+            elif not self._asks.is_full(session, len(self._polled.assignment), 2) and not self._stopping:
                 self._consumer.resume([session.partition])
 
     def _transact(

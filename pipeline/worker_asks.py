@@ -14,6 +14,11 @@ from twinsieve.pipeline.records import Reading, RecordReader
 from twinsieve.pipeline.worker_config import WorkerConfig
 from twinsieve.pipeline.worker_sessions import Asked, Opening, Session
 
+ROW_BYTES = 256
+"""A waiting original beside its key, value and headers: Python's objects (180 measured) and its answer."""
+HEADER_BYTES = 150
+"""The objects of one header."""
+
 
 class Asks:
     """Writes blocks of the sessions it is given.
@@ -89,12 +94,11 @@ class Asks:
         block = replace(self._block(session), end=end)
         self._append(session, [(block, _no_rows(block, session))])
 
-    def is_full(self, session: Session, part: int = 1) -> bool:
-        """Whether one part'th of what may wait for answers does."""
-        return (
-            session.pending_rows >= min(session.window, self._config.most_pending) // part
-            or session.pending_bytes >= self._config.most_pending_bytes // part
-        )
+    def is_full(self, session: Session, partitions: int, part: int = 1) -> bool:
+        """Whether one part'th of what may wait for answers does; `partitions` share what all may hold."""
+        share = self._config.most_pending_bytes // max(1, partitions)
+        rows = min(session.window, self._config.most_pending)
+        return session.pending_rows >= rows // part or session.pending_bytes >= max(1, share // part)
 
     def _block(self, session: Session) -> Block:
         return Block(
@@ -154,8 +158,8 @@ def _asked_rows(
 
 
 def bytes_held(records: Records) -> int:
-    """Bytes of keys, values and headers."""
+    """Bytes of memory: of keys, values and headers, and of the objects around them."""
     held = sum(map(len, filter(None, records.values))) + sum(map(len, filter(None, records.keys)))
     for headers in filter(None, records.headers):
-        held += sum(len(name) + len(value or b"") for name, value in headers)
-    return held
+        held += sum(len(name) + len(value or b"") + HEADER_BYTES for name, value in headers)
+    return held + len(records) * ROW_BYTES

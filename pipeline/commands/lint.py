@@ -125,12 +125,11 @@ def _print_held(settings: Settings, partitions: int) -> None:
     table = Table(title=title, title_justify="left", box=None)
     for column in ("part", "worker, MiB", "index, MiB"):
         table.add_column(column, justify="left" if column == "part" else "right")
-    waiting = f"originals waiting, {partitions:,} × {held.waiting_each / 2**20:,.1f}"
     for part, worker, index in (
         ("sieve", 0, held.sieve),
         (f"verdicts not yet emitted, of {partitions:,} partitions", 0, held.open_verdicts),
         ("their copies and what is compressed of them, while a snapshot is written", 0, held.writing),
-        (waiting, held.waiting, 0),
+        ("originals waiting (kafka.pending_bytes), and one poll more", held.waiting, 0),
         ("fetch buffers", held.worker_fetched, held.index_fetched),
         ("producer queues", 2 * held.producer, held.producer),
         ("all", held.worker, held.index),

@@ -30,6 +30,7 @@ def test_what_can_be_set_reaches_the_roles() -> None:
             poll_messages=11,
             block_bytes=12,
             pending_messages=13,
+            pending_bytes=17,
             answer_timeout=14_000,  # type: ignore[call-arg]
             idle_report=15_000,  # type: ignore[call-arg]
         ),
@@ -37,5 +38,6 @@ def test_what_can_be_set_reaches_the_roles() -> None:
     )
     worker, index = builder(settings).worker_config(), builder(settings).index_config()
     assert (worker.poll_messages, worker.block_bytes, worker.most_pending) == (11, 12, 13)
+    assert worker.most_pending_bytes == 17
     assert (worker.answer_s, worker.report_s, index.snapshot_every_s) == (14.0, 15.0, 16.0)
     assert (worker.start, worker.trimmed, worker.emit.null_value) == ("latest", "continue", "drop")
