@@ -26,7 +26,7 @@ from twinsieve.pipeline.service import (
 )
 from twinsieve.pipeline.service_build import Builder, group_of_seed, group_of_workers, make_scheme
 from twinsieve.pipeline.service_loops import IndexLoop, WorkerLoop
-from twinsieve.pipeline.service_slots import Slot, take_slot
+from twinsieve.pipeline.service_slots import slot_of
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.warm_up import warm_up
 from twinsieve.pipeline.worker_emit import Emission
@@ -86,7 +86,7 @@ def run_seed(
         update={"poll_messages": min(settings.kafka.poll_messages, _POLL_MESSAGES)}
     )
     seeding = settings.model_copy(update={"input": source, "kafka": kafka})
-    slot = Slot(member) if member is not None else take_slot(settings.app)
+    slot = slot_of(settings, member)
     metrics = Metrics(clock)
     background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
     builder = Builder(

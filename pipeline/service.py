@@ -22,7 +22,7 @@ from twinsieve.pipeline.ports import Broker, Clock
 from twinsieve.pipeline.service_build import Builder, make_scheme, shadow
 from twinsieve.pipeline.service_http import Pages
 from twinsieve.pipeline.service_loops import IndexLoop, Loop, WorkerLoop
-from twinsieve.pipeline.service_slots import Slot, take_slot
+from twinsieve.pipeline.service_slots import slot_of
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.settings_stages import scheme_config
 from twinsieve.pipeline.topics import Severity, check, create
@@ -63,7 +63,7 @@ def run_service(
 ) -> None:
     """Returns after SIGTERM or SIGINT (or `stop`), everything finished and reported.
 
-    member: a stable name of this process, unique in the deployment; without one, host name and a free slot
+    member: a stable name of this process, unique in the deployment; without one, `slot_of` finds one
     dry_run: shadow mode, with groups, internal topics and state of its own (app `<app>-shadow`): judges and
         counts, emits nothing
     connect, clock, stop: for tests
@@ -76,7 +76,7 @@ def run_service(
     scheme_config(settings)  # says what is wrong with the settings before anything takes its time
     auto_create = settings.topics.auto_create or dry_run
     check_topics(settings, make_broker(settings), auto_create=auto_create, emits=not dry_run)
-    slot = Slot(member) if member is not None else take_slot(settings.app)
+    slot = slot_of(settings, member)
     metrics = Metrics(clock)
     background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
     loops: list[Loop] = []

@@ -15,7 +15,6 @@ from twinsieve.pipeline.ports import FatalError, Messages, NewTopic, Partition
 from twinsieve.pipeline.service import SystemClock
 from twinsieve.pipeline.service_build import group_of_index, group_of_workers
 from twinsieve.pipeline.service_http import Pages
-from twinsieve.pipeline.service_slots import take_slot
 from twinsieve.pipeline.settings import (
     ExactSettings,
     ExactWindowSettings,
@@ -124,16 +123,6 @@ def test_the_newer_process_of_a_slot_wins_and_the_older_exits(
     wait_for(lambda: len(cluster.values("posts.unique")) == 3, "the newer one goes on")
     newer.end()
     assert newer.error is None
-
-
-def test_slots_are_the_lowest_free_ones(tmp_path: Path) -> None:
-    first, second = take_slot("a", tmp_path), take_slot("a", tmp_path)
-    assert (first.name[-2:], second.name[-2:]) == ("-0", "-1")
-    first.release()
-    third, other = take_slot("a", tmp_path), take_slot("b", tmp_path)
-    assert third.name == other.name == first.name
-    for slot in (second, third, other):
-        slot.release()
 
 
 def test_pages_tell_health_readiness_and_metrics() -> None:
