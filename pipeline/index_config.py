@@ -16,6 +16,7 @@ class IndexConfig:
 
     scheme: hash of the fingerprint scheme; group, member: of the consumer; most_blocks: in one transaction
     check_s: an idle index makes sure this often that it was not displaced
+    output: the output topic, which is committed beside every log offset; empty where nothing is emitted
     trim_log: delete the log behind the oldest snapshot (they are on shared storage)
     """
 
@@ -30,6 +31,7 @@ class IndexConfig:
     snapshot_every_s: float
     check_s: float
     trim_log: bool
+    output: str
 
 
 class IndexStep(StrEnum):

@@ -25,13 +25,14 @@ from twinsieve.pipeline.ports import Committed, Partition
 from twinsieve.stages.errors import StateError
 
 
-def committed_record(at: int, decisions_end: int) -> Committed:
-    """What the index commits: the log offset, and beside it how far the decisions reach at least.
+def committed_record(at: int, decisions_end: int, output: str = "") -> Committed:
+    """What the index commits: the log offset, and beside it how far the decisions reach at least, and the
+    name of the output topic; empty where nothing is emitted.
 
-    >>> committed_record(7, 12)
-    Committed(offset=7, metadata='1 12')
+    >>> committed_record(7, 12, "posts-unique")
+    Committed(offset=7, metadata='1 12 posts-unique')
     """
-    return Committed(at, f"1 {decisions_end}")
+    return Committed(at, f"1 {decisions_end} {output}".rstrip())
 
 
 def recorded_decisions_end(committed: Committed | None) -> int:
@@ -40,8 +41,22 @@ def recorded_decisions_end(committed: Committed | None) -> int:
     >>> recorded_decisions_end(committed_record(7, 12)), recorded_decisions_end(Committed(7))
     (12, 0)
     """
-    version, _, end = (committed.metadata if committed is not None else "").partition(" ")
-    return int(end) if version == "1" and end.isascii() and end.isdigit() else 0
+    end = _recorded(committed)[0]
+    return int(end) if end.isascii() and end.isdigit() else 0
+
+
+def recorded_output(committed: Committed | None) -> str:
+    """The output topic of the index that committed this; empty where nothing says so.
+
+    >>> recorded_output(committed_record(7, 12, "posts-unique")), recorded_output(Committed(7))
+    ('posts-unique', '')
+    """
+    return _recorded(committed)[1]
+
+
+def _recorded(committed: Committed | None) -> tuple[str, str]:
+    version, end, output, *_ = [*(committed.metadata if committed is not None else "").split(" "), "", ""]
+    return (end, output) if version == "1" else ("", "")
 
 
 @dataclass(frozen=True, slots=True)

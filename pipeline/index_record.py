@@ -43,7 +43,9 @@ class Record:
             del answers[reply]
         # The marker of the transaction takes an offset too.
         decisions_end = self.decisions_end + len(rulings) + (1 if rulings else 0)
-        self._transact(decisions, answers, committed_record(at, decisions_end), membership)
+        self._transact(
+            decisions, answers, committed_record(at, decisions_end, self._config.output), membership
+        )
         self.decisions_end = decisions_end
 
     def prove(self, committed: Committed, membership: Membership) -> None:

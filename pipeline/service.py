@@ -22,6 +22,7 @@ from twinsieve.pipeline.ports import Broker, Clock
 from twinsieve.pipeline.service_build import Builder, make_scheme, shadow
 from twinsieve.pipeline.service_http import Pages
 from twinsieve.pipeline.service_loops import IndexLoop, Loop, WorkerLoop
+from twinsieve.pipeline.service_output import refuse_another_output
 from twinsieve.pipeline.service_slots import slot_of
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.settings_stages import scheme_config
@@ -57,6 +58,7 @@ def run_service(
     role: Role = "both",
     member: str | None = None,
     dry_run: bool = False,
+    move_output: bool = False,
     connect: Callable[[Settings], Broker] | None = None,
     clock: Clock | None = None,
     stop: threading.Event | None = None,
@@ -66,6 +68,7 @@ def run_service(
     member: a stable name of this process, unique in the deployment; without one, `slot_of` finds one
     dry_run: shadow mode, with groups, internal topics and state of its own (app `<app>-shadow`): judges and
         counts, emits nothing
+    move_output: the app's output is this one from now on, whichever it was
     connect, clock, stop: for tests
     raises: ConfigError, UsageError; BrokerError and StateError when going on makes no sense, with what to do
     """
@@ -75,7 +78,13 @@ def run_service(
     make_broker = connect or connect_by_settings
     scheme_config(settings)  # says what is wrong with the settings before anything takes its time
     auto_create = settings.topics.auto_create or dry_run
-    check_topics(settings, make_broker(settings), auto_create=auto_create, emits=not dry_run)
+    check_topics(
+        settings,
+        make_broker(settings),
+        auto_create=auto_create,
+        emits=not dry_run,
+        same_output=not (dry_run or move_output),
+    )
     slot = slot_of(settings, member)
     metrics = Metrics(clock)
     background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
@@ -178,10 +187,13 @@ def connect_by_settings(settings: Settings) -> Broker:
     return connect_kafka(settings.kafka, client_id=settings.app)
 
 
-def check_topics(settings: Settings, broker: Broker, *, auto_create: bool, emits: bool = True) -> None:
+def check_topics(
+    settings: Settings, broker: Broker, *, auto_create: bool, emits: bool = True, same_output: bool = True
+) -> None:
     """Stop on what would lose messages, warn of the rest.
 
     auto_create: make what is missing; emits: False where nothing is ever written to the outputs
+    same_output: stop where the app has another output on record
     raises: BrokerError with a line for every finding that stops
     """
     admin = broker.admin()
@@ -190,6 +202,8 @@ def check_topics(settings: Settings, broker: Broker, *, auto_create: bool, emits
             for name in create(settings, admin, emits=emits):
                 _log.info("run: created topic %s", name)
         findings = check(settings, admin, emits=emits)
+        if same_output:
+            refuse_another_output(settings, admin)
     finally:
         admin.close()
         broker.close()

@@ -110,6 +110,7 @@ class Builder:
             snapshot_every_s=settings.state.snapshot_every_ms / 1000,
             check_s=CHECK_S,
             trim_log=trims_log(settings),
+            output=settings.output.topic if self.emit or self.job == "seed" else "",
         )
 
     def worker(self, hook: Hook) -> Worker:

@@ -12,7 +12,6 @@ from twinsieve.pipeline.worker_asks import ROW_BYTES
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.sieve import worst_case_bytes
 
-
 WRITING_FACTOR = 2.6
 """Peak of a process that writes a snapshot, in sizes of its sieve: the sieve, its copy, and the largest
 section of the copy compressed. Measured with content that no compression makes smaller

@@ -46,11 +46,13 @@ def refuse_missing_secrets(settings: Settings) -> None:
     "--role", default="both", type=click.Choice(["worker", "index", "both"]), help="What to do here (both)."
 )
 @click.option("--member", metavar="NAME", help="A stable name of this process, unique in the deployment.")
+@click.option("--move-output", is_flag=True, help="The app's output is another one now, for good.")
 @click.option("--dry-run", is_flag=True, help="Judge and count beside what runs, emit nothing.")
 def command(
     role: Literal["worker", "index", "both"],
     member: str | None,
     dry_run: bool,
+    move_output: bool,
     config: str | None,
     pairs: tuple[str, ...],
     **given: str | None,
@@ -62,4 +64,4 @@ def command(
     refuse_missing_secrets(settings)
     log_to_stderr(settings)
     sys.setswitchinterval(_SWITCH_S)
-    run_service(settings, role=role, member=member, dry_run=dry_run)
+    run_service(settings, role=role, member=member, dry_run=dry_run, move_output=move_output)

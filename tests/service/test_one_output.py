@@ -1,0 +1,87 @@
+"""One app name for two pipelines is refused: each would suppress the other's messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.service.running import Service, wait_for
+from twinsieve.pipeline.memory import ManualClock, MemoryCluster
+from twinsieve.pipeline.ports import Messages, NewTopic, Partition
+from twinsieve.pipeline.settings import Settings
+from twinsieve.stages.errors import BrokerError
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    cluster = MemoryCluster(ManualClock())
+    for name in ("posts", "more"):
+        cluster.create(NewTopic(name, 1))
+    return cluster
+
+
+def _settings(folder: Path, output: str = "posts.unique", inputs: tuple[str, ...] = ("posts",)) -> Settings:
+    return Settings.model_validate(
+        {
+            "app": "t",
+            "input": {"topics": list(inputs), "encoding": "text"},
+            "output": {"topic": output, "duplicates": "none", "dead_letter": "none"},
+            "near": {"window": {"messages": 100}},
+            "exact": {"window": {"messages": 100}},
+            "kafka": {"idle_report": "50ms"},
+            "topics": {"auto_create": True},
+            "state": {"dir": str(folder)},
+            "http": {"listen": "none"},
+        }
+    )
+
+
+def _comes_out(cluster: MemoryCluster, settings: Settings, text: str, **options: object) -> None:
+    topic, output = settings.input.topics[-1], settings.output.topic
+    before = len(cluster.values(output)) if output in cluster.topics else 0
+    messages = Messages()
+    messages.add(None, text.encode())
+    cluster.write(Partition(topic, 0), messages)
+    service = Service(settings, cluster, **options)
+    wait_for(lambda: output in cluster.topics and len(cluster.values(output)) > before, f"{text} in {output}")
+    service.end()
+    assert service.error is None
+
+
+def test_another_output_is_refused_and_another_input_is_not(tmp_path: Path, cluster: MemoryCluster) -> None:
+    _comes_out(cluster, _settings(tmp_path), "今天武汉下雨了，大家出门记得带伞")
+    second = Service(_settings(tmp_path, "other.unique"), cluster)
+    second.join()
+    assert isinstance(second.error, BrokerError)
+    assert not second.error.retryable
+    assert str(second.error) == (
+        "app t writes to posts.unique, and output.topic is other.unique: two pipelines of one app would suppress "
+        "each other's messages; use another app name, or, if the output has moved for good, stop every process and "
+        "start the first one with `twinsieve run --move-output`"
+    )
+    more = _settings(tmp_path, inputs=("posts", "more"))
+    _comes_out(cluster, more, "北京的天气晴朗，适合到公园里走一走")
+
+
+def test_an_output_that_moves_for_good_is_the_one_on_record_from_then_on(
+    tmp_path: Path, cluster: MemoryCluster
+) -> None:
+    _comes_out(cluster, _settings(tmp_path), "今天武汉下雨了，大家出门记得带伞")
+    moved = _settings(tmp_path, "other.unique")
+    _comes_out(cluster, moved, "北京的天气晴朗，适合到公园里走一走", move_output=True)
+    _comes_out(cluster, moved, "长江水位昨夜上涨，堤防加强巡查")
+    old = Service(_settings(tmp_path), cluster)
+    old.join()
+    assert str(old.error).startswith("app t writes to other.unique, and output.topic is posts.unique")
+
+
+def test_a_dry_run_with_another_output_is_nobodys_second_pipeline(
+    tmp_path: Path, cluster: MemoryCluster
+) -> None:
+    _comes_out(cluster, _settings(tmp_path), "今天武汉下雨了，大家出门记得带伞")
+    for output in ("a.unique", "b.unique"):
+        dry = Service(_settings(tmp_path, output), cluster, dry_run=True)
+        wait_for(lambda: "t-shadow.workers" in cluster.groups, "the dry run joins")
+        dry.end()
+        assert dry.error is None
