@@ -260,6 +260,8 @@ class MemoryAdmin:
     def group_offsets(self, group: str) -> dict[Partition, Committed]:
         """As `Admin.group_offsets`."""
         self._reach("group_offsets")
+        if any(name == group for name, _ in self._cluster.unstable_offsets()):
+            raise BrokerError(f"offsets of group {group}: an open transaction moves them", retryable=True)
         return dict(self._cluster.group(group).offsets)
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:

@@ -263,11 +263,16 @@ class MemoryCluster:
 
     def unstable(self, group: str, partition: Partition) -> bool:
         """Whether an open transaction is about to commit this offset."""
-        return any(
-            (group, partition) in slot.forgotten
-            or (slot.transaction is not None and (group, partition) in slot.transaction.offsets)
-            for slot in self.slots.values()
-        )
+        return (group, partition) in self.unstable_offsets()
+
+    def unstable_offsets(self) -> set[tuple[str, Partition]]:
+        """Offsets of groups that open transactions are about to commit."""
+        held: set[tuple[str, Partition]] = set()
+        for slot in self.slots.values():
+            held |= slot.forgotten
+            if slot.transaction is not None:
+                held |= slot.transaction.offsets.keys()
+        return held
 
     def values(self, topic: str, partition: int = 0) -> list[bytes | None]:
         """Committed values of one partition, for tests and examples."""

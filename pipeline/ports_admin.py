@@ -65,7 +65,10 @@ class Admin(Protocol):
         (`reset`)."""
 
     def group_offsets(self, group: str) -> dict[Partition, Committed]:
-        """All committed offsets of a group; empty for an unknown one."""
+        """All committed offsets of a group; empty for an unknown one.
+
+        raises: BrokerError(retryable=True) while an open transaction is about to move one of them
+        """
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         """Move a group's offsets; BrokerError(retryable=False) while it has live members (`reset`)."""

@@ -204,11 +204,16 @@ class ConfluentAdmin(Closing):
         request = [ConsumerGroupTopicPartitions(group)]
 
         def ask() -> Any:
-            return self._client.list_consumer_group_offsets(request)[group].result(_ANSWER_S)
+            found = self._client.list_consumer_group_offsets(request, require_stable=True)
+            parts = found[group].result(_ANSWER_S).topic_partitions
+            for part in parts:
+                if part.error is not None:
+                    raise KafkaException(part.error)
+            return parts
 
         return {
             Partition(part.topic, part.partition): Committed(part.offset, part.metadata or "")
-            for part in self._ask(f"offsets of group {group}", ask).topic_partitions
+            for part in self._ask(f"offsets of group {group}", ask)
             if part.offset >= 0
         }
 

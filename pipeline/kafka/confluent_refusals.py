@@ -25,6 +25,7 @@ PASSING = (
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.OFFSET_NOT_AVAILABLE,
     KafkaError.NOT_CONTROLLER,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
 )
 AWAY = (
     KafkaError._TIMED_OUT,

@@ -51,6 +51,29 @@ def test_offsets_and_messages_are_committed_together(world: World) -> None:
     assert read_all(broker, out).values == [b"y"]
 
 
+def test_an_offset_that_an_open_transaction_moves_is_never_told_as_it_was(world: World) -> None:
+    broker = world.broker()
+    log = Partition(make_topic(broker), 0)
+    write(broker, log, [b"a", b"b", b"c"])
+    group = fresh("g")
+    consumer = broker.group_consumer(group, [log.topic], "m0")
+    transactor = broker.transactor(fresh("tx"))
+    polled = assigned(consumer, 1)
+    transactor.begin()
+    transactor.send_offsets({log: Committed(1, "one")}, polled.membership)
+    transactor.commit()
+    admin = broker.admin()
+    until(lambda: consumer.committed([log]) == {log: Committed(1, "one")})
+    assert admin.group_offsets(group) == {log: Committed(1, "one")}
+    transactor.begin()
+    transactor.send_offsets({log: Committed(2, "two")}, polled.membership)
+    with pytest.raises(BrokerError) as said:
+        admin.group_offsets(group)
+    assert said.value.retryable
+    transactor.commit()
+    assert admin.group_offsets(group) == {log: Committed(2, "two")}
+
+
 def test_a_member_that_joins_takes_a_share_and_everybody_hears_of_it(world: World) -> None:
     topic = make_topic(world.broker(), 2)
     group = fresh("g")
