@@ -103,7 +103,9 @@ class Worker:
         self._answers = Answers(broker.reader(), config.verdicts, config.verdict_partitions, config.scheme)
         self.notices: list[str] = []
         self._topics = KnownTopics(self._admin, self.notices)
-        self._openings = Openings(self._consumer, self._transactor, clock, config, new_session)
+        self._openings = Openings(
+            self._consumer, self._transactor, clock, config, new_session, self._topics.ends
+        )
         self._ends = Ends(self._consumer.end_offsets, clock)
         self._asks = Asks(
             self._appender,
@@ -289,17 +291,20 @@ class Worker:
         if not able:
             return
         try:
-            planned = self._openings.plan(able, infos, membership)
+            planned, waiting = self._openings.plan(able, infos, membership)
             begins = {s.partition: opening.commits for s, opening in planned if opening.commits is not None}
             if begins:
                 self._transact(Emission(), begins, membership)
-            self._answers.watch({*self._sessions, *able})
+            self._answers.watch({*self._sessions, *able} - waiting.keys())
         except AbortableError as error:
             self._transactor.abort()
             self._waiting.postpone(able)
             self.notices.append(f"{', '.join(map(str, able))}: not opened ({error})")
             self.resyncs += 1
             return
+        for at, why in waiting.items():
+            self._waiting.postpone([at])
+            self.notices.append(f"{at}: not opened ({why})")
         for session, opening in planned:
             if opening.trimmed:
                 self.notices.append(

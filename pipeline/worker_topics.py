@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from twinsieve.pipeline.ports import AbortableError, Admin, Partition, TopicInfo
 from twinsieve.pipeline.worker_sessions import Session, name_topic
-from twinsieve.stages.errors import StateError
+from twinsieve.stages.errors import BrokerError, StateError
 
 
 class KnownTopics:
@@ -54,6 +54,13 @@ class KnownTopics:
     def _tell(self, what: str, partitions: Collection[Partition]) -> None:
         if partitions:
             self._notices.append(f"{', '.join(map(str, sorted(partitions)))}: {what}")
+
+    def ends(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """End of each, behind open transactions too. raises: AbortableError when the broker cannot tell"""
+        try:
+            return self._admin.end_offsets(partitions)
+        except BrokerError as error:
+            raise AbortableError(str(error)) from error
 
     def partitions(self, names: Collection[str]) -> dict[str, int]:
         """Partitions of every topic known, these among them. raises: as `look`"""

@@ -11,8 +11,9 @@ from tests.driver import DEAD, DUPLICATES, GROUP, LOG, OUTPUT, WORKER, Process, 
 from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
 from tests.twins import HashSieve
 from twinsieve.pipeline.blocks_verdicts import Source
+from twinsieve.pipeline.memory import MemoryBroker
 from twinsieve.pipeline.memory_log import Entry
-from twinsieve.pipeline.ports import Committed, NewTopic, Partition
+from twinsieve.pipeline.ports import Committed, Messages, NewTopic, Partition
 from twinsieve.stages.contract import Kind
 
 IN = Partition("in", 0)
@@ -91,6 +92,26 @@ def test_an_input_that_ends_before_what_was_judged_stops() -> None:
     restart(world)
     world.run(80)
     assert "ends before what was judged" in world.stops[0]
+
+
+def test_an_offset_committed_behind_an_open_transaction_of_the_input_waits_for_its_end() -> None:
+    world = settled()
+    process = restart(world)
+    producer = MemoryBroker(world.cluster).transactor("a producer")
+    producer.begin()
+    held = Messages()
+    for value in texts(30, 40):
+        held.add(b"k", value)
+    producer.send("in", 0, held)
+    world.move_offset(IN, 35)
+    world.run(10)
+    assert process.running
+    assert world.stops == []
+    said = "35 is committed, and a transaction of its producers is open from 30 on"
+    assert any(said in notice for notice in process.notices)
+    producer.commit()
+    world.settle()
+    assert emitted(world) == [*range(30), *range(35, 40)]
 
 
 @pytest.mark.parametrize("trimmed", ["stop", "continue"])
