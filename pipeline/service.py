@@ -32,6 +32,7 @@ from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
 _END_S = 30.0
+_SNAPSHOT_S = 600.0
 
 Role = Literal["worker", "index", "both"]
 
@@ -140,11 +141,19 @@ def log_progress(progress: Progress) -> None:
         )
 
 
-def drive(workers: list[Loop], indexes: list[Loop], stop: threading.Event, end_s: float = _END_S) -> None:
+def drive(
+    workers: list[Loop],
+    indexes: list[Loop],
+    stop: threading.Event,
+    end_s: float = _END_S,
+    snapshot_s: float = _SNAPSHOT_S,
+) -> None:
     """Run all loops; the first that fails ends the others, and its error is raised.
 
-    end_s: how long the others may take to end after one has failed, each kind of them: a client that hangs
-        keeps no process alive that has something to say. A clean stop takes its time: a snapshot may be large
+    end_s: how long workers may take to end, and indexes too once something has failed: a client that hangs
+        keeps no process alive
+    snapshot_s: how long indexes may take in a clean stop: a last snapshot may be large
+    raises: BrokerError where a role does not end in time
     """
     running: dict[Loop, Future[None]] = {loop: _started(loop) for loop in [*workers, *indexes]}
 
@@ -156,16 +165,23 @@ def drive(workers: list[Loop], indexes: list[Loop], stop: threading.Event, end_s
         if done or failed():
             break
     # Workers first: they need the index for their last answers.
-    for group in (workers, indexes):
+    late = []
+    for group, limit_s in ((workers, end_s), (indexes, snapshot_s)):
         for loop in group:
             loop.stop()
-        _, hanging = wait([running[loop] for loop in group], end_s if failed() else None)
+        limit_s = min(limit_s, end_s) if failed() else limit_s
+        _, hanging = wait([running[loop] for loop in group], limit_s)
         for loop in group:
             if running[loop] in hanging:
-                _log.error("%s: does not end, so the process ends without it; nothing is lost", loop.name)
+                late.append(f"{loop.name}: does not end within {limit_s:g} s")
+                _log.error("%s, so the process ends without it; nothing is lost", late[-1])
     for loop in running:
         if loop.error is not None:
             raise loop.error
+    if late:
+        raise BrokerError(
+            f"{', '.join(late)}: a client hangs; nothing is lost, start it again", retryable=False
+        )
 
 
 def _started(loop: Loop) -> Future[None]:

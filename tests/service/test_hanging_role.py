@@ -12,6 +12,7 @@ from twinsieve.pipeline.metrics import Metrics
 from twinsieve.pipeline.ports import FatalError
 from twinsieve.pipeline.service import drive
 from twinsieve.pipeline.service_loops import Loop
+from twinsieve.stages.errors import BrokerError
 
 
 class _Role(Loop):
@@ -62,6 +63,22 @@ def test_the_error_of_a_role_is_told_though_its_clients_do_not_close(
         drive([role], [], threading.Event(), 0.2)
     assert "worker: does not end" in caplog.text
     role.lets_go.set()
+
+
+@pytest.mark.parametrize("hanging", ["worker", "index"])
+def test_a_clean_stop_ends_with_an_error_though_a_role_hangs(
+    hanging: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    role, stop = _Role(hanging, None), threading.Event()
+    stop.set()
+    roles: dict[str, list[Loop]] = {"worker": [], "index": []}
+    roles[hanging].append(role)
+    with pytest.raises(BrokerError, match=f"{hanging}: does not end within 0.2 s: a client hangs") as said:
+        drive(roles["worker"], roles["index"], stop, 0.2, 0.2)
+    assert not said.value.retryable
+    assert f"{hanging}: does not end within 0.2 s, so the process ends without it" in caplog.text
+    role.let_go.set()
 
 
 def test_a_clean_stop_waits_for_a_role_that_takes_its_time() -> None:
