@@ -2,13 +2,59 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from twinsieve.stages.errors import UsageError
+
+MOST_CONNECTIONS = 16
+_MAKE_ROOM_S = 1.0
+
+
+class _Server(ThreadingHTTPServer):
+    """A thread for each connection, of which there are a few: the oldest one makes room for the next.
+
+    So whoever opens connections and says nothing, or one byte every nine seconds, keeps nobody out.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._lock = threading.Lock()
+        self._open: list[socket.socket] = []
+        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Called for each connection, one at a time."""
+        if not self._room.acquire(blocking=False):
+            with self._lock, suppress(IndexError, OSError):
+                self._open[0].shutdown(socket.SHUT_RDWR)
+            if not self._room.acquire(timeout=_MAKE_ROOM_S):
+                super().shutdown_request(request)
+                return
+        with self._lock:
+            self._open.append(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Called at the end of each connection."""
+        with self._lock:
+            ours = request in self._open
+            if ours:
+                self._open.remove(request)
+        super().shutdown_request(request)
+        if ours:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: a connection that breaks is its client's affair, and a line each would fill the log."""
 
 
 class Pages:
@@ -52,10 +98,9 @@ class Pages:
                 """Requests are not logged."""
 
         try:
-            self._server = ThreadingHTTPServer((host.strip("[]") or "127.0.0.1", int(port)), Handler)
+            self._server = _Server((host.strip("[]") or "127.0.0.1", int(port)), Handler)
         except OSError as error:
             raise UsageError(f"http.listen is {listen!r}, which cannot be had ({error.strerror})") from error
-        self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
         self._thread.start()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -14,7 +16,7 @@ from twinsieve.pipeline.memory import MemoryBroker, MemoryCluster
 from twinsieve.pipeline.ports import FatalError, Messages, NewTopic, Partition
 from twinsieve.pipeline.service import SystemClock
 from twinsieve.pipeline.service_build import group_of_index, group_of_workers
-from twinsieve.pipeline.service_http import Pages
+from twinsieve.pipeline.service_http import MOST_CONNECTIONS, Pages
 from twinsieve.pipeline.settings import (
     ExactSettings,
     ExactWindowSettings,
@@ -147,6 +149,23 @@ def test_pages_tell_health_readiness_and_metrics() -> None:
         ready = True
         assert status("/readyz") == 200
     finally:
+        pages.close()
+
+
+def test_connections_that_say_nothing_keep_nobody_out_and_are_few() -> None:
+    before = threading.active_count()
+    pages = Pages("127.0.0.1:0", CollectorRegistry(), lambda: True, lambda: True)
+    idle = []
+    try:
+        for _ in range(5 * MOST_CONNECTIONS):
+            idle.append(socket.create_connection(("127.0.0.1", pages.port), timeout=30))
+            idle[-1].sendall(b"GET /heal")
+        with urllib.request.urlopen(f"http://127.0.0.1:{pages.port}/healthz", timeout=30) as answer:
+            assert answer.read() == b"ok\n"
+        assert threading.active_count() - before <= MOST_CONNECTIONS + 1
+    finally:
+        for connection in idle:
+            connection.close()
         pages.close()
 
 
