@@ -1,0 +1,47 @@
+"""A description of a topic names its partitions without a leader, at once, with both clients."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.broker.cluster import Cluster
+from tests.broker.worlds import fresh, until
+from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.ports import NewTopic
+from twinsieve.pipeline.settings import KafkaSettings
+
+_PARTITIONS = 6
+_PATIENCE_S = 5.0
+"""Far below the ten seconds that a question about offsets takes to fail."""
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "confluent"])
+def test_partitions_of_a_dead_broker_are_named_and_come_back(three_brokers: Cluster, client: str) -> None:
+    broker = connect(KafkaSettings.model_validate({"client": client, "bootstrap": three_brokers.bootstrap}))
+    admin, topic = broker.admin(), fresh("lead")
+
+    def leaderless() -> frozenset[int]:
+        began_s = time.monotonic()
+        info = admin.topics([topic])[topic]
+        assert time.monotonic() - began_s < _PATIENCE_S
+        assert info is not None
+        assert info.partitions == _PARTITIONS
+        return info.leaderless
+
+    node = three_brokers.nodes[1]
+    try:
+        admin.create_topic(NewTopic(topic, _PARTITIONS, 1, {"min.insync.replicas": "1"}))
+        assert leaderless() == frozenset()
+        node.kill()
+        dead = until(leaderless)
+        assert 0 < len(dead) < _PARTITIONS
+        node.start()
+        node.wait_ready()
+        until(lambda: not leaderless())
+    finally:
+        broker.close()
+        if not node.running():
+            node.start()
+            node.wait_ready()
