@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, IntFlag
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from twinsieve.pipeline.blocks_rows import (
 from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<16sQiiIIqqqqqqqHH")
+_ASK = struct.Struct("<16sQiiIIqq")
+"""The part of the header that stays where it is in every version."""
 
 
 class RowKind(IntEnum):
@@ -138,10 +140,25 @@ def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
     )  # fmt: skip
 
 
-def asked_by(data: bytes) -> tuple[int, int, int, int]:
-    """Session, reply partition, first and end of a block that is whole, but of another fingerprint scheme."""
-    (_, session, _, reply, _, _, first, end, *_) = _HEADER.unpack_from(data, ENVELOPE_BYTES)
-    return session, reply, first, end
+class Ask(NamedTuple):
+    """What the header of a block says in every version and scheme: who asked for what, and where
+    to answer."""
+
+    session: int
+    reply: int
+    first: int
+    end: int
+
+
+def asked_by(data: bytes) -> Ask:
+    """The ask of a block that is whole, but perhaps of another version or fingerprint scheme.
+
+    Zeros where the content is too short to hold one.
+    """
+    if len(data) < ENVELOPE_BYTES + _ASK.size:
+        return Ask(0, 0, 0, 0)
+    _, session, _, reply, _, _, first, end = _ASK.unpack_from(data, ENVELOPE_BYTES)
+    return Ask(session, reply, first, end)
 
 
 def split_block(block: Block, most_bytes: int) -> list[Block]:

@@ -10,11 +10,23 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.blocks_frame import ENVELOPE_BYTES, Columns, What, pack_columns, seal, unseal
-from twinsieve.stages.contract import NO_LEADER, Kind, Verdicts
+from twinsieve.pipeline.blocks_frame import (
+    ENVELOPE_BYTES,
+    OLDEST_VERSION,
+    VERSION,
+    Columns,
+    What,
+    pack_columns,
+    seal,
+    unseal,
+    version_of,
+)
+from twinsieve.stages.contract import NO_LEADER, NO_TIME, Kind, Verdicts
 from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<qQBBIqq")
+_MADE_FOR = struct.Struct("<16sIq")
+"""Behind the header, from version 2 on: the log's topic id, the block's checksum, its arrival."""
 _TOPIC = struct.Struct("<BH")
 
 
@@ -52,6 +64,9 @@ class Ruling:
     session, first, end: those of the block
     sources: uint8[n], `Source`; verdicts: of n rows; kind REPLAYED where the source is REPLAYED
     topics: names by topic number, for the leaders' positions
+    arrival_ms: clock that bounded the messages' times; NO_TIME in version 1, where it was the block's
+    log_id, checksum: topic id of the log, and the checksum of the block's envelope; None in version 1
+    version: format of the record it was read from, or of the block it answers
     """
 
     log_offset: int
@@ -62,6 +77,10 @@ class Ruling:
     sources: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
     verdicts: Verdicts = field(default_factory=lambda: blank_verdicts(0, Kind.UNIQUE))
     topics: dict[int, str] = field(default_factory=dict)
+    arrival_ms: int = NO_TIME
+    log_id: bytes | None = None
+    checksum: int | None = None
+    version: int = VERSION
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -125,7 +144,7 @@ def take_verdicts(columns: Columns, count: int) -> Verdicts:
 
 
 def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
-    """The decision and the answer: the same content under two magics."""
+    """The decision, and the answer in the format of who asked: else the same content under two magics."""
     names = b"".join(
         _TOPIC.pack(number, len(name.encode())) + name.encode() for number, name in ruling.topics.items()
     )
@@ -138,13 +157,18 @@ def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
         ruling.first,
         ruling.end,
     )
+    made_for = _MADE_FOR.pack(ruling.log_id or bytes(16), ruling.checksum or 0, ruling.arrival_ms)
     columns = pack_columns([*verdict_columns(ruling.verdicts), ruling.sources], compress=True)
-    content = header + names + columns
-    return seal(What.DECISION, scheme, content), seal(What.ANSWER, scheme, content)
+    content = b"".join((header, made_for, names, columns))
+    decision = seal(What.DECISION, scheme, content)
+    if ruling.version == OLDEST_VERSION:
+        old = b"".join((header, names, columns))
+        return decision, seal(What.ANSWER, scheme, old, OLDEST_VERSION)
+    return decision, seal(What.ANSWER, scheme, content)
 
 
 def session_of(data: bytes) -> int:
-    """The session that an answer is for, without reading the rest; 0 for something else."""
+    """The session that an answer of any version is for, without reading the rest; 0 for something else."""
     if len(data) < ENVELOPE_BYTES + _HEADER.size:
         return 0
     return int(_HEADER.unpack_from(data, ENVELOPE_BYTES)[1])
@@ -153,13 +177,17 @@ def session_of(data: bytes) -> int:
 def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
     """A decision or an answer.
 
-    raises: StateError when it is damaged or contradicts itself; ForeignSchemeError
+    raises: StateError when it is damaged or contradicts itself; ForeignVersionError; ForeignSchemeError
     """
     content = unseal(what, scheme, data, where)
     topics: dict[int, str] = {}
     try:
         log_offset, session, result, named, count, first, end = _HEADER.unpack_from(content)
         at = _HEADER.size
+        log_id, checksum, arrival_ms, version = None, None, NO_TIME, version_of(data)
+        if version > OLDEST_VERSION:
+            log_id, checksum, arrival_ms = _MADE_FOR.unpack_from(content, at)
+            at += _MADE_FOR.size
         for _ in range(named):
             number, size = _TOPIC.unpack_from(content, at)
             topics[number] = str(content[at + _TOPIC.size : at + _TOPIC.size + size], "utf-8")
@@ -170,7 +198,10 @@ def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
         columns.finish()
         if count and (int(sources.max()) > max(Source) or int(verdicts.kinds.max()) > max(Kind)):
             columns.contradiction()
-        return Ruling(log_offset, session, Result(result), first, end, sources, verdicts, topics)
+        return Ruling(
+            log_offset, session, Result(result), first, end, sources, verdicts, topics,
+            arrival_ms, log_id, checksum, version,
+        )  # fmt: skip
     except (struct.error, UnicodeDecodeError, ValueError) as error:
         raise StateError(
             f"{where}: the {what.name.lower()} is damaged ({error}); nothing else may write to this topic"

@@ -21,7 +21,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 
 from twinsieve.pipeline.blocks import asked_by, decode_block
-from twinsieve.pipeline.blocks_frame import ForeignSchemeError
+from twinsieve.pipeline.blocks_frame import ForeignSchemeError, checksum_of, version_of
 from twinsieve.pipeline.blocks_verdicts import Ruling
 from twinsieve.pipeline.committed_offsets import committed_offsets
 from twinsieve.pipeline.index_config import IndexConfig, IndexStep
@@ -101,7 +101,13 @@ class Index:
             store, self._ids, config.scheme, sieves, log_begins, self.notices
         )
         self._follower = Follower(
-            self._reader, self.state, config.log, config.decisions, config.scheme, decisions_at
+            self._reader,
+            self.state,
+            config.log,
+            self._ids[0],
+            config.decisions,
+            config.scheme,
+            decisions_at,
         )
         self._begin_following = True
         self._followed = False
@@ -318,6 +324,13 @@ class Index:
 
     def _rule(self, offset: int, data: bytes) -> tuple[Ruling, int]:
         """The ruling on a block, and where its answer goes."""
+        ruling, reply = self._judge_block(offset, data)
+        ruling.log_id = self._ids[0]
+        ruling.checksum = checksum_of(data)
+        ruling.version = version_of(data)
+        return ruling, reply
+
+    def _judge_block(self, offset: int, data: bytes) -> tuple[Ruling, int]:
         where = f"{self._config.log}@{offset}"
         try:
             block = decode_block(data, self._config.scheme, where)

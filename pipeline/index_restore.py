@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from twinsieve.pipeline.blocks import decode_block
-from twinsieve.pipeline.blocks_frame import What
+from twinsieve.pipeline.blocks import Block, asked_by, decode_block
+from twinsieve.pipeline.blocks_frame import What, checksum_of
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, decode_ruling
-from twinsieve.pipeline.index_ends import decisions_lost, log_lost
+from twinsieve.pipeline.index_ends import decisions_lost
 from twinsieve.pipeline.index_state import IndexState
-from twinsieve.pipeline.ports import FatalError, Partition, Reader
+from twinsieve.pipeline.ports import NO_TOPIC_ID, FatalError, Partition, Reader
 from twinsieve.stages.errors import StateError
 
 _MOST_WAITING = 256
 """Blocks, or decisions, held while the other side is behind."""
+
+_START_ANEW = "start a new app and seed it from the output"
 
 
 @dataclass(slots=True)
@@ -32,13 +34,17 @@ class Progress:
 
 
 class Follower:
-    """Keeps a state up with the recorded decisions."""
+    """Keeps a state up with the recorded decisions.
+
+    log_id: topic id of the log as it is now
+    """
 
     def __init__(
         self,
         reader: Reader,
         state: IndexState,
         log: Partition,
+        log_id: bytes,
         decisions: Partition,
         scheme: bytes,
         decisions_at: int,
@@ -46,6 +52,7 @@ class Follower:
         self._reader = reader
         self._state = state
         self._log = log
+        self._log_id = log_id
         self._decisions = decisions
         self._scheme = scheme
         self._blocks: deque[tuple[int, bytes]] = deque()
@@ -88,24 +95,28 @@ class Follower:
         }
         self._reader.pause([partition for partition, is_full in full.items() if is_full])
         self._reader.resume([partition for partition, is_full in full.items() if not is_full])
-        for records in self._reader.poll(timeout_s, max_records):
+        polled = self._reader.poll(timeout_s, max_records)
+        for records in polled:
             for offset, value in zip(records.offsets, records.values, strict=True):
                 if records.partition == self._log:
                     self._blocks.append((offset, value or b""))
                 else:
-                    where = f"{self._decisions}@{offset}"
-                    ruling = decode_ruling(What.DECISION, value or b"", self._scheme, where)
-                    self._rulings.append((offset, ruling))
+                    self._rulings.append((offset, self._read_decision(offset, value or b"")))
         done = self._join()
-        if not done and self._rulings:
-            self._see_log_end(self._rulings[0][1].log_offset)
+        if self._rulings and not (done or polled):
+            self._check_log_end()
         return done
 
-    def _see_log_end(self, decided: int) -> None:
-        """Nothing, if the block of a decision is still to come: it was in the log before the decision."""
-        end = self._reader.end_offsets([self._log])[self._log]
-        if end <= decided:
-            raise StateError(log_lost(self._log, end, decided + 1))
+    def _read_decision(self, offset: int, value: bytes) -> Ruling:
+        where = f"{self._decisions}@{offset}"
+        ruling = decode_ruling(What.DECISION, value, self._scheme, where)
+        its_log = ruling.log_id
+        if its_log != self._log_id and its_log not in (None, NO_TOPIC_ID) and self._log_id != NO_TOPIC_ID:
+            raise StateError(
+                f"{where}: was made for another topic {self._log.topic}, which was deleted; this one was "
+                f"created again, and nothing of the record fits it; {_START_ANEW}"
+            )
+        return ruling
 
     def _join(self) -> int:
         done = 0
@@ -126,7 +137,7 @@ class Follower:
                     self._miss(False, f"{self._decisions}: the decision on block {offset}")
             if self._blocks and self._blocks[0][0] == ruling.log_offset:
                 offset, data = self._blocks.popleft()
-                self._apply(offset, data, ruling)
+                self._apply(offset, data, at, ruling)
                 self._log_cut = False
             elif self._blocks or self._reader.position(self._log) > ruling.log_offset:
                 beginning = self._reader.beginning_offsets([self._log])[self._log]
@@ -142,14 +153,34 @@ class Follower:
             done += 1
         return done
 
-    def _apply(self, offset: int, data: bytes, ruling: Ruling) -> None:
-        if ruling.result is Result.FOREIGN:
+    def _apply(self, offset: int, data: bytes, at: int, ruling: Ruling) -> None:
+        """Follow one decision, if it was made for this very block: a log that has lost its end takes others
+        at the same offsets."""
+        where = f"{self._log}@{offset}"
+        block = None if ruling.result is Result.FOREIGN else decode_block(data, self._scheme, where)
+        if not _made_for(ruling, data, block):
+            raise StateError(
+                f"{where}: is not the block that decision {self._decisions}@{at} was made for: the log lost "
+                f"blocks, and others took their offsets; restore {self._log.topic} as it was, or "
+                f"{_START_ANEW}"
+            )
+        if block is None:
             self._state.refuse(offset, ruling.session, ruling.first, ruling.end)
             return
-        block = decode_block(data, self._scheme, f"{self._log}@{offset}")
         if self.since_ms is None:
             self.since_ms = block.arrival_ms
         self._state.follow(block, ruling)
+
+    def _check_log_end(self) -> None:
+        """Decisions wait for blocks, and none comes: the log must go on to where they were made."""
+        at, ruling = self._rulings[0]
+        end = self._reader.end_offsets([self._log])[self._log]
+        if end <= ruling.log_offset:
+            raise StateError(
+                f"{self._log} ends at {end}, but decision {self._decisions}@{at} was made for block "
+                f"{ruling.log_offset}: the log lost blocks; restore {self._log.topic} as it was, or "
+                f"{_START_ANEW}"
+            )
 
     def _pop(self, at: int) -> None:
         self._rulings.popleft()
@@ -186,3 +217,13 @@ class Follower:
         """Read nothing more until the next `begin`."""
         self.since_ms = None
         self._reader.assign(())
+
+
+def _made_for(ruling: Ruling, data: bytes, block: Block | None) -> bool:
+    """Whether a ruling was made for this block; block: None where it cannot be read."""
+    ask = asked_by(data)
+    if (ask.session, ask.first, ask.end) != (ruling.session, ruling.first, ruling.end):
+        return False
+    if ruling.result is Result.JUDGED and (block is None or len(block) != len(ruling)):
+        return False
+    return ruling.checksum is None or ruling.checksum == checksum_of(data)

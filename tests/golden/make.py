@@ -74,7 +74,10 @@ def golden_ruling() -> Ruling:
     verdicts.leaders[1] = (1 << 56) | (3 << 40) | 50456
     verdicts.matched[1], verdicts.compared[1] = 180, 200
     sources = np.array([Source.NEW, Source.NEW, Source.STORED, Source.REPLAYED], np.uint8)
-    return Ruling(17, 2**63 + 5, Result.JUDGED, 100, 120, sources, verdicts, {1: "微博"})
+    return Ruling(
+        17, 2**63 + 5, Result.JUDGED, 100, 120, sources, verdicts, {1: "微博"},
+        arrival_ms=1_600_000_000_000, log_id=bytes(range(16, 32)), checksum=2**32 - 7,
+    )  # fmt: skip
 
 
 def records() -> dict[str, bytes]:
