@@ -55,7 +55,7 @@ class Block:
     emitted_from, emitted_to: input offsets known to be emitted for good, as a range; may be empty
     beginning, stable_end: START only, offsets that the input partition held then
     arrival_ms: clock of the worker when it read the rows
-    topic: START only, the input topic's name
+    topic: the input topic's name; program: START only, version of the program that asks
     offsets: int64[n], ascending inside [first, end); kinds: uint8[n], `RowKind`
     readable: columns of the rows of kind READABLE, in their order
     """

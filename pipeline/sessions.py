@@ -92,6 +92,9 @@ class Ledger:
         if number is None:
             number = len(self.topics)
             self.topics.append(KnownTopic(block.topic_id, block.topic))
+        elif not self.topics[number].name:
+            # A restore began inside a session of version 1, which named the topic in its first block alone.
+            self.topics[number] = KnownTopic(block.topic_id, block.topic)
         book = self.books.setdefault((number, block.number), Book())
         if block.flags & BlockFlag.START:
             self.sessions_started += 1

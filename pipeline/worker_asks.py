@@ -57,7 +57,6 @@ class Asks:
             emitted_to=opening.emitted_to,
             beginning=opening.beginning,
             stable_end=opening.stable_end,
-            topic=session.partition.topic,
             program=self._config.program,
         )
         self._append(session, [(block, _no_rows(block, session))])
@@ -112,6 +111,7 @@ class Asks:
             emitted_from=session.chain,
             emitted_to=session.emitted,
             arrival_ms=self._clock.now_ms(),
+            topic=session.partition.topic,
         )
 
     def _append(self, session: Session, blocks: list[tuple[Block, Asked]]) -> None:
