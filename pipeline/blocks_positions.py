@@ -28,22 +28,33 @@ class Position(NamedTuple):
     offset: int
 
 
+def beyond_positions(partition: int, end: int) -> str | None:
+    """Why offsets of a partition up to `end` cannot be recorded, None where they can.
+
+    >>> beyond_positions(3, MOST_OFFSETS)
+    >>> beyond_positions(3, MOST_OFFSETS + 1)
+    'offsets end at 1099511627777, beyond the 1099511627776 that can be recorded'
+    """
+    if not 0 <= partition < MOST_PARTITIONS:
+        return f"partition {partition} is beyond the {MOST_PARTITIONS} that can be recorded"
+    if end > MOST_OFFSETS:
+        return f"offsets end at {end}, beyond the {MOST_OFFSETS} that can be recorded"
+    return None
+
+
 def pack_positions(topic_number: int, partition: int, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """int64[n] for offsets of one partition.
 
-    raises: StateError when a number exceeds its bits
+    raises: StateError when a number exceeds its bits (nothing that was asked for: it is refused before)
 
     >>> unpack_position(int(pack_positions(1, 3, np.array([50456]))[0]))
     Position(topic_number=1, partition=3, offset=50456)
     """
     if topic_number >= MOST_TOPICS:
         raise StateError(f"more than {MOST_TOPICS} input topics were seen by this app; start a new app")
-    if partition >= MOST_PARTITIONS:
-        raise StateError(
-            f"partition {partition} is beyond the {MOST_PARTITIONS} that an input topic may have"
-        )
-    if len(offsets) and int(offsets[-1]) >= MOST_OFFSETS:
-        raise StateError(f"offset {int(offsets[-1])} is beyond the {MOST_OFFSETS} that a partition may have")
+    beyond = beyond_positions(partition, int(offsets[-1]) + 1 if len(offsets) else 0)
+    if beyond is not None:
+        raise StateError(beyond)
     base = (topic_number << (_OFFSET_BITS + _PARTITION_BITS)) | (partition << _OFFSET_BITS)
     return cast("NDArray[np.int64]", offsets.astype(np.int64) | np.int64(base))
 

@@ -44,6 +44,8 @@ class Result(IntEnum):
     """the input partition ends before what was judged"""
     FOREIGN = 5
     """it is of another fingerprint scheme; who asked cannot read the answer, and stops for that"""
+    BEYOND = 6
+    """its topic, partition or offsets are beyond what a position can say"""
 
 
 class Source(IntEnum):

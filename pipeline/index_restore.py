@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from twinsieve.pipeline.blocks import Block, asked_by, decode_block
 from twinsieve.pipeline.blocks_frame import What, checksum_of
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, decode_ruling
-from twinsieve.pipeline.index_ends import decisions_lost
+from twinsieve.pipeline.index_ends import decisions_lost, log_lost
 from twinsieve.pipeline.index_state import IndexState
 from twinsieve.pipeline.ports import NO_TOPIC_ID, FatalError, Partition, Reader
 from twinsieve.stages.errors import StateError

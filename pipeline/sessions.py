@@ -8,6 +8,7 @@ The rules (design, section 4), in the order in which they are applied to a block
    a session began that this one would not go on from, when the
    topic is another one of the same name (unless its offset was set for this very topic), or when the input
    ends before what was judged. Nothing changes then.
+   Any block is refused that positions cannot record: too large an offset, one topic too many.
 2. Any other block must join its session's last one without gap, and its session must be the last that started
    there; else it is superseded, and nothing changes.
 3. What the block reports as emitted is closed: its verdicts are no longer needed. The report is true whoever
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.blocks import Block, BlockFlag
+from twinsieve.pipeline.blocks_positions import MOST_TOPICS, beyond_positions
 from twinsieve.pipeline.blocks_verdicts import Result, Source, pick_verdicts
 from twinsieve.pipeline.sessions_ranges import OpenVerdicts, Ranges
 from twinsieve.stages.contract import Verdicts
@@ -67,6 +69,9 @@ class Ledger:
     def check(self, block: Block) -> Result:
         """Rules 1 and 2; nothing changes."""
         number = self.topic_number(block.topic_id)
+        is_one_too_many = number is None and len(self.topics) >= MOST_TOPICS
+        if is_one_too_many or beyond_positions(block.number, block.end) is not None:
+            return Result.BEYOND
         book = self.books.get((number, block.number)) if number is not None else None
         if not block.flags & BlockFlag.START:
             joins = book is not None and book.session == block.session and book.covered == block.first

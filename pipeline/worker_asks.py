@@ -8,11 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, encode_block, split_block
+from twinsieve.pipeline.blocks_positions import beyond_positions
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.ports import AbortableError, Appender, Clock, Messages, Partition, Records
 from twinsieve.pipeline.records import Reading, RecordReader
 from twinsieve.pipeline.worker_config import WorkerConfig
 from twinsieve.pipeline.worker_sessions import Asked, Opening, Session
+from twinsieve.stages.errors import StateError
 
 ROW_BYTES = 256
 """A waiting original beside its key, value and headers: Python's objects (180 measured) and its answer."""
@@ -21,7 +23,7 @@ HEADER_BYTES = 150
 
 
 class Asks:
-    """Writes blocks of the sessions it is given.
+    """Writes blocks of the sessions it is given; StateError for offsets that the index cannot record.
 
     reply: where answers for an input partition come; refused: rows of records that the output does not take
     fingerprinted: called when a poll's records are
@@ -115,6 +117,7 @@ class Asks:
         )
 
     def _append(self, session: Session, blocks: list[tuple[Block, Asked]]) -> None:
+        _check_positions(session.partition, blocks[-1][0].end)
         now_s = self._clock.monotonic_s()
         messages = Messages()
         for block, asked in blocks:
@@ -129,6 +132,15 @@ class Asks:
                 session.reported = block.emitted_to
         session.active_s = now_s
         self._appender.append(self._config.log, messages)
+
+
+def _check_positions(partition: Partition, end: int) -> None:
+    beyond = beyond_positions(partition.number, end)
+    if beyond is not None:
+        raise StateError(
+            f"{partition}@{end}: {beyond}; take the topic out of input.topics, or copy it to a new one that "
+            "begins at offset 0"
+        )
 
 
 def _no_rows(block: Block, session: Session) -> Asked:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from twinsieve.pipeline.blocks_positions import MOST_OFFSETS, MOST_PARTITIONS, MOST_TOPICS
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.ports import NO_TOPIC_ID, Committed, Partition, Records, TopicInfo
@@ -242,6 +243,9 @@ def refusal(partition: Partition, result: Result) -> RefusedError:
         Result.RECREATED: f"another topic of its name was judged; this one was created again; {reset}",
         Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
         "offsets; restore it, or start a new app",
+        Result.BEYOND: f"an app records {MOST_TOPICS} input topics (one created again counts anew) of "
+        f"{MOST_PARTITIONS} partitions and {MOST_OFFSETS} offsets, and this is beyond; take the topic out of "
+        "input.topics, or start a new app and seed it from the output",
     }
     return RefusedError(f"{partition}: {advice[result]}", partition)
 
