@@ -89,7 +89,7 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
     if not OLDEST_VERSION <= version <= VERSION:
         raise ForeignVersionError(
             f"{where}: format version {version}, this program reads {OLDEST_VERSION} to {VERSION}; "
-            "run one program version in all processes of the app"
+            "run the program version that wrote it, in all processes of the app"
         )
     if found != scheme:
         raise ForeignSchemeError(

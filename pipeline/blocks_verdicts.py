@@ -43,7 +43,8 @@ class Result(IntEnum):
     SHORTENED = 4
     """the input partition ends before what was judged"""
     FOREIGN = 5
-    """it is of another fingerprint scheme; who asked cannot read the answer, and stops for that"""
+    """it is of another fingerprint scheme (who asked cannot read the answer, and stops for that) or of a
+    format version that the index does not read (who asked waits until all processes are upgraded)"""
     BEYOND = 6
     """its topic, partition or offsets are beyond what a position can say"""
 

@@ -21,7 +21,12 @@ from concurrent.futures import Executor
 from contextlib import suppress
 
 from twinsieve.pipeline.blocks import asked_by, decode_block
-from twinsieve.pipeline.blocks_frame import ForeignSchemeError, checksum_of, version_of
+from twinsieve.pipeline.blocks_frame import (
+    ForeignSchemeError,
+    ForeignVersionError,
+    checksum_of,
+    version_of,
+)
 from twinsieve.pipeline.blocks_verdicts import Ruling
 from twinsieve.pipeline.committed_offsets import committed_offsets
 from twinsieve.pipeline.index_config import IndexConfig, IndexStep
@@ -334,7 +339,7 @@ class Index:
         where = f"{self._config.log}@{offset}"
         try:
             block = decode_block(data, self._config.scheme, where)
-        except ForeignSchemeError as error:
+        except (ForeignSchemeError, ForeignVersionError) as error:
             # Stopping would stop every index after this one too, for the block stays in the log.
             self.notices.append(f"{error}; the process that wrote it is refused")
             session, reply, first, end = asked_by(data)

@@ -58,7 +58,8 @@ class IndexState:
         return Ruling(log_offset, block.session, result, block.first, block.end, sources, verdicts, topics)
 
     def refuse(self, log_offset: int, session: int, first: int, end: int) -> Ruling:
-        """Pass over a block of another fingerprint scheme: its process has other settings than the app."""
+        """Pass over a block of another fingerprint scheme or format: whose process has other settings, or
+        is another program."""
         self.at = log_offset + 1
         return Ruling(log_offset, session, Result.FOREIGN, first, end)
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from twinsieve.pipeline.blocks_frame import What
+from twinsieve.pipeline.blocks_frame import ForeignVersionError, What
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, decode_ruling, session_of
 from twinsieve.pipeline.ports import AbortableError, Partition, Reader
 from twinsieve.pipeline.worker_sessions import Asked, Session, refusal
+
+_OTHER_VERSION = (
+    "the index runs another version of the program, and the two do not understand each other; asking again "
+    "until all processes are upgraded"
+)
 
 
 class Answers:
@@ -41,8 +46,8 @@ class Answers:
     def poll(self, timeout_s: float, most: int, sessions: Mapping[Partition, Session]) -> None:
         """Put what has arrived to the sessions that asked.
 
-        raises: AbortableError for an answer that does not fit what was asked, or says to ask anew;
-            RefusedError for one that refuses
+        raises: AbortableError for an answer that does not fit what was asked, or says to ask anew, or comes
+            from an index of another version; RefusedError for one that refuses
         """
         by_number = {session.number: session for session in sessions.values()}
         for records in self._reader.poll(timeout_s, most):
@@ -52,7 +57,12 @@ class Answers:
                     self._match(session, value or b"", f"{records.partition}@{offset}")
 
     def _match(self, session: Session, value: bytes, where: str) -> None:
-        ruling = decode_ruling(What.ANSWER, value, self._scheme, where)
+        try:
+            ruling = decode_ruling(What.ANSWER, value, self._scheme, where)
+        except ForeignVersionError as error:
+            raise AbortableError(f"{session.partition}: {_OTHER_VERSION} ({error})") from error
+        if ruling.result is Result.FOREIGN:
+            raise AbortableError(f"{session.partition}: {_OTHER_VERSION}")
         if ruling.result is Result.SUPERSEDED:
             raise AbortableError(f"{session.partition}: another session has begun; asking again")
         if ruling.result is not Result.JUDGED:

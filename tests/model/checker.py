@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, SCHEME, Taken, World
 from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, decode_block
-from twinsieve.pipeline.blocks_frame import What
+from twinsieve.pipeline.blocks_frame import ForeignSchemeError, ForeignVersionError, What
 from twinsieve.pipeline.blocks_positions import unpack_position
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, decode_ruling
 from twinsieve.pipeline.memory_log import Entry
@@ -93,7 +93,11 @@ def rebuild(world: World, *, window: int = 1_000, judge: bool = True) -> Truth:
                 f"block {offset}: no decision"
             )
             continue
-        block = decode_block(entry.value or b"", SCHEME, f"{LOG}@{offset}")
+        try:
+            block = decode_block(entry.value or b"", SCHEME, f"{LOG}@{offset}")
+        except (ForeignSchemeError, ForeignVersionError):
+            assert decisions[offset].result is Result.FOREIGN
+            continue
         _replay(truth, block, decisions[offset], kept, window, judge=judge)
         truth.rulings.append(decisions[offset])
     return truth

@@ -1,0 +1,196 @@
+"""A rolling upgrade: processes of two format versions side by side. Who is not understood waits; nobody ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, VERDICTS, Process, World
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from twinsieve.pipeline import index_record, worker_asks
+from twinsieve.pipeline.blocks import Block, BlockFlag, encode_block
+from twinsieve.pipeline.blocks_frame import ENVELOPE_BYTES, VERSION, What, seal, version_of
+from twinsieve.pipeline.blocks_verdicts import Result, Ruling, decode_ruling, encode_ruling
+from twinsieve.pipeline.ports import Messages, Partition
+
+NEWER = VERSION + 1
+
+
+def texts(first: int, end: int) -> list[bytes | None]:
+    return [b"text %d" % number for number in range(first, end)]
+
+
+def resealed(what: What, data: bytes, version: int) -> bytes:
+    """The same content as a program of another version would seal it."""
+    return seal(what, SCHEME, data[ENVELOPE_BYTES:], version)
+
+
+def version_1(block: Block, scheme: bytes) -> bytes:
+    """A block as version 1 wrote it: named in the first of a session alone."""
+    old = block if block.flags & BlockFlag.START else replace(block, topic="")
+    return resealed(What.BLOCK, encode_block(old, scheme), 1)
+
+
+def newer_block(block: Block, scheme: bytes) -> bytes:
+    return resealed(What.BLOCK, encode_block(block, scheme), NEWER)
+
+
+def newer_answer(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
+    decision, answer = encode_ruling(ruling, scheme)
+    return decision, resealed(What.ANSWER, answer, NEWER)
+
+
+def newer_decision(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
+    decision, answer = encode_ruling(ruling, scheme)
+    return resealed(What.DECISION, decision, NEWER), answer
+
+
+def writes(
+    process: Process, monkeypatch: pytest.MonkeyPatch, encode: Callable[[Block, bytes], bytes]
+) -> Callable[[], None]:
+    """Let one process write its blocks so; returns what ends that."""
+    step, changed = process.step, True
+
+    def stepped(timeout_s: float = 0.1) -> None:
+        with monkeypatch.context() as patch:
+            if changed:
+                patch.setattr(worker_asks, "encode_block", encode)
+            step(timeout_s)
+
+    def end() -> None:
+        nonlocal changed
+        changed = False
+
+    monkeypatch.setattr(process, "step", stepped)
+    return end
+
+
+def whole(world: World, count: int) -> None:
+    """Every message came out, and a restore of the record says the same."""
+    truth = rebuild(world)
+    check_complete(world, truth, check_output(world, truth))
+    check_all_judged(world, truth)
+    assert sum(len(world.cluster.values(OUTPUT, number)) for number in range(2)) == count
+    for process in world.processes:
+        process.kill()
+    world.clock.sleep(20.0)
+    heir = world.start("z")
+    world.run(100)
+    assert heir.index is not None
+    assert heir.index.live
+    assert not world.stops
+
+
+def test_a_newer_worker_beside_this_index_waits_and_ends_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(partitions=2)
+    world.start("a")
+    world.produce("in", 0, texts(0, 5))
+    world.produce("in", 1, texts(5, 10))
+    world.settle()
+    newer = world.start("b", roles="worker")
+    upgraded = writes(newer, monkeypatch, newer_block)
+    world.run(30)
+    world.produce("in", 0, texts(10, 15))
+    world.produce("in", 1, texts(15, 20))
+    world.run(200)
+    assert not world.stops
+    assert all(process.running for process in world.processes)
+    index = world.processes[0].index
+    assert index is not None
+    assert any(f"format version {NEWER}" in notice for notice in index.notices)
+    assert any("another version" in notice for notice in newer.notices)
+    assert sum(len(world.cluster.values(OUTPUT, number)) for number in range(2)) == 15, (
+        "the other one goes on"
+    )
+    refused = [ruling for ruling in recorded(world) if ruling.result is Result.FOREIGN]
+    assert refused
+    assert all(ruling.session for ruling in refused)
+    upgraded()
+    world.settle()
+    whole(world, 20)
+
+
+def recorded(world: World) -> list[Ruling]:
+    visible = world.cluster.log(DECISIONS).visible()
+    return [decode_ruling(What.DECISION, entry.value or b"", SCHEME, "") for _, entry in visible]
+
+
+def test_this_worker_beside_a_newer_index_waits_and_goes_on_after_the_upgrade(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(partitions=2)
+    world.start("i", roles="index")
+    worker = world.start("w", roles="worker")
+    with monkeypatch.context() as patch:
+        patch.setattr(index_record, "encode_ruling", newer_answer)
+        world.produce("in", 0, texts(0, 10))
+        world.run(200)
+        assert not world.stops
+        assert worker.running
+        assert any("another version" in notice for notice in worker.notices)
+        assert not world.cluster.values(OUTPUT)
+    world.settle()
+    whole(world, 10)
+
+
+def test_a_worker_of_version_1_is_answered_in_version_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(partitions=2)
+    world.start("a", roles="index")
+    writes(world.start("b", roles="worker"), monkeypatch, version_1)
+    world.produce("in", 0, texts(0, 30))
+    world.settle()
+    answers = [
+        entry.value or b""
+        for number in range(2)
+        for _, entry in world.cluster.log(Partition(VERDICTS, number)).visible()
+    ]
+    blocks = [entry.value or b"" for entry in world.log_entries().values()]
+    assert {version_of(data) for data in [*answers, *blocks]} == {1}
+    assert {ruling.version for ruling in recorded(world)} == {VERSION}
+    whole(world, 30)
+
+
+def test_a_standby_that_cannot_follow_newer_decisions_ends_itself_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(partitions=1)
+    newer = world.start("a")
+    step = newer.step
+
+    def stepped(timeout_s: float = 0.1) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(index_record, "encode_ruling", newer_decision)
+            step(timeout_s)
+
+    world.run(20)
+    monkeypatch.setattr(newer, "step", stepped)
+    standby = world.start("b", roles="index")
+    world.run(10)
+    world.produce("in", 0, texts(0, 10))
+    world.settle()
+    world.run(20)
+    (stop,) = world.stops
+    assert not standby.running
+    assert "run the program version that wrote it" in stop
+    world.produce("in", 0, texts(10, 20))
+    world.settle()
+    assert len(world.cluster.values(OUTPUT)) == 20
+
+
+def test_a_block_of_no_known_version_and_of_no_length_is_refused() -> None:
+    """Its header may be anything; whoever wrote it gets no answer."""
+    world = World(partitions=1)
+    world.start("a")
+    world.settle()
+    broker = world.processes[0]._broker
+    appender = broker.appender()
+    messages = Messages()
+    messages.add(None, seal(What.BLOCK, SCHEME, b"short", 999))
+    appender.append(LOG, messages)
+    appender.confirm(0)
+    world.produce("in", 0, texts(0, 10))
+    world.settle()
+    assert not world.stops
+    assert recorded(world)[-1].result is Result.JUDGED
