@@ -120,13 +120,21 @@ class Ledger:
         return sources.astype(np.uint8), verdicts
 
     def record(self, block: Block, sources: NDArray[np.uint8], verdicts: Verdicts) -> None:
-        """The block is judged: its range is covered, its new verdicts are open."""
+        """The block is judged: its range is covered, its new verdicts are open.
+
+        So are stored ones that are not open here: retention took the block they were judged in before this
+        ledger followed it, and nothing says that their messages came out.
+        """
         book = self.book(block)
-        new = sources == Source.NEW
-        if new.all():
+        opened = sources == Source.NEW
+        stored = sources == Source.STORED
+        if stored.any():
+            is_open, _ = book.open.find(block.offsets)
+            opened |= stored & ~is_open
+        if opened.all():
             book.open.add(block.offsets, verdicts)
         else:
-            book.open.add(block.offsets[new], pick_verdicts(verdicts, new))
+            book.open.add(block.offsets[opened], pick_verdicts(verdicts, opened))
         book.judged.add(block.first, block.end)
         book.covered = block.end
 

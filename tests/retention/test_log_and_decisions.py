@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.driver import DECISIONS, INDEX, INDEX_GROUP, LOG, OUTPUT, Process, World
+from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, OUTPUT, Process, World
 from tests.model.checker import origin_of
 from twinsieve.pipeline.index_config import IndexStep
 from twinsieve.pipeline.memory import CrashError
 from twinsieve.pipeline.ports import Committed, NewTopic, Partition
 from twinsieve.pipeline.sessions_state import ledger_to_bytes
 from twinsieve.pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.pipeline.worker import WorkerStep
 
 BOTH = (LOG, DECISIONS)
 COMMITTING = [step for step in IndexStep if step is not IndexStep.SNAPSHOT_WRITTEN]
@@ -325,3 +326,42 @@ def test_retention_before_a_snapshot_does_not_explain_a_loss_behind_it(tmp_path:
     world.run(100)
     (stop,) = world.stops
     assert f"decisions end at block {found.at}, but {committed.offset} were judged" in stop
+
+
+@pytest.mark.parametrize("topics", [(LOG,), (DECISIONS,), BOTH])
+def test_a_verdict_whose_first_record_is_deleted_still_waits_for_its_message(
+    topics: tuple[Partition, ...],
+) -> None:
+    """Two workers died before they emitted; the second one's answers repeat what was judged for the first."""
+
+    def crash(step: str) -> None:
+        if step == WorkerStep.BEGUN and emitting:
+            raise CrashError("crash")
+
+    world = World(partitions=1)
+    index = world.start("i", roles="index")
+    world.run(5)
+    world.produce("in", 0, texts(0, 20))
+    begins = []
+    for _ in range(2):
+        emitting = False
+        worker = world.start("w", roles="worker", hook=crash)
+        begins.append((world.cluster.log(LOG).end, world.cluster.log(DECISIONS).end))
+        # The first transaction commits the beginning, the next would emit.
+        while world.cluster.group(GROUP).offsets.get(Partition("in", 0)) is None:
+            world.run(1)
+        emitting = True
+        world.run(30)
+        assert not worker.running
+        world.clock.sleep(20.0)
+    index.kill()
+    world.clock.sleep(20.0)
+    for at, place in zip((LOG, DECISIONS), begins[1], strict=True):
+        if at in topics:
+            (world.trim_log if at == LOG else world.cluster.log(at).trim)(place)
+    restored = world.start("i", roles="index")
+    world.start("w", roles="worker")
+    world.settle()
+    assert restored.holes > 0
+    assert emitted(world) == list(range(20))
+    assert not world.stops
