@@ -257,10 +257,10 @@ class MemoryAdmin:
             found[partition] = next(later, log.end)
         return found
 
-    def group_offsets(self, group: str) -> dict[Partition, Committed]:
+    def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
         """As `Admin.group_offsets`."""
         self._reach("group_offsets")
-        if any(name == group for name, _ in self._cluster.unstable_offsets()):
+        if stable and any(name == group for name, _ in self._cluster.unstable_offsets()):
             raise BrokerError(f"offsets of group {group}: an open transaction moves them", retryable=True)
         return dict(self._cluster.group(group).offsets)
 

@@ -64,10 +64,11 @@ class Admin(Protocol):
         """First offset whose timestamp is at or after the time; the end offset where there is none
         (`reset`)."""
 
-    def group_offsets(self, group: str) -> dict[Partition, Committed]:
+    def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
         """All committed offsets of a group; empty for an unknown one.
 
-        raises: BrokerError(retryable=True) while an open transaction is about to move one of them
+        stable: no answer while an open transaction is about to move one of them; else the offset before it
+        raises: BrokerError(retryable=True) for want of a stable answer
         """
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:

@@ -199,12 +199,12 @@ class ConfluentAdmin(Closing):
         found = self._ask(doing, ask, wanted)
         return {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
 
-    def group_offsets(self, group: str) -> dict[Partition, Committed]:
+    def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
         """As `ports.Admin.group_offsets`."""
         request = [ConsumerGroupTopicPartitions(group)]
 
         def ask() -> Any:
-            found = self._client.list_consumer_group_offsets(request, require_stable=True)
+            found = self._client.list_consumer_group_offsets(request, require_stable=stable)
             parts = found[group].result(_ANSWER_S).topic_partitions
             for part in parts:
                 if part.error is not None:

@@ -32,7 +32,6 @@ class PythonAdmin(Closing):
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any]) -> None:
         self._client = connected(settings, lambda network: KafkaAdminClient(**options, kafka_client=network))
-        _ask_for_stable_offsets(self._client)
 
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
         """As `ports.Admin.topics`."""
@@ -156,8 +155,9 @@ class PythonAdmin(Closing):
         held = {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
         return {partition: held.get(partition, -1) for partition in wanted}
 
-    def group_offsets(self, group: str) -> dict[Partition, Committed]:
+    def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
         """As `ports.Admin.group_offsets`."""
+        _ask_for_stable_offsets(self._client, stable)
         found = self._ask(f"offsets of group {group}", lambda: self._client.list_group_offsets(group))
         return {
             Partition(key.topic, key.partition): Committed(row.offset, row.metadata or "")
@@ -221,14 +221,14 @@ class PythonAdmin(Closing):
                 raise BrokerError(f"{doing}: {said}", retryable=passing) from error
 
 
-def _ask_for_stable_offsets(client: KafkaAdminClient) -> None:
-    """An offset that an open transaction is about to move is an error that passes, not the one before it."""
-    # There is no public way in: kafka-python 3.0 asks so for consumers alone.
-    requests = client._list_group_offsets_requests
+def _ask_for_stable_offsets(client: KafkaAdminClient, stable: bool) -> None:
+    """With `stable`, an offset that an open transaction is about to move is an error that passes, not the one
+    before it."""
 
-    def stable(groups: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
-        for group, request in requests(groups):
-            request.require_stable = True
+    # There is no public way in: kafka-python 3.0 asks so for consumers alone.
+    def requests(groups: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
+        for group, request in KafkaAdminClient._list_group_offsets_requests(client, groups):
+            request.require_stable = stable
             yield group, request
 
-    client._list_group_offsets_requests = stable
+    client._list_group_offsets_requests = requests

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.service.running import Service, wait_for
-from twinsieve.pipeline.memory import ManualClock, MemoryCluster
-from twinsieve.pipeline.ports import Messages, NewTopic, Partition
+from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.ports import Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.service_output import refuse_another_output
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.errors import BrokerError
 
@@ -85,3 +86,22 @@ def test_a_dry_run_with_another_output_is_nobodys_second_pipeline(
         wait_for(lambda: "t-shadow.workers" in cluster.groups, "the dry run joins")
         dry.end()
         assert dry.error is None
+
+
+def test_an_index_that_died_in_its_transaction_holds_up_no_start(
+    tmp_path: Path, cluster: MemoryCluster
+) -> None:
+    settings = _settings(tmp_path)
+    _comes_out(cluster, settings, "今天武汉下雨了，大家出门记得带伞")
+    broker = MemoryBroker(cluster)
+    log = Partition("t.fingerprints", 0)
+    consumer = broker.group_consumer("t.index", [log.topic], "i")
+    polled = consumer.poll(0, 1)
+    while log not in polled.assignment:
+        polled = consumer.poll(0, 1)
+    transactor = broker.transactor("t.index")
+    transactor.begin()
+    transactor.send_offsets({log: Committed(9, "1 9 posts.unique")}, polled.membership)
+    refuse_another_output(settings, broker.admin())
+    with pytest.raises(BrokerError, match=r"writes to posts\.unique"):
+        refuse_another_output(_settings(tmp_path, "other.unique"), broker.admin())
