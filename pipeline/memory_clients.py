@@ -35,7 +35,7 @@ class MemoryReader:
         self._hook = hook
         self._name = name
         self._assigned: set[Partition] = set()
-        self._positions: dict[Partition, tuple[PartitionLog, int]] = {}
+        self._positions: dict[Partition, int] = {}
         self._paused: set[Partition] = set()
         self._turn = 0
 
@@ -49,7 +49,8 @@ class MemoryReader:
         """As `Reader.seek`."""
         self._reach("seek")
         if partition in self._assigned:
-            self._positions[partition] = (self._cluster.log(partition), offset)
+            self._cluster.log(partition)
+            self._positions[partition] = offset
 
     @waits
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
@@ -68,20 +69,20 @@ class MemoryReader:
     def _fetch(self, max_records: int) -> list[Records]:
         if not self._cluster.reachable:
             return []
-        dead = self._cluster.faults.leaderless
-        ready = sorted(at for at in self._positions if at not in self._paused and at not in dead)
+        # A topic that is gone brings nothing, and one that was created again is read on at the same offset.
+        ready = sorted(
+            at for at in self._positions if at not in self._paused and self._cluster.has_leader(at)
+        )
         self._turn += 1
         found = []
         for step in range(len(ready)):
             partition = ready[(step + self._turn) % len(ready)]
-            log, position = self._positions[partition]
-            if self._cluster.log(partition) is not log:
-                raise AbortableError(f"{partition}: the topic was deleted and created again")
+            log, position = self._cluster.log(partition), self._positions[partition]
             if not log.beginning <= position <= log.end:
                 raise AbortableError(f"{partition}: offset {position} is outside {log.beginning}..{log.end}")
             share = -(-max_records // (len(ready) - step))
             records = Records(partition)
-            self._positions[partition] = (log, log.read(records, position, share))
+            self._positions[partition] = log.read(records, position, share)
             if len(records):
                 found.append(records)
                 max_records -= len(records)
@@ -91,7 +92,7 @@ class MemoryReader:
         """As `Reader.position`."""
         if partition not in self._positions:
             raise AbortableError(f"{partition}: no position yet; seek first")
-        return self._positions[partition][1]
+        return self._positions[partition]
 
     def pause(self, partitions: Collection[Partition]) -> None:
         """As `Reader.pause`."""
