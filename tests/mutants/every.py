@@ -165,7 +165,7 @@ WORKERS = (
         EMIT,
         "elif kind == Kind.UNIQUE:",
         "elif kind in (Kind.UNIQUE, Kind.REPLAYED):",
-        CRASH,
+        EDGES,
     ),
     Mutant(
         "messages of a block come out in reverse order",
@@ -200,7 +200,7 @@ WORKERS = (
         TOPICS,
         "if session.topic_id != name_topic(infos[at.topic]):",
         "if not name_topic(infos[at.topic]):",
-        EDGES,
+        ("tests/service/test_reset.py",),
     ),
     Mutant(
         "the offset that frees a held one is committed",
@@ -238,14 +238,14 @@ LEDGERS = (
         LEDGER,
         "book.session == block.session and book.covered == block.first",
         "book.covered == block.first",
-        RANDOM,
+        ("tests/model/test_model_ledger.py", *NASTY),
     ),
     Mutant(
         "a gap in a session is not noticed",
         LEDGER,
         "book.session == block.session and book.covered == block.first",
         "book.session == block.session",
-        NASTY,
+        ("tests/model/test_model_ledger.py",),
     ),
     Mutant(
         "a group without offsets begins anew in a partition that was judged",

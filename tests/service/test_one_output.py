@@ -97,8 +97,10 @@ def test_an_index_that_died_in_its_transaction_holds_up_no_start(
     log = Partition("t.fingerprints", 0)
     consumer = broker.group_consumer("t.index", [log.topic], "i")
     polled = consumer.poll(0, 1)
-    while log not in polled.assignment:
+    for _ in range(100):
+        cluster.clock.sleep(1.0)
         polled = consumer.poll(0, 1)
+    assert log in polled.assignment
     transactor = broker.transactor("t.index")
     transactor.begin()
     transactor.send_offsets({log: Committed(9, "1 9 posts.unique")}, polled.membership)
