@@ -265,6 +265,13 @@ class MemoryAdmin:
             raise BrokerError(f"offsets of group {group}: an open transaction moves them", retryable=True)
         return dict(self._cluster.group(group).offsets)
 
+    def members(self, group: str) -> Mapping[str, str | None]:
+        """As `Admin.members`."""
+        reach(self._cluster, "members")
+        self._cluster.tick()
+        known = self._cluster.groups.get(group)
+        return {key: each.instance for key, each in known.members.items()} if known is not None else {}
+
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         """As `Admin.set_group_offsets`."""
         self._reach("set_group_offsets")

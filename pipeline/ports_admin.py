@@ -71,6 +71,9 @@ class Admin(Protocol):
         raises: BrokerError(retryable=True) for want of a stable answer
         """
 
+    def members(self, group: str) -> Mapping[str, str | None]:
+        """Ids of a group's live members, each with its static name; empty for an unknown group."""
+
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         """Move a group's offsets; BrokerError(retryable=False) while it has live members (`reset`)."""
 

@@ -77,7 +77,7 @@ def run_seed(
     stop = stop or threading.Event()
     make_broker = connect or connect_by_settings
     scheme = make_scheme(settings)
-    check_topics(settings, make_broker(settings), auto_create=settings.topics.auto_create)
+    check_topics(settings, make_broker(settings), auto_create=settings.topics.auto_create, beside_seed=True)
     ends = _begin(settings, topic, make_broker(settings), since_ms)
     source = settings.input.model_copy(
         update={"topics": (topic,), "start": "earliest", "trimmed": "continue"}
@@ -127,6 +127,7 @@ class SeedLoop(WorkerLoop):
         super().__init__(builder, clock, metrics)
         self._admin = admin
         self._group = group_of_seed(builder.settings.app)
+        self._live = group_of_workers(builder.settings.app)
         self._ends = ends
         self._all_done = stop
         self._asked_s = clock.monotonic_s()
@@ -141,6 +142,13 @@ class SeedLoop(WorkerLoop):
         super()._step()
         if self._clock.monotonic_s() - self._asked_s >= _LOOK_S:
             self._asked_s = self._clock.monotonic_s()
+            if self._admin.group_offsets(self._live):
+                raise BrokerError(
+                    f"app {self._builder.settings.app} has gone live beside its seed (group {self._live} has "
+                    "offsets), so the rest would stand behind newer messages; nothing is lost, the windows "
+                    "hold what was seeded until now",
+                    retryable=False,
+                )
             committed = self._admin.group_offsets(self._group)
             left = sum(
                 max(0, end - (committed[at].offset if at in committed else 0))

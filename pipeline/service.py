@@ -18,8 +18,8 @@ from typing import Literal
 
 from twinsieve.pipeline.kafka.connect import connect as connect_kafka
 from twinsieve.pipeline.metrics import Metrics
-from twinsieve.pipeline.ports import Broker, Clock
-from twinsieve.pipeline.service_build import Builder, make_scheme, shadow
+from twinsieve.pipeline.ports import Admin, Broker, Clock
+from twinsieve.pipeline.service_build import Builder, group_of_seed, make_scheme, shadow
 from twinsieve.pipeline.service_http import Pages
 from twinsieve.pipeline.service_loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service_output import refuse_another_output
@@ -204,12 +204,19 @@ def connect_by_settings(settings: Settings) -> Broker:
 
 
 def check_topics(
-    settings: Settings, broker: Broker, *, auto_create: bool, emits: bool = True, same_output: bool = True
+    settings: Settings,
+    broker: Broker,
+    *,
+    auto_create: bool,
+    emits: bool = True,
+    same_output: bool = True,
+    beside_seed: bool = False,
 ) -> None:
     """Stop on what would lose messages, warn of the rest.
 
     auto_create: make what is missing; emits: False where nothing is ever written to the outputs
     same_output: stop where the app has another output on record
+    beside_seed: say nothing where the app is being seeded
     raises: BrokerError with a line for every finding that stops
     """
     admin = broker.admin()
@@ -220,6 +227,8 @@ def check_topics(
         findings = check(settings, admin, emits=emits)
         if same_output:
             refuse_another_output(settings, admin)
+        if not beside_seed:
+            _warn_beside_seed(settings, admin)
     finally:
         admin.close()
         broker.close()
@@ -229,6 +238,19 @@ def check_topics(
     stops = [str(finding) for finding in findings if finding.severity is Severity.STOPS]
     if stops:
         raise BrokerError("\n".join(stops), retryable=False)
+
+
+def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
+    # No more than a warning: a seed that has just ended stays a member for a session's time, and one that
+    # runs ends by itself once this app has offsets.
+    group = group_of_seed(settings.app)
+    if admin.members(group):
+        _log.warning(
+            "run: group %s has members: a seed of app %s that still runs ends as soon as this process reads, "
+            "and the windows hold what it has come to",
+            group,
+            settings.app,
+        )
 
 
 class Signals:

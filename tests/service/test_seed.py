@@ -214,3 +214,36 @@ def test_a_partition_that_brings_nothing_is_not_waited_for_for_ever() -> None:
     for _ in range(400):
         read += sum(len(records) for records in consumer.poll(0.1, 5).records)
     assert read == 50
+
+
+def test_a_run_says_that_it_starts_beside_a_seed(
+    settings: Settings, cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    seeding = MemoryBroker(cluster).group_consumer(group_of_seed("t"), ["posts.unique"], "seeding")
+    seeding.poll(0.0, 1)
+    write(cluster, "posts", 0, range(250, 270), first_s=100)
+    service = Service(settings, cluster, member="one")
+    wait_for(lambda: outputs(cluster) == 20, "all that came in is out")
+    service.end()
+    assert service.error is None
+    assert "group t.seed has members: a seed of app t that still runs ends" in caplog.text
+
+
+def test_a_seed_ends_when_its_app_goes_live(settings: Settings, cluster: MemoryCluster) -> None:
+    ended: list[BrokerError] = []
+
+    def run() -> None:
+        try:
+            seed(settings, cluster)
+        except BrokerError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    group = group_of_seed("t")
+    wait_for(lambda: group in cluster.groups and bool(cluster.groups[group].members), "the seed has joined")
+    cluster.group(group_of_workers("t")).offsets[Partition("posts", 0)] = Committed(0)
+    thread.join(60)
+    assert not thread.is_alive()
+    assert str(ended[0]).startswith("app t has gone live beside its seed (group t.workers has offsets)")
+    assert not ended[0].retryable
