@@ -29,13 +29,18 @@ from tests.broker.cluster import SecureCluster
 from tests.broker.groups import shares
 from tests.broker.services import origins
 from tests.broker.worlds import DEADLINE_S, fresh, messages, read_all, until
+from tests.shared_store import PROTOCOL
 from twinsieve.pipeline.kafka import connect
 from twinsieve.pipeline.ports import Broker, NewTopic, Partition, Records
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.topics import create
 from twinsieve.stages.errors import BrokerError
 
-_COMMAND = [sys.executable, "-m", "twinsieve"]
+_COMMAND = [
+    sys.executable,
+    "-c",
+    "import runpy, tests.shared_store; runpy.run_module('twinsieve', run_name='__main__')",
+]
 _PASSWORD = "fresh-secret"
 _POSTS = [
     '{"text": "今天武汉下雨了，大家出门记得带伞"}'.encode(),
@@ -105,7 +110,7 @@ class Tenant:
             "near": {"window": {"messages": 1_000}},
             "exact": {"window": {"messages": 1_000}},
             # An address of shared storage, with which the index deletes its log behind snapshots.
-            "state": {"dir": f"local://{folder / 'state'}", "snapshot_every": "500ms"},
+            "state": {"dir": f"{PROTOCOL}://{folder / 'state'}", "snapshot_every": "500ms"},
             "http": {"listen": "none"},
             "kafka": {
                 "client": client,
