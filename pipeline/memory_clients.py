@@ -263,7 +263,8 @@ class MemoryAdmin:
         self._reach("group_offsets")
         if stable and any(name == group for name, _ in self._cluster.unstable_offsets()):
             raise BrokerError(f"offsets of group {group}: an open transaction moves them", retryable=True)
-        return dict(self._cluster.group(group).offsets)
+        held = self._cluster.groups.get(group)
+        return dict(held.offsets) if held is not None else {}
 
     def members(self, group: str) -> Mapping[str, str | None]:
         """As `Admin.members`."""

@@ -72,6 +72,7 @@ class _Scripts:
             ready=True,
             live=False,
             holes=0,
+            unjudged=0,
             snapshot_age_s=0.0,
             notices=[],
             progress=lambda: SimpleNamespace(at=0, end=0),
