@@ -25,6 +25,9 @@ class Judge(Protocol):
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
         """Move the state on as those recorded verdicts say, without judging."""
 
+    def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
+        """Kept messages at these positions lead nobody from now on; tags: first halves of their digests."""
+
     def freeze(self) -> Callable[[BinaryIO], None]:
         """Writes the whole state as it is now to a stream, whenever and in whatever thread it is called."""
 
@@ -46,7 +49,7 @@ class IndexState:
         result = self.ledger.check(block)
         if result is not Result.JUDGED:
             return Ruling(log_offset, block.session, result, block.first, block.end)
-        self.ledger.enter(block)
+        self._enter(block)
         sources, verdicts = self.ledger.sources(block)
         new = sources == Source.NEW
         readable = new & (block.kinds == RowKind.READABLE)
@@ -68,11 +71,15 @@ class IndexState:
         self.at = ruling.log_offset + 1
         if ruling.result is not Result.JUDGED:
             return
-        self.ledger.enter(block)
+        self._enter(block)
         readable = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
         if readable.any():
             self.sieve.apply(self._batch(block, readable), pick_verdicts(ruling.verdicts, readable))
         self.ledger.record(block, ruling.sources, ruling.verdicts)
+
+    def _enter(self, block: Block) -> None:
+        for passed in self.ledger.enter(block):
+            self.sieve.forget(pack_positions(passed.number, passed.partition, passed.offsets), passed.tags)
 
     def _batch(self, block: Block, wanted: NDArray[np.bool_]) -> Batch:
         is_readable = block.kinds == RowKind.READABLE

@@ -61,7 +61,7 @@ class Metrics:
         # Sessions begun since the app was new.
         self.sessions = Gauge("twinsieve_index_sessions", "Sessions begun", registry=at)
         # Judged messages that retention took from the input before they were emitted. Alert on any.
-        self.given_up = Gauge("twinsieve_index_given_up_messages", "Judged, never emitted", registry=at)
+        self.given_up = Gauge("twinsieve_index_given_up_messages", "Judged, then passed over", registry=at)
         # Exact duplicates taken at the Bloom filter's word.
         self.at_word = Counter("twinsieve_index_at_word", "Bloom hits taken at their word", registry=at)
         # Kept messages in the window, its size, and how far back it reaches.

@@ -14,6 +14,11 @@ The rules (design, section 4), in the order in which they are applied to a block
 3. What the block reports as emitted is closed: its verdicts are no longer needed. The report is true whoever
    makes it, for it names offsets that a committed transaction has emitted.
 4. A row not judged yet is new; judged and open: its stored verdict again; judged and closed: replayed.
+5. A session that begins behind open verdicts passes them over (retention took their messages, or an operator
+   moved the offset): they count as never judged, and what was kept of them leads nobody any more. So do those
+   of a topic that was deleted and created again, for nobody knows any more which of them came out. The
+   session's second block says so, not the first: a worker that was frozen may still begin a session after
+   others have taken its partitions, but never goes on.
 """
 
 from __future__ import annotations
@@ -23,19 +28,25 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.blocks import Block, BlockFlag
+from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind
 from twinsieve.pipeline.blocks_positions import MOST_TOPICS, beyond_positions
 from twinsieve.pipeline.blocks_verdicts import Result, Source, pick_verdicts
-from twinsieve.pipeline.sessions_ranges import OpenVerdicts, Ranges
-from twinsieve.stages.contract import Verdicts
+from twinsieve.pipeline.sessions_ranges import Chunk, OpenVerdicts, Ranges
+from twinsieve.stages.contract import Flag, Kind, Verdicts
+
+_ALL = 1 << 62
 
 
 @dataclass(slots=True)
 class Book:
-    """One input partition: its session, the end of what that session has covered, judged and open offsets."""
+    """One input partition: its session, the end of what that session has covered, judged and open offsets.
+
+    began: where the session began, until it has gone on; then -1
+    """
 
     session: int = 0
     covered: int = 0
+    began: int = -1
     judged: Ranges = field(default_factory=Ranges)
     open: OpenVerdicts = field(default_factory=OpenVerdicts)
 
@@ -46,6 +57,19 @@ class KnownTopic:
 
     topic_id: bytes
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """Kept messages of a partition that lead nobody any more, for they never came out.
+
+    tags: as in `sessions_ranges.Chunk`
+    """
+
+    number: int
+    partition: int
+    offsets: NDArray[np.int64]
+    tags: NDArray[np.uint64]
 
 
 def _skips(block: Block, book: Book) -> bool:
@@ -91,8 +115,12 @@ class Ledger:
         judged = {place for (place, _), book in self.books.items() if book.judged}
         return any(self.topics[place].name == block.topic for place in judged)
 
-    def enter(self, block: Block) -> None:
-        """Rule 3, for a block that `check` lets pass: its session takes hold, what it reports is closed."""
+    def enter(self, block: Block) -> list[PassedOver]:
+        """Rules 3 and 5, for a block that `check` lets pass.
+
+        Its session takes hold, what it reports is closed.
+        returns: what the session has passed over, told once, by its second block
+        """
         number = self.topic_number(block.topic_id)
         if number is None:
             number = len(self.topics)
@@ -104,11 +132,28 @@ class Ledger:
         if block.flags & BlockFlag.START:
             self.sessions_started += 1
             book.session = block.session
-            book.covered = block.first
+            book.covered = book.began = block.first
         book.judged.add(block.emitted_from, block.emitted_to)
         book.open.drop(block.emitted_from, block.emitted_to)
-        if block.flags & BlockFlag.START:
-            self.given_up += book.open.drop(0, block.beginning)
+        if block.flags & BlockFlag.START or book.began < 0:
+            return []
+        passed = [self._pass_over(number, block.number, book, book.began)]
+        book.began = -1
+        for other, known in enumerate(self.topics):
+            old = self.books.get((other, block.number))
+            if known.name == block.topic and other != number and old is not None:
+                passed.append(self._pass_over(other, block.number, old, _ALL))
+        return [each for each in passed if len(each.offsets)]
+
+    def _pass_over(self, number: int, partition: int, book: Book, end: int) -> PassedOver:
+        """Open verdicts below `end` are no verdicts any more: their messages were never judged."""
+        chunks = sorted(book.open.drop(0, end), key=lambda chunk: int(chunk.offsets[0]))
+        offsets = np.concatenate([np.empty(0, np.int64), *(chunk.offsets for chunk in chunks)])
+        book.judged.remove(offsets)
+        self.given_up += len(offsets)
+        leads = np.concatenate([np.empty(0, np.bool_), *(_leads(chunk) for chunk in chunks)])
+        tags = np.concatenate([np.empty(0, np.uint64), *(chunk.tags for chunk in chunks)])
+        return PassedOver(number, partition, offsets[leads], tags[leads])
 
     def sources(self, block: Block) -> tuple[NDArray[np.uint8], Verdicts]:
         """Rule 4, for a block that was entered: sources of its rows, and verdicts (those of new rows
@@ -131,10 +176,13 @@ class Ledger:
         if stored.any():
             is_open, _ = book.open.find(block.offsets)
             opened |= stored & ~is_open
+        tags = np.zeros(len(block), np.uint64)
+        readable = block.readable
+        tags[block.kinds == RowKind.READABLE] = readable.fingerprints.digests[:, 0] ^ readable.scopes
         if opened.all():
-            book.open.add(block.offsets, verdicts)
+            book.open.add(block.offsets, verdicts, tags)
         else:
-            book.open.add(block.offsets[opened], pick_verdicts(verdicts, opened))
+            book.open.add(block.offsets[opened], pick_verdicts(verdicts, opened), tags[opened])
         book.judged.add(block.first, block.end)
         book.covered = block.end
 
@@ -142,3 +190,11 @@ class Ledger:
         """The book of a block that was entered."""
         number = self.topic_number(block.topic_id)
         return self.books[(-1 if number is None else number, block.number)]
+
+
+def _leads(chunk: Chunk) -> NDArray[np.bool_]:
+    """Whether each message leads others: unique, of a text, and not too late."""
+    verdicts = chunk.verdicts
+    leads: NDArray[np.bool_] = (verdicts.kinds == Kind.UNIQUE) & (chunk.tags != 0)
+    leads &= verdicts.flags & int(Flag.LATE) == 0
+    return leads

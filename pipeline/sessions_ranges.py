@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,28 @@ class Ranges:
         self._firsts[low:high] = [first]
         self._ends[low:high] = [end]
 
+    def remove(self, offsets: NDArray[np.int64]) -> None:
+        """Exclude these ascending offsets.
+
+        >>> ranges = Ranges([(0, 9)])
+        >>> ranges.remove(np.array([3, 4, 8]))
+        >>> list(ranges)
+        [(0, 3), (5, 8)]
+        """
+        cuts = np.flatnonzero(np.diff(offsets) > 1) + 1
+        for run in np.split(offsets, cuts) if len(offsets) else ():
+            self._cut(int(run[0]), int(run[-1]) + 1)
+
+    def _cut(self, first: int, end: int) -> None:
+        low = bisect_right(self._ends, first)
+        high = bisect_left(self._firsts, end)
+        if low >= high:
+            return
+        left = [(self._firsts[low], first), (end, self._ends[high - 1])]
+        left = [each for each in left if each[0] < each[1]]
+        self._firsts[low:high] = [each[0] for each in left]
+        self._ends[low:high] = [each[1] for each in left]
+
     def contain(self, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool[n] for ascending offsets."""
         if not self._firsts or not len(offsets) or int(offsets[0]) >= self._ends[-1]:
@@ -59,42 +82,59 @@ class Ranges:
         return (place >= 0) & (offsets < ends[place])
 
 
+class Chunk(NamedTuple):
+    """n open verdicts.
+
+    offsets: int64[n], ascending; tags: uint64[n], first halves of their digests, salted with the scope; 0 for
+    messages without
+    """
+
+    offsets: NDArray[np.int64]
+    verdicts: Verdicts
+    tags: NDArray[np.uint64]
+
+    def part(self, rows: slice) -> Chunk:
+        """Some of them."""
+        return Chunk(self.offsets[rows], pick_verdicts(self.verdicts, rows), self.tags[rows])
+
+
 class OpenVerdicts:
     """Verdicts by offset until they are known to be emitted; a block beyond all of them costs no search.
 
-    chunks: ascending offsets and their verdicts, by first offset; no offset is in two
+    chunks: by first offset; no offset is in two
     """
 
     def __init__(self) -> None:
-        self.chunks: list[tuple[NDArray[np.int64], Verdicts]] = []
+        self.chunks: list[Chunk] = []
         self._last = -1
 
     def __len__(self) -> int:
-        return sum(len(offsets) for offsets, _ in self.chunks)
+        return sum(len(chunk.offsets) for chunk in self.chunks)
 
-    def add(self, offsets: NDArray[np.int64], verdicts: Verdicts) -> None:
+    def add(self, offsets: NDArray[np.int64], verdicts: Verdicts, tags: NDArray[np.uint64]) -> None:
         """Remember verdicts of ascending offsets, none of them open already."""
         if not len(offsets):
             return
         self._last = max(self._last, int(offsets[-1]))
-        self.chunks.insert(bisect_left(self.chunks, int(offsets[0]), key=_first), (offsets, verdicts))
+        chunk = Chunk(offsets, verdicts, tags)
+        self.chunks.insert(bisect_left(self.chunks, int(offsets[0]), key=_first), chunk)
 
-    def drop(self, first: int, end: int) -> int:
-        """Forget [first, end); returns how many were open there."""
+    def drop(self, first: int, end: int) -> list[Chunk]:
+        """Forget [first, end); returns what was open there, in any order."""
         reached = bisect_left(self.chunks, end, key=_first)
-        dropped = 0
+        dropped: list[Chunk] = []
         is_cut = False
-        kept: list[tuple[NDArray[np.int64], Verdicts]] = []
-        for offsets, verdicts in self.chunks[:reached]:
-            low, high = np.searchsorted(offsets, (first, end))
-            dropped += int(high - low)
+        kept: list[Chunk] = []
+        for chunk in self.chunks[:reached]:
+            low, high = np.searchsorted(chunk.offsets, (first, end)).tolist()
             if low == high:
-                kept.append((offsets, verdicts))
+                kept.append(chunk)
                 continue
-            for part in (slice(0, low), slice(high, len(offsets))):
+            dropped.append(chunk.part(slice(low, high)))
+            for part in (slice(0, low), slice(high, len(chunk.offsets))):
                 if part.stop > part.start:
-                    kept.append((offsets[part], pick_verdicts(verdicts, part)))
-            is_cut = is_cut or high < len(offsets)
+                    kept.append(chunk.part(part))
+            is_cut = is_cut or high < len(chunk.offsets)
         self.chunks[:reached] = kept
         if is_cut:
             self.chunks.sort(key=_first)
@@ -106,7 +146,7 @@ class OpenVerdicts:
         verdicts = blank_verdicts(len(offsets), Kind.REPLAYED)
         if not len(offsets) or offsets[0] > self._last:
             return found, verdicts
-        for known, stored in self.chunks[: bisect_right(self.chunks, int(offsets[-1]), key=_first)]:
+        for known, stored, _ in self.chunks[: bisect_right(self.chunks, int(offsets[-1]), key=_first)]:
             if known[-1] < offsets[0]:
                 continue
             place = np.minimum(np.searchsorted(known, offsets), len(known) - 1)
@@ -116,5 +156,5 @@ class OpenVerdicts:
         return found, verdicts
 
 
-def _first(chunk: tuple[NDArray[np.int64], Verdicts]) -> int:
-    return int(chunk[0][0])
+def _first(chunk: Chunk) -> int:
+    return int(chunk.offsets[0])

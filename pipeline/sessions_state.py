@@ -24,15 +24,16 @@ def ledger_to_bytes(ledger: Ledger) -> bytes:
     columns: list[NDArray[np.generic]] = []
     for (number, partition), book in ledger.books.items():
         counts = []
-        for offsets, verdicts in book.open.chunks:
+        for offsets, verdicts, tags in book.open.chunks:
             counts.append(len(offsets))
-            columns.extend([offsets, *verdict_columns(verdicts)])
+            columns.extend([offsets, *verdict_columns(verdicts), tags])
         books.append(
             {
                 "topic": number,
                 "partition": partition,
                 "session": book.session,
                 "covered": book.covered,
+                "began": book.began,
                 "judged": list(book.judged),
                 "open": counts,
             }
@@ -48,9 +49,10 @@ def ledger_to_bytes(ledger: Ledger) -> bytes:
     return _SIZE.pack(len(head)) + head + pack_columns(columns, compress=True)
 
 
-def ledger_from_bytes(data: bytes, where: str) -> Ledger:
+def ledger_from_bytes(data: bytes, where: str, *, tagged: bool = True) -> Ledger:
     """The ledger of some bytes.
 
+    tagged: False for those of version 1, without tags of open verdicts
     raises: StateError naming `where`
     """
     ledger = Ledger()
@@ -62,10 +64,12 @@ def ledger_from_bytes(data: bytes, where: str) -> Ledger:
         ledger.given_up = head["given_up"]
         columns = Columns(memoryview(data), _SIZE.size + size, where)
         for each in head["books"]:
-            book = Book(each["session"], each["covered"], Ranges(each["judged"]))
+            book = Book(each["session"], each["covered"], each.get("began", -1), Ranges(each["judged"]))
             for count in each["open"]:
                 offsets = cast("NDArray[np.int64]", columns.take("<i8", count))
-                book.open.add(offsets, take_verdicts(columns, count))
+                verdicts = take_verdicts(columns, count)
+                tags = columns.take("<u8", count) if tagged else np.zeros(count, np.uint64)
+                book.open.add(offsets, verdicts, cast("NDArray[np.uint64]", tags))
             ledger.books[(each["topic"], each["partition"])] = book
         columns.finish()
     except (struct.error, ValueError, KeyError, TypeError) as error:

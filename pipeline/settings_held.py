@@ -83,5 +83,5 @@ def held_by(settings: Settings, partitions: int) -> Held:
 
 
 def verdict_bytes() -> int:
-    """Bytes of one open verdict and its offset."""
-    return 8 + sum(column.nbytes for column in verdict_columns(blank_verdicts(1, Kind.UNIQUE)))
+    """Bytes of one open verdict, its offset and its tag."""
+    return 8 + 8 + sum(column.nbytes for column in verdict_columns(blank_verdicts(1, Kind.UNIQUE)))

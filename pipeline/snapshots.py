@@ -26,7 +26,9 @@ from twinsieve.stages.errors import StateError, UsageError
 
 _HEADER = struct.Struct("<4sH16s16s16sqqQQ")
 _MAGIC = b"TSVS"
-_VERSION = 1
+_VERSION = 2
+_OLDEST_VERSION = 1
+"""Of the versions that are read; its open verdicts have no tags."""
 _DIGEST_SIZE = 32
 _CHUNK_BYTES = 1 << 20
 _NAME = re.compile(r"index-([0-9]{16})-([0-9a-f]{8})\.snapshot")
@@ -244,11 +246,11 @@ def _read(stream: BinaryIO, name: str) -> FoundSnapshot:
     start = stream.read(_HEADER.size)
     if size < _HEADER.size + _DIGEST_SIZE or start[:4] != _MAGIC:
         raise StateError(f"{name}: is no snapshot of an index; delete it, an older one or the log will do")
-    magic_version = struct.unpack_from("<H", start, 4)[0]
-    if magic_version != _VERSION:
+    version = struct.unpack_from("<H", start, 4)[0]
+    if not _OLDEST_VERSION <= version <= _VERSION:
         raise StateError(
-            f"{name}: snapshot format {magic_version}, this program reads {_VERSION}; delete it or run the "
-            "program that wrote it"
+            f"{name}: snapshot format {version}, this program reads {_OLDEST_VERSION} to {_VERSION}; "
+            "delete it or run the program that wrote it"
         )
     content = _Part(stream, size - len(start) - _DIGEST_SIZE, name)
     digest = hashlib.blake2b(start, digest_size=_DIGEST_SIZE)
@@ -267,5 +269,5 @@ def _read(stream: BinaryIO, name: str) -> FoundSnapshot:
     stream.seek(_HEADER.size)
     return FoundSnapshot(
         at, decisions_from, log_id, decisions_id, scheme,
-        ledger_from_bytes(stream.read(ledger), name), open_sieve,
+        ledger_from_bytes(stream.read(ledger), name, tagged=version > _OLDEST_VERSION), open_sieve,
     )  # fmt: skip

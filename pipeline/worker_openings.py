@@ -75,9 +75,10 @@ class Openings:
                 trimmed=self._config.trimmed,
                 known_partitions=known.get(partition.topic),
             )
+            told = opening.first - opening.passes_over
             session = Session(
                 partition, opening.topic_id, self._new_session(), opening.fresh, opening.chain,
-                opening.first, opening.first, opening.first, now_s, active_s=now_s,
+                opening.first, opening.first, told, now_s, active_s=now_s,
                 partitions=opening.partitions, trimmed=opening.trimmed,
             )  # fmt: skip
             planned.append((session, opening))

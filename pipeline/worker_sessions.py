@@ -168,6 +168,11 @@ class Opening:
     partitions: int = 0
     commits: Committed | None = None
 
+    @property
+    def passes_over(self) -> bool:
+        """Whether messages below `first` may have been judged and not emitted; the index is to know soon."""
+        return not self.fresh and not self.emitted_from < self.emitted_to == self.first
+
 
 def plan_opening(
     partition: Partition,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinsieve.stages.contract import (
     NO_LEADER,
@@ -23,10 +24,11 @@ from twinsieve.stages.contract import (
 )
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
+from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.exact.trie import TrieTiers
 from twinsieve.stages.near.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
 from twinsieve.stages.near.hamming import FINGERPRINT_BITS, blocks_of
-from twinsieve.stages.near.policy import UNJUDGED, Bloom, Outcome, Sealed
+from twinsieve.stages.near.policy import UNJUDGED, UNJUDGED_NEAR, Bloom, Outcome, Sealed
 from twinsieve.stages.near.ring import FIRST_TIME, STREAM_TIME
 from twinsieve.stages.near.stage import NearStage, bloom_columns, near_bytes, no_bloom, nothing_sealed
 from twinsieve.stages.state import Sections, read_state, write_state
@@ -64,6 +66,7 @@ class Sieve:
         self._filters = BloomGenerations(exact.window, exact.error_rate) if exact.method == "bloom" else None
         self._bloom: Bloom = bloom_columns(self._filters) if self._filters else no_bloom()
         self._tiers = TrieTiers(exact.window) if exact.method == "trie" else None
+        self._forgotten = Forgotten()
         # The trie learns of a chunk's rows when the chunk is over; until then the ring must still hold them.
         self._chunk_rows = (
             min(CHUNK_ROWS, config.near.window.messages) if self._tiers is not None else CHUNK_ROWS
@@ -107,14 +110,43 @@ class Sieve:
             raise UsageError("only unique, exact and near rows can be applied; leave the others out")
         self._run(batch, outcome, recorded=True)
 
+    def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
+        """Nothing; kept messages at these positions lead nobody from now on: copies of them are judged anew.
+
+        For messages that were kept and then never came out.
+        tags: uint64[n], the first halves of their digests, salted with their scope
+        """
+        near, exact = self._near, self.config.exact
+        near.ring.forget(positions)
+        if exact.method == "none":
+            return
+        # The same text may have been kept again since; that copy goes on to lead.
+        leaders, gone = near.ring.leaders_of(tags), set(positions.tolist())
+        pairs = zip(positions.tolist(), tags.tolist(), strict=True)
+        tags = np.array([tag for at, tag in pairs if leaders.get(tag, at) in gone], np.uint64)
+        sizing = self._filters.sizing if self._filters is not None else None
+        capacity, span_ms = (sizing.capacity, max(0, sizing.span_ms)) if sizing is not None else (0, 0)
+        kept, stream_time = near.ring.kept, int(near.ring.columns.counters[STREAM_TIME])
+        age_ms = None if exact.window.age_ms is None else exact.window.age_ms + span_ms
+        self._forgotten.expire(kept, exact.window.messages + capacity, stream_time, age_ms)
+        self._forgotten.add(tags, kept, stream_time)
+
     def _run(self, batch: Batch, outcome: Outcome, *, recorded: bool) -> None:
         whole = whole_batch(batch, self.config.layout, self.config.scoped)
-        for low in range(0, len(batch), self._chunk_rows):
+        low = 0
+        while low < len(batch):
             high = min(low + self._chunk_rows, len(batch))
+            if len(self._forgotten) and not recorded:
+                tags = whole.digests[low:high, 0]
+                high = low + self._forgotten.until_one_repeats(tags)
+                outcome.kinds[low:high][self._forgotten.holds(tags[: high - low])] = UNJUDGED_NEAR
             chunk = rows(whole, low, high)
             part = Outcome._make(column[low:high] for column in outcome)
             self._near.judge(chunk, self._bloom, self._sealed(chunk), part, recorded=recorded)
             self._seal(chunk)
+            if len(self._forgotten):
+                self._forgotten.lead_again(chunk.digests[self._near.kept_rows()[0], 0])
+            low = high
 
     def _sealed(self, chunk: Chunk) -> Sealed:
         if self._tiers is None:
@@ -163,11 +195,14 @@ class Sieve:
         config = self.config
         return lambda stream: write_state(stream, config.scheme_id, _parameters(config), sections)
 
+    def _exact_parts(self) -> list[tuple[str, BloomGenerations | TrieTiers | Forgotten | None]]:
+        return [("bloom", self._filters), ("trie", self._tiers), ("forgotten", self._forgotten)]
+
     def _exact_sections(self) -> Sections:
         """Copies, so that they change no more."""
         return {
             f"{prefix}.{name}": array
-            for prefix, part in (("bloom", self._filters), ("trie", self._tiers))
+            for prefix, part in self._exact_parts()
             if part is not None
             for name, array in part.to_sections().items()
         }
@@ -204,6 +239,7 @@ class Sieve:
             self._bloom = bloom_columns(self._filters)
         if self._tiers is not None:
             self._tiers = TrieTiers.from_sections(_part(sections, "trie"), exact.window)
+        self._forgotten = Forgotten.from_sections(_part(sections, "forgotten"))
 
     def to_bytes(self) -> bytes:
         """The saved state as bytes."""

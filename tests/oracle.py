@@ -193,6 +193,12 @@ class Oracle:
             self.kept.append(Kept(row, len(self.kept), self.stream_time_ms))
         return judgement
 
+    def forget(self, positions: set[int]) -> None:
+        """Kept messages at these positions lead nobody any more; they still count as kept."""
+        for kept in self.kept:
+            if kept.row.position in positions:
+                self.kept[kept.index] = replace(kept, row=replace(kept.row, exact_only=True, key=object()))
+
     def _advance(self, row: Row) -> bool:
         """Move stream time on; True if the row comes too late to become a leader."""
         time = self.config.time

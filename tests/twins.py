@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, BinaryIO
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_LEADER, Batch, Bodies, Fingerprints, Kind, Verdicts
 
@@ -54,7 +54,8 @@ class HashSieve:
     def __init__(self, window: int = 1_000, *, caseless: bool = False) -> None:
         self.window = window
         self.caseless = caseless
-        self.kept: OrderedDict[int, tuple[int, int]] = OrderedDict()
+        self.kept: list[tuple[int, int, int]] = []
+        """Position, digest, digest without case; -1 instead of both where it leads nobody any more."""
         self.judged = 0
 
     def judge(self, batch: Batch) -> Verdicts:
@@ -67,7 +68,7 @@ class HashSieve:
             exact, caseless = int(prints.digests[row, 0]), int(prints.simhashes[row, 0])
             position = int(batch.positions[row])
             wanted = caseless if self.caseless else exact
-            leader = next((at for at, both in self.kept.items() if wanted in both), None)
+            leader = next((at for at, *both in self.kept if wanted in both), None)
             if leader is None:
                 self._keep(position, exact, caseless)
             else:
@@ -82,13 +83,19 @@ class HashSieve:
             self._keep(int(batch.positions[row]), int(prints.digests[row, 0]), int(prints.simhashes[row, 0]))
 
     def _keep(self, position: int, exact: int, caseless: int) -> None:
-        assert position not in self.kept, f"{position} is kept already"
-        self.kept[position] = (exact, caseless)
-        while len(self.kept) > self.window:
-            self.kept.popitem(last=False)
+        assert all(at != position or exact < 0 for at, exact, _ in self.kept), f"{position} is kept already"
+        self.kept.append((position, exact, caseless))
+        del self.kept[: max(0, len(self.kept) - self.window)]
+
+    def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
+        gone = set(zip(positions.tolist(), tags.tolist(), strict=True))
+        self.kept = [
+            (at, -1, -1) if (at, exact) in gone else (at, exact, caseless)
+            for at, exact, caseless in self.kept
+        ]
 
     def freeze(self) -> Callable[[BinaryIO], None]:
-        kept = orjson.dumps([[at, *both] for at, both in self.kept.items()])
+        kept = orjson.dumps(self.kept)
 
         def write(stream: BinaryIO) -> None:
             stream.write(kept)
@@ -96,9 +103,7 @@ class HashSieve:
         return write
 
     def load(self, stream: BinaryIO) -> HashSieve:
-        self.kept = OrderedDict(
-            (at, (exact, caseless)) for at, exact, caseless in orjson.loads(stream.read())
-        )
+        self.kept = [tuple(each) for each in orjson.loads(stream.read())]
         return self
 
 

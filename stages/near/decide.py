@@ -32,6 +32,7 @@ from twinsieve.stages.near.policy import (
     NEAR_NONE,
     NEAR_TEXT,
     UNJUDGED,
+    UNJUDGED_NEAR,
     Bloom,
     Outcome,
     Policy,
@@ -86,13 +87,14 @@ def decide(
                     chunk.digests[ahead, 1],
                 )
         late = _advance(chunk, row, ring, bloom, policy)
-        if outcome.kinds[row] == UNJUDGED:
+        if outcome.kinds[row] >= UNJUDGED_NEAR:
+            judged_exact = policy.exact != EXACT_NONE and outcome.kinds[row] == UNJUDGED
             outcome.kinds[row] = _UNIQUE
             outcome.flags[row] = 0
             outcome.leaders[row] = NO_LEADER
             outcome.matched[row] = 0
             outcome.compared[row] = 0
-            if policy.exact != EXACT_NONE:
+            if judged_exact:
                 judge_exact(chunk, row, ring, bloom, sealed, policy, outcome)
             judged_near = policy.near != NEAR_NONE and chunk.probes[row] > 0
             if outcome.kinds[row] == _UNIQUE and judged_near:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 NEAR_NONE, NEAR_TEXT, NEAR_HAMMING = 0, 1, 2
 EXACT_NONE, EXACT_BLOOM, EXACT_TRIE = 0, 1, 2
 UNJUDGED = 255
+UNJUDGED_NEAR = 254
+"""To be judged by the near stage alone: whoever kept this digest leads nobody any more."""
 
 
 class Policy(NamedTuple):
@@ -52,7 +54,8 @@ class Sealed(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Where verdicts go; columns as in `Verdicts`. kinds[i] != UNJUDGED on entry: a recorded decision."""
+    """Where verdicts go; columns as in `Verdicts`. kinds[i] below UNJUDGED_NEAR on entry: a recorded
+    decision."""
 
     kinds: NDArray[np.uint8]
     flags: NDArray[np.uint8]

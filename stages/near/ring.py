@@ -124,6 +124,24 @@ class Ring:
         """int64[held]: slots in log order, oldest first."""
         return np.arange(self.kept - self.held, self.kept, dtype=np.int64) % self.capacity
 
+    def forget(self, positions: NDArray[np.int64]) -> None:
+        """Nothing; entries of these positions are no candidates of the near stage any more.
+
+        They look as bodies that are compared exactly only.
+        """
+        if len(self.columns.lengths) != self.capacity:
+            return
+        slots = self.slots_held()
+        self.columns.lengths[slots[np.isin(self.columns.positions[slots], positions)]] = 0
+
+    def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
+        """Position of the newest entry for each of the tags that the ring holds."""
+        slots = self.slots_held()
+        slots = slots[np.isin(self.columns.tags[slots], tags)]
+        return dict(
+            zip(self.columns.tags[slots].tolist(), self.columns.positions[slots].tolist(), strict=True)
+        )
+
     def reserve(self, characters: int, messages: int) -> None:
         """Nothing; the arena then has room for that many more characters in that many texts, kept all."""
         if not self.use.text:

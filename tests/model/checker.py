@@ -16,7 +16,6 @@ from twinsieve.pipeline.blocks_frame import ForeignSchemeError, ForeignVersionEr
 from twinsieve.pipeline.blocks_positions import unpack_position
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, decode_ruling
 from twinsieve.pipeline.memory_log import Entry
-from twinsieve.pipeline.ports import Partition
 from twinsieve.stages.contract import NO_LEADER, Kind
 
 Place = tuple[bytes, int, int]
@@ -25,20 +24,27 @@ Place = tuple[bytes, int, int]
 
 @dataclass
 class PlainPartition:
-    """judged: offset → the block that said so."""
+    """judged: offset → the block that said so; began: where the session began, -1 once it has gone on."""
 
     session: int = 0
     covered: int = 0
+    began: int = -1
     judged: dict[int, int] = field(default_factory=dict)
     open: set[int] = field(default_factory=set)
 
 
 class Kept(NamedTuple):
-    """A message that leads: `block` is where it was judged."""
+    """A kept message: `block` is where it was judged; `passed` the block from which on it leads nobody."""
 
     text: str
     place: Place
     block: int
+    passed: int = -1
+
+    @property
+    def leads(self) -> bool:
+        """Whether no session has passed it over."""
+        return self.passed < 0
 
 
 class Judgement(NamedTuple):
@@ -53,9 +59,11 @@ class Judgement(NamedTuple):
 class Truth:
     """What the raw topics say: each judged message's kind and leader, by place.
 
-    judgements: all of them; more than one only where retention took the record of those before
+    judgements: all that hold; more than one only where retention took the record of those before
     copies: uniques that are equal to a message whose record retention took, with the block that says so
-    given_up: never emitted, for retention took the original first; and the block that tells
+    given_up: judged and passed over before it came out, and the last block that tells; judged anew if an operator
+        moves the offset back
+    withdrawn: what had been said of those
     """
 
     kinds: dict[Place, Kind] = field(default_factory=dict)
@@ -64,6 +72,7 @@ class Truth:
     partitions: dict[tuple[bytes, int], PlainPartition] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
     given_up: dict[Place, int] = field(default_factory=dict)
+    withdrawn: dict[Place, list[Judgement]] = field(default_factory=dict)
     taken: list[Taken] = field(default_factory=list)
     rulings: list[Ruling] = field(default_factory=list)
 
@@ -123,14 +132,16 @@ def _replay(
     truth.names.setdefault(block.topic_id, block.topic)
     part = truth.partitions.setdefault(key, PlainPartition())
     if block.flags & BlockFlag.START:
-        part.session, part.covered = block.session, block.first
+        part.session, part.covered, part.began = block.session, block.first, block.first
     reported = range(block.emitted_from, block.emitted_to)
     part.judged |= dict.fromkeys(reported, now)
     part.open.difference_update(reported)
-    if block.flags & BlockFlag.START:
-        gone = {at for at in part.open if at < block.beginning}
-        truth.given_up |= {(*key, at): now for at in gone}
-        part.open -= gone
+    if not block.flags & BlockFlag.START and part.began >= 0:
+        _pass_over(truth, key, part.began, kept, now)
+        part.began = -1
+        for other in list(truth.partitions):
+            if other[1] == block.number and other != key and truth.names[other[0]] == block.topic:
+                _pass_over(truth, other, 1 << 62, kept, now, deleted=True)
     texts = [block.readable.bodies.text(row) for row in range(len(block.readable))]
     for row, at in enumerate(block.offsets.tolist()):
         place: Place = (*key, at)
@@ -144,7 +155,7 @@ def _replay(
             if judge:
                 _check_judgement(truth, Judgement(now, kind, leader), block, row, text, kept, window)
             if kind is Kind.UNIQUE and block.kinds[row] == RowKind.READABLE:
-                if any(each.text == text for each in kept[-window:]):
+                if any(each.text == text and each.leads for each in kept[-window:]):
                     truth.copies[place] = now
                 kept.append(Kept(text, place, now))
             truth.kinds[place] = kind
@@ -161,6 +172,27 @@ def _replay(
             assert kind is Kind.REPLAYED
     part.judged |= {at: now for at in range(block.first, block.end) if at not in part.judged}
     part.covered = block.end
+
+
+def _pass_over(
+    truth: Truth, key: tuple[bytes, int], end: int, kept: list[Kept], now: int, *, deleted: bool = False
+) -> None:
+    """What a session passes over was never judged, and leads nobody."""
+    part = truth.partitions[key]
+    gone = {at for at in part.open if at < end}
+    part.open -= gone
+    places = {(*key, at) for at in gone}
+    truth.given_up |= dict.fromkeys(places, now)
+    for place in places:
+        del part.judged[place[2]]
+        if deleted:
+            continue  # nobody knows which of the last ones came out
+        truth.withdrawn.setdefault(place, []).append(truth.judgements[place].pop())
+        if truth.judgements[place]:
+            truth.kinds[place] = truth.judgements[place][-1].kind
+        else:
+            del truth.kinds[place], truth.judgements[place]
+    kept[:] = [each._replace(passed=now) if each.leads and each.place in places else each for each in kept]
 
 
 def _result(truth: Truth, block: Block, known: PlainPartition | None) -> Result:
@@ -183,28 +215,29 @@ def _result(truth: Truth, block: Block, known: PlainPartition | None) -> Result:
 def _check_judgement(
     truth: Truth, said: Judgement, block: Block, row: int, text: str, kept: list[Kept], window: int
 ) -> None:
-    """A readable message is a duplicate of the oldest equal one among the last `window` kept, and unique if there
-    is none. What may be forgotten counts or does not count."""
+    """A readable message is a duplicate of the oldest equal one among the last `window` kept that leads, and unique
+    if there is none. What may be forgotten counts or does not count."""
     where = f"block {said.block}, row {row}"
     if block.kinds[row] != RowKind.READABLE:
         wanted = Kind.UNREADABLE if block.kinds[row] == RowKind.UNREADABLE else Kind.UNIQUE
         assert (said.kind, said.leader) == (wanted, None), f"{where}: {said}"
         return
-    known = {each.place for each in kept if not truth.forgotten(each.block, said.block)}
-    sure = [each.place for each in kept[-window:] if each.text == text and each.place in known]
+    known = {each for each in kept if not truth.forgotten(each.block, said.block)}
+    sure = [each for each in kept[-window:] if each.text == text and each in known and each.leads]
     perhaps = [
         each.place
         for n, each in enumerate(kept)
         if truth.taken
         and each.text == text
-        and each.place not in sure
-        and sum(later.place in known for later in kept[n + 1 :]) < window
+        and each not in sure
+        and (each.leads or truth.forgotten(each.passed, said.block))
+        and sum(later in known for later in kept[n + 1 :]) < window
     ]
     if said.kind is Kind.UNIQUE:
-        assert not sure, f"{where}: recorded as unique, plain loop: equal to {sure[0]}"
+        assert not sure, f"{where}: recorded as unique, plain loop: equal to {sure[0].place}"
         return
     assert said.kind is Kind.EXACT, f"{where}: {said}"
-    assert said.leader in [*perhaps, *sure[:1]], (
+    assert said.leader in [*perhaps, *(each.place for each in sure[:1])], (
         f"{where}: leader {said.leader}, plain loop {sure or 'unique'}"
     )
 
@@ -236,11 +269,13 @@ def check_output(world: World, truth: Truth, *, in_order: bool = True, once: boo
     A message keeps the number of its partition where both topics have as many.
 
     in_order: offsets of a partition ascend in the output (they need not where an operator moved them)
-    once: False where `delivery: at-least-once` lets some come out again
+    once: False where `delivery: at-least-once` lets some come out again, and some come out of which the index does
+        not hear before they are passed over
     """
     fates = Fates()
     kind_of: dict[tuple[str, int, int], list[Kind]] = {}
-    for (topic_id, partition, offset), said in truth.judgements.items():
+    every = [*truth.judgements.items(), *([] if once else truth.withdrawn.items())]
+    for (topic_id, partition, offset), said in every:
         held = kind_of.setdefault((truth.names[topic_id], partition, offset), [])
         held += [each.kind for each in said]
     topics = {OUTPUT: {Kind.UNIQUE}, DUPLICATES: {Kind.EXACT, Kind.NEAR}, DEAD: {Kind.UNREADABLE}}
@@ -265,30 +300,27 @@ def check_output(world: World, truth: Truth, *, in_order: bool = True, once: boo
 
 
 def check_complete(world: World, truth: Truth, fates: Fates) -> None:
-    """Every message that was judged went somewhere, but for those that retention took before they were
-    emitted."""
+    """Every message that was judged, and not passed over, went somewhere; whoever was dropped has a leader that
+    leads."""
     current = {world.cluster.topics[name].topic_id for name in world.topic_ids}
-    given_up = {(truth.names[its], partition, at) for its, partition, at in truth.given_up if its in current}
     for topic_id, partition, offset in truth.kinds:
         if topic_id not in current:
             continue  # the originals went with their topic
         at = (truth.names[topic_id], partition, offset)
-        held = offset >= world.cluster.log(Partition(at[0], partition)).beginning
-        assert at in fates.went or at in given_up, f"{at} was judged and never emitted"
-        assert not (held and at in given_up), f"{at} was given up, but retention has not taken it"
+        assert at in fates.went, f"{at} was judged and never emitted"
+    _check_leaders(truth, fates)
 
 
-def check_leaders(world: World, truth: Truth, fates: Fates) -> None:
-    """The leader of every duplicate came out, or retention took it after the duplicate was judged, or it went with
-    its topic."""
-    current = {world.cluster.topics[name].topic_id for name in world.topic_ids}
+def _check_leaders(truth: Truth, fates: Fates) -> None:
+    """The leader of every duplicate came out, or was passed over after the duplicate was judged; then nothing could
+    be done."""
     for place, said in truth.judgements.items():
         for block, _, leader in said:
-            if leader is None or leader[0] not in current:
+            if leader is None:
                 continue
-            name, *at = truth.names[leader[0]], *leader[1:]
-            came = OUTPUT in fates.went.get((name, at[0], at[1]), ())
-            assert came or truth.given_up.get(leader, -1) >= block, (
+            came = OUTPUT in fates.went.get((truth.names[leader[0]], *leader[1:]), ())
+            passed = truth.given_up.get(leader, -1)
+            assert came or passed > block or (passed >= 0 and truth.forgotten(passed, block)), (
                 f"{place} was dropped for {leader}, which never came out"
             )
 

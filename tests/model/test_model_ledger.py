@@ -18,13 +18,20 @@ from twinsieve.stages.contract import Kind
 spans = st.tuples(st.integers(0, 40), st.integers(0, 12)).map(lambda span: (span[0], span[0] + span[1]))
 
 
-@settings(max_examples=100)
-@given(added=st.lists(spans, max_size=12), asked=st.sets(st.integers(0, 60), max_size=20))
-def test_ranges_equal_a_set_of_offsets(added: list[tuple[int, int]], asked: set[int]) -> None:
+@settings(max_examples=200)
+@given(
+    changes=st.lists(st.one_of(spans, st.sets(st.integers(0, 60), max_size=12)), max_size=12),
+    asked=st.sets(st.integers(0, 60), max_size=20),
+)
+def test_ranges_equal_a_set_of_offsets(changes: list[tuple[int, int] | set[int]], asked: set[int]) -> None:
     ranges, plain = Ranges(), set[int]()
-    for first, end in added:
-        ranges.add(first, end)
-        plain |= set(range(first, end))
+    for change in changes:
+        if isinstance(change, set):
+            ranges.remove(np.array(sorted(change), np.int64))
+            plain -= change
+        else:
+            ranges.add(*change)
+            plain |= set(range(*change))
     offsets = np.array(sorted(asked), np.int64)
     assert ranges.contain(offsets).tolist() == [offset in plain for offset in sorted(asked)]
     assert {offset for first, end in ranges for offset in range(first, end)} == plain
@@ -42,14 +49,15 @@ def test_open_verdicts_equal_a_dict(steps: list[tuple[bool, tuple[int, int]]], a
     for number, (is_drop, (first, end)) in enumerate(steps):
         if is_drop:
             gone = [offset for offset in plain if first <= offset < end]
-            assert opened.drop(first, end) == len(gone)
+            dropped = [int(offset) for chunk in opened.drop(first, end) for offset in chunk.offsets]
+            assert sorted(dropped) == sorted(gone)
             for offset in gone:
                 del plain[offset]
         else:
             new = [offset for offset in range(first, end) if offset not in plain]
             verdicts = blank_verdicts(len(new), Kind.EXACT)
             verdicts.leaders[:] = number
-            opened.add(np.array(new, np.int64), verdicts)
+            opened.add(np.array(new, np.int64), verdicts, np.zeros(len(new), np.uint64))
             plain.update(dict.fromkeys(new, number))
     wanted = sorted(asked)
     found, verdicts = opened.find(np.array(wanted, np.int64))

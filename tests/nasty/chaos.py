@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.driver import DEAD, DECISIONS, DUPLICATES, LOG, OUTPUT, VERDICTS, Process
 from tests.model.chaos import ACTIONS, WINDOW, Actions, Chaos
-from tests.model.checker import check_all_judged, check_complete, check_leaders, check_output, rebuild
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.nasty.kinds import Kind
 from tests.twins import AtOnce, HashSieve, Later
 from twinsieve.pipeline.memory_faults import at_once, never_fails
@@ -205,6 +205,5 @@ def run(seed: int, folder: Path, kinds: Collection[Kind]) -> Found:
     if not world.stops:
         check_complete(world, truth, fates)
         check_all_judged(world, truth)
-        check_leaders(world, truth, fates)
     copies = [f"{truth.names[its]}[{number}]@{at}" for its, number, at in truth.copies]
     return Found(seed, chaos.kinds, len(truth.kinds), tuple(world.stops), tuple(copies))

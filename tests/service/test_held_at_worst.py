@@ -75,9 +75,9 @@ def test_a_message_that_waits_costs_no_more_beside_its_bytes_than_is_counted() -
 def test_an_open_verdict_costs_what_is_counted() -> None:
     settings = _settings(pending_messages=700, poll_messages=300)
     opened = OpenVerdicts()
-    opened.add(np.arange(1_000), blank_verdicts(1_000, Kind.NEAR))
-    ((offsets, verdicts),) = opened.chunks
-    bytes_open = offsets.nbytes + sum(column.nbytes for column in verdict_columns(verdicts))
+    opened.add(np.arange(1_000), blank_verdicts(1_000, Kind.NEAR), np.zeros(1_000, np.uint64))
+    ((offsets, verdicts, tags),) = opened.chunks
+    bytes_open = offsets.nbytes + tags.nbytes + sum(column.nbytes for column in verdict_columns(verdicts))
     assert held_by(settings, 4).open_verdicts == 4 * bytes_open
 
 

@@ -1,0 +1,93 @@
+"""`Forgotten`: digests of kept messages that lead nobody any more, until the exact window has passed them.
+
+A Bloom filter cannot delete. So the digests of kept messages that never come out stand here, and a message
+with one of them is not asked of the exact stage. Once such a message is kept, its digest leads again.
+
+>>> forgotten = Forgotten()
+>>> forgotten.add(np.array([7, 9], np.uint64), kept=3, time_ms=0)
+>>> forgotten.lead_again(np.array([9], np.uint64))
+>>> forgotten.holds(np.array([7, 8, 9], np.uint64)).tolist()
+[True, False, False]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import NO_TIME
+from twinsieve.stages.exact.sections import SectionReader, Sections
+
+
+class Forgotten:
+    """Tags (first halves of digests), each with the messages kept and the stream time when it was forgotten.
+
+    24 bytes each; never more than the exact window held when the last ones were forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._tags = np.empty(0, np.uint64)
+        self._kept = np.empty(0, np.int64)
+        self._times = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._tags)
+
+    def add(self, tags: NDArray[np.uint64], kept: int, time_ms: int) -> None:
+        """Forget these tags. kept: messages kept so far; time_ms: stream time, or NO_TIME"""
+        self._keep(~np.isin(self._tags, tags))
+        new = np.unique(tags)
+        self._tags = np.concatenate([self._tags, new])
+        self._kept = np.concatenate([self._kept, np.full(len(new), kept, np.int64)])
+        self._times = np.concatenate([self._times, np.full(len(new), time_ms, np.int64)])
+
+    def lead_again(self, tags: NDArray[np.uint64]) -> None:
+        """Messages with these tags were kept: they lead."""
+        if len(self._tags):
+            self._keep(~np.isin(self._tags, tags))
+
+    def holds(self, tags: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """bool[n]: whether tags[i] leads nobody."""
+        return np.isin(tags, self._tags)
+
+    def until_one_repeats(self, tags: NDArray[np.uint64]) -> int:
+        """How many rows there are before one whose forgotten tag an earlier row has.
+
+        That earlier row may lead by then.
+        """
+        rows = np.flatnonzero(self.holds(tags))
+        _, first = np.unique(tags[rows], return_index=True)
+        again = np.setdiff1d(np.arange(len(rows)), first)
+        return int(rows[again[0]]) if len(again) else len(tags)
+
+    def expire(self, kept: int, messages: int, time_ms: int, age_ms: int | None) -> None:
+        """Let go what was forgotten more than `messages` kept ones, or `age_ms`, ago: it is found no more.
+
+        time_ms: stream time, or NO_TIME; age_ms: None for no limit
+        """
+        passed = kept - self._kept > messages
+        if age_ms is not None and time_ms != NO_TIME:
+            passed |= (self._times != NO_TIME) & (time_ms - self._times > age_ms)
+        self._keep(~passed)
+
+    def _keep(self, wanted: NDArray[np.bool_]) -> None:
+        self._tags, self._kept, self._times = self._tags[wanted], self._kept[wanted], self._times[wanted]
+
+    def to_sections(self) -> Sections:
+        """The state as named arrays, copies; empty where nothing is forgotten, as in older states."""
+        if not len(self):
+            return {}
+        return {"tags": self._tags.copy(), "kept": self._kept.copy(), "times": self._times.copy()}
+
+    @classmethod
+    def from_sections(cls, sections: Sections) -> Forgotten:
+        """What was saved. raises: StateError when it is damaged"""
+        loaded = cls()
+        if not sections:
+            return loaded
+        reader = SectionReader("forgotten", sections)
+        loaded._tags = reader.array("tags", np.uint64, (None,)).astype(np.uint64)
+        count = len(loaded._tags)
+        loaded._kept = reader.array("kept", np.int64, (count,)).astype(np.int64)
+        loaded._times = reader.array("times", np.int64, (count,)).astype(np.int64)
+        return loaded

@@ -1,0 +1,144 @@
+"""A message that was judged and never comes out leads nobody from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.driver import DUPLICATES, OUTPUT, World
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.test_model_ledger import ask, take
+from twinsieve.pipeline.blocks import BlockFlag
+from twinsieve.pipeline.blocks_verdicts import Result, Source
+from twinsieve.pipeline.ports import NewTopic, Partition
+from twinsieve.pipeline.sessions import Ledger
+
+IN = Partition("in", 0)
+
+
+def judged_not_emitted(values: list[bytes | None], snapshots: str | None = None) -> World:
+    """A world in which these values were judged, and every process was killed before any of them came out."""
+    world = World(partitions=2)
+    worker = world.start("w", roles="worker")
+    index = world.start("i", roles="index", snapshots=snapshots)
+    world.produce("in", 0, [b"first"])
+    world.settle()
+    world.produce("in", 0, values)
+    for process in (worker, worker, index, index):
+        process.step()
+    kill(world)
+    return world
+
+
+def kill(world: World) -> None:
+    for process in world.processes:
+        process.kill()
+    world.clock.sleep(20.0)
+
+
+def out(world: World) -> list[bytes | None]:
+    return [value for number in range(2) for value in world.cluster.values(OUTPUT, number)]
+
+
+def check(world: World) -> None:
+    truth = rebuild(world)
+    check_complete(world, truth, check_output(world, truth, in_order=False))
+
+
+def trim(world: World) -> None:
+    world.cluster.log(IN).trim(world.cluster.log(IN).end)
+
+
+def skip(world: World) -> None:
+    world.move_offset(IN, world.cluster.log(IN).end)
+
+
+@pytest.mark.parametrize("lose", [trim, skip])
+@pytest.mark.parametrize("restores", ["no", "from the log", "from a snapshot"])
+def test_a_copy_of_what_never_came_out_comes_out(
+    lose: Callable[[World], None], restores: str, tmp_path: Path
+) -> None:
+    """Retention took the messages, or an operator moved the offset behind them."""
+    kept = str(tmp_path) if restores == "from a snapshot" else None
+    world = judged_not_emitted([b"x", b"y"], kept)
+    lose(world)
+    world.start("a", snapshots=kept)
+    world.run(20)
+    if restores != "no":
+        world.clock.sleep(5.0)
+        world.produce("in", 1, [b"other"])
+        world.settle()
+        kill(world)
+        world.start("b", snapshots=kept)
+    world.produce("in", 0, [b"x", b"z"])
+    world.produce("in", 1, [b"y", b"x"])
+    world.settle()
+    assert sorted(filter(None, out(world))) == sorted(
+        [b"first", b"x", b"y", b"z"] + ([b"other"] if restores != "no" else [])
+    )
+    check(world)
+    index = world.processes[-1].index
+    assert index is not None
+    assert index.state.ledger.given_up == 2
+
+
+def test_an_idle_partition_is_passed_over_at_once() -> None:
+    """No message comes to the partition itself; the copy comes to another one."""
+    world = judged_not_emitted([b"x"])
+    skip(world)
+    world.start("a")
+    world.run(40)
+    world.produce("in", 1, [b"x"])
+    world.settle()
+    assert out(world) == [b"first", b"x"]
+    check(world)
+
+
+def test_what_was_skipped_is_judged_anew_when_the_offset_is_moved_back() -> None:
+    world = judged_not_emitted([b"x", b"y"])
+    skip(world)
+    world.start("a")
+    world.produce("in", 0, [b"x"])
+    world.settle()
+    kill(world)
+    world.move_offset(IN, 0)
+    world.start("a")
+    world.settle()
+    assert sorted(filter(None, out(world))) == [b"first", b"x", b"y"]
+    assert world.cluster.values(DUPLICATES) == [b"x"], "the skipped one is the copy now"
+    check(world)
+    check_all_judged(world, rebuild(world))
+
+
+def test_a_topic_created_again_takes_its_unemitted_leaders_with_it() -> None:
+    world = judged_not_emitted([b"x"])
+    world.cluster.delete("in")
+    world.cluster.create(NewTopic("in", 2))
+    world.topic_ids["in"].add(world.cluster.topics["in"].topic_id)
+    for number in range(2):
+        world.move_offset(Partition("in", number), 0)
+    world.start("a")
+    world.run(40)
+    world.produce("in", 1, [b"x"])
+    world.settle()
+    assert out(world) == [b"first", b"x"]
+    check(world)
+
+
+def test_a_frozen_worker_that_begins_a_session_late_takes_no_leader_away() -> None:
+    """It read its offset, was frozen, and an operator moved the offset back: its session never goes on."""
+    ledger = Ledger()
+    take(ledger, ask(1, 0, 0, BlockFlag.START))
+    take(ledger, ask(1, 0, 5))
+    late = replace(ask(2, 3, 3, BlockFlag.START), emitted_from=0, emitted_to=0)
+    assert ledger.check(late) is Result.JUDGED
+    assert ledger.enter(late) == []
+    again = ask(3, 0, 0, BlockFlag.START)
+    assert ledger.enter(again) == []
+    asked = ask(3, 0, 5)
+    assert ledger.enter(asked) == []
+    assert ledger.sources(asked)[0].tolist() == [Source.STORED] * 5
+    assert ledger.given_up == 0
