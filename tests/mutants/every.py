@@ -14,9 +14,11 @@ LEDGER = "pipeline/sessions.py"
 STATE = "pipeline/index_state.py"
 SAVED = "pipeline/sessions_state.py"
 INDEX = "pipeline/index.py"
+ENDS = "pipeline/index_ends.py"
 RECORD = "pipeline/index_record.py"
 RESTORE = "pipeline/index_restore.py"
 OFFSETS = "pipeline/committed_offsets.py"
+PASSED = ("tests/model/test_passed_over.py",)
 
 WORKERS = (
     Mutant(
@@ -39,23 +41,24 @@ WORKERS = (
     Mutant(
         "sessions survive a rebalance",
         WORKER,
-        "            self._sessions.clear()\n"
-        "            self._to_open = set() if self._stopping else set(polled.assignment)\n",
-        "            self._to_open = set(polled.assignment) - set(self._sessions)\n",
+        "            self._sessions.clear()\n            self._held.clear()\n            self._doubted.clear()\n"
+        "            self._blocked.clear()\n"
+        "            self._waiting.replace(() if self._stopping else polled.assignment)\n",
+        "            self._waiting.replace(polled.assignment - set(self._sessions))\n",
         CRASH,
     ),
     Mutant(
         "a transaction takes the membership of a later poll",
         WORKER,
-        "emission = self._emit(polled.membership)",
-        "emission = self._emit(self._consumer.poll(0, 1).membership)",
+        "self._emit(polled.membership)",
+        "self._emit(self._consumer.poll(0, 1).membership)",
         CRASH,
     ),
     Mutant(
         "messages of a block that are out stay where they wait",
         WORKER,
-        "            session.emitted_blocks(len(blocks))\n",
-        "            session.emitted_blocks(max(0, len(blocks) - 1))\n",
+        "            session.emitted_blocks(count)\n",
+        "            session.emitted_blocks(max(0, count - 1))\n",
         EDGES,
     ),
     Mutant(
@@ -103,8 +106,8 @@ WORKERS = (
     Mutant(
         "the mark claims what was asked",
         SESSION,
-        "Mark(self.topic_id, self.chain, emitted).text()",
-        "Mark(self.topic_id, self.chain, self.covered).text()",
+        "Mark(self.topic_id, self.chain, emitted, self.partitions).text()",
+        "Mark(self.topic_id, self.chain, self.covered, self.partitions).text()",
         CRASH,
     ),
     Mutant(
@@ -227,6 +230,27 @@ LEDGERS = (
         EDGES,
     ),
     Mutant(
+        "what a session passes over goes on to lead",
+        STATE,
+        "self.sieve.forget(pack_positions(passed.number, passed.partition, passed.offsets), passed.tags)",
+        "pass",
+        PASSED,
+    ),
+    Mutant(
+        "what a session passes over counts as judged",
+        LEDGER,
+        "book.judged.remove(offsets)",
+        "pass",
+        PASSED,
+    ),
+    Mutant(
+        "a session passes over with its first block",
+        LEDGER,
+        "if block.flags & BlockFlag.START or book.began < 0:",
+        "if book.began < 0:",
+        PASSED,
+    ),
+    Mutant(
         "messages given up are never counted",
         LEDGER,
         "self.given_up += len(offsets)",
@@ -285,8 +309,8 @@ LEDGERS = (
     Mutant(
         "a snapshot loses open verdicts",
         SAVED,
-        "book.open.add(offsets, take_verdicts(columns, count))",
-        "take_verdicts(columns, count)",
+        'book.open.add(offsets, verdicts, cast("NDArray[np.uint64]", tags))',
+        "pass",
         CRASH,
     ),
     Mutant(
@@ -354,16 +378,16 @@ INDEXES = (
     ),
     Mutant(
         "nobody checks that the topics hold what was recorded",
-        INDEX,
-        "check_ends(self.state.at, log, end, decisions, committed)",
-        "del committed",
+        ENDS,
+        "        raise StateError(lost)\n",
+        "        pass\n",
         MODEL,
     ),
     Mutant(
         "the log is deleted behind what is judged, not behind the older snapshot",
         INDEX,
-        "self._admin.delete_records({self._config.log: found.oldest_at})",
-        "self._admin.delete_records({self._config.log: self.state.at})",
+        "before = {self._config.log: found.oldest_at}",
+        "before = {self._config.log: self.state.at}",
         ("tests/service/test_trimmed_log.py",),
     ),
     Mutant(
@@ -377,10 +401,10 @@ INDEXES = (
         "the end of the decisions is read before other writers are shut out",
         INDEX,
         "        record = Record(self._broker, self._config, self._hook)\n        try:\n"
-        "            return record, self._reader.end_offsets([self._config.decisions])[self._config.decisions]\n",
+        "            record.decisions_end = self._reader.end_offsets([self._config.decisions])[self._config.decisions]\n",
         "        end = self._reader.end_offsets([self._config.decisions])[self._config.decisions]\n"
         "        record = Record(self._broker, self._config, self._hook)\n        try:\n"
-        "            return record, end\n",
+        "            record.decisions_end = end\n",
         NASTY,
         equivalent="An index reads the end only when the log is assigned to it, in a later generation of the group than any "
         "other index's. A decision is recorded in one transaction with an offset that the group refuses from an "
@@ -401,8 +425,8 @@ INDEXES = (
     Mutant(
         "decisions are recorded without the log offset",
         RECORD,
-        "transactor.send_offsets({config.log: Committed(at)}, membership)",
-        "del membership, at, Committed",
+        "transactor.send_offsets({config.log: committed}, membership)",
+        "del membership, committed",
         MODEL,
     ),
     Mutant(

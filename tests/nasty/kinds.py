@@ -49,10 +49,8 @@ class Kind(StrEnum):
 
 
 OPEN: dict[Kind, str] = {
-    Kind.FROZEN: "a frozen process that comes back says that data was lost, and to start a new app",
-    Kind.INPUT_TRIMMED: "a message that retention took before it was emitted goes on leading",
-    Kind.RETENTION: "the index refuses to go on where retention took log or decisions",
-    Kind.TRUNCATION: "decisions are applied to blocks that they were not made for",
+    Kind.RETENTION: "a copy is dropped for a message whose record retention took before it came out",
+    Kind.TRUNCATION: "an index that lost decisions meets a topic number it does not know, or its app is stuck",
 }
 """Kinds under which a defect is known, with the defect; no fixed run is made of them until it is repaired."""
 
