@@ -20,7 +20,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from contextlib import suppress
 
-from twinsieve.pipeline.blocks import asked_by, decode_block
+from twinsieve.pipeline.blocks import Block, asked_by, decode_block
 from twinsieve.pipeline.blocks_frame import (
     ForeignSchemeError,
     ForeignVersionError,
@@ -64,6 +64,11 @@ _NEAR = 5_000
 
 _MARK_EVERY_S = 30.0
 """A live index looks this often where the decisions end: after a rebalance it reads on from there."""
+
+_CLOCKS_DIFFER_MS = 60_000
+"""Clocks of two machines may differ by so much without a word."""
+
+_SAY_EVERY_S = 600.0
 
 
 class Index:
@@ -125,6 +130,7 @@ class Index:
         self._epoch = -1
         self._live = False
         self._assigned = False
+        self._say_ahead_s = 0.0
         self._checked_s = self._marked_s = clock.monotonic_s()
         self._leaders_s = clock.monotonic_s()
 
@@ -344,7 +350,20 @@ class Index:
             self.notices.append(f"{error}; the process that wrote it is refused")
             session, reply, first, end = asked_by(data)
             return self.state.refuse(offset, session, first, end), reply
-        return self.state.rule(block, offset), block.reply
+        return self.state.rule(block, offset, self._latest_arrival(block)), block.reply
+
+    def _latest_arrival(self, block: Block) -> int:
+        """A worker's clock may not run ahead of this one's: with messages of the future it would expire the
+        windows."""
+        now_ms, now_s = self._clock.now_ms(), self._clock.monotonic_s()
+        ahead_ms = block.arrival_ms - now_ms
+        if ahead_ms > _CLOCKS_DIFFER_MS and now_s >= self._say_ahead_s:
+            self._say_ahead_s = now_s + _SAY_EVERY_S
+            self.notices.append(
+                f"{block.topic}[{block.number}]: the clock of its worker is {ahead_ms / 1000:.0f} s ahead of "
+                "this one; arrivals are taken as of this one; set the clocks"
+            )
+        return now_ms + _CLOCKS_DIFFER_MS
 
     def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
         if self._record is None:

@@ -13,7 +13,7 @@ from twinsieve.pipeline.blocks_positions import pack_positions, topic_numbers
 from twinsieve.pipeline.blocks_rows import take_readable
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, pick_verdicts, put_verdicts
 from twinsieve.pipeline.sessions import Ledger
-from twinsieve.stages.contract import Batch, Kind, Verdicts
+from twinsieve.stages.contract import NO_TIME, Batch, Kind, Verdicts
 
 
 class Judge(Protocol):
@@ -43,22 +43,29 @@ class IndexState:
         self.ledger = ledger if ledger is not None else Ledger()
         self.at = at
 
-    def rule(self, block: Block, log_offset: int) -> Ruling:
-        """Judge the block at `log_offset`; the state is true for the next offset then."""
+    def rule(self, block: Block, log_offset: int, latest_ms: int) -> Ruling:
+        """Judge the block at `log_offset`; the state is true for the next offset then.
+
+        latest_ms: a block that claims to have arrived later counts as having arrived then
+        """
         self.at = log_offset + 1
         result = self.ledger.check(block)
         if result is not Result.JUDGED:
             return Ruling(log_offset, block.session, result, block.first, block.end)
         self._enter(block)
+        arrival_ms = min(block.arrival_ms, latest_ms)
         sources, verdicts = self.ledger.sources(block)
         new = sources == Source.NEW
         readable = new & (block.kinds == RowKind.READABLE)
         verdicts.kinds[new] = np.where(block.kinds[new] == RowKind.UNREADABLE, Kind.UNREADABLE, Kind.UNIQUE)
         if readable.any():
-            put_verdicts(verdicts, readable, self.sieve.judge(self._batch(block, readable)))
+            batch = self._batch(block, readable, arrival_ms)
+            put_verdicts(verdicts, readable, self.sieve.judge(batch))
         self.ledger.record(block, sources, verdicts)
         topics = {number: self.ledger.topics[number].name for number in topic_numbers(verdicts.leaders)}
-        return Ruling(log_offset, block.session, result, block.first, block.end, sources, verdicts, topics)
+        return Ruling(
+            log_offset, block.session, result, block.first, block.end, sources, verdicts, topics, arrival_ms
+        )
 
     def refuse(self, log_offset: int, session: int, first: int, end: int) -> Ruling:
         """Pass over a block of another fingerprint scheme or format: whose process has other settings, or
@@ -74,14 +81,17 @@ class IndexState:
         self._enter(block)
         readable = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
         if readable.any():
-            self.sieve.apply(self._batch(block, readable), pick_verdicts(ruling.verdicts, readable))
+            # Version 1 took the worker at its word.
+            arrival_ms = block.arrival_ms if ruling.arrival_ms == NO_TIME else ruling.arrival_ms
+            batch = self._batch(block, readable, arrival_ms)
+            self.sieve.apply(batch, pick_verdicts(ruling.verdicts, readable))
         self.ledger.record(block, ruling.sources, ruling.verdicts)
 
     def _enter(self, block: Block) -> None:
         for passed in self.ledger.enter(block):
             self.sieve.forget(pack_positions(passed.number, passed.partition, passed.offsets), passed.tags)
 
-    def _batch(self, block: Block, wanted: NDArray[np.bool_]) -> Batch:
+    def _batch(self, block: Block, wanted: NDArray[np.bool_], arrival_ms: int) -> Batch:
         is_readable = block.kinds == RowKind.READABLE
         rows = block.readable
         if not wanted[is_readable].all():
@@ -90,7 +100,7 @@ class IndexState:
         return Batch(
             pack_positions(number or 0, block.number, block.offsets[wanted]),
             rows.times_ms,
-            np.full(len(rows), block.arrival_ms, np.int64),
+            np.full(len(rows), arrival_ms, np.int64),
             rows.ids,
             rows.scopes,
             rows.bodies,
