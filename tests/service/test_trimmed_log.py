@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
+from pathlib import Path
 
 import fsspec
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 from tests.service.test_changed_settings import COUNT, IN, Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
+from tests.shared_store import PROTOCOL
 from twinsieve.pipeline.ports import Partition
 from twinsieve.pipeline.service_build import group_of_workers
 from twinsieve.pipeline.settings import Settings
@@ -22,19 +21,10 @@ from twinsieve.stages.scheme import Scheme
 LOG = Partition("t.fingerprints", 0)
 
 
-class SharedFileSystem(MemoryFileSystem):  # type: ignore[misc]
-    """A store under a name of its own: `memory` is this process alone, and the log is not trimmed behind it."""
-
-    protocol = "sharedmemory"
-
-
 @pytest.fixture
-def settings() -> Iterator[Settings]:
-    """State on a store that counts as shared."""
-    address = f"sharedmemory://{uuid.uuid4().hex}"
-    fsspec.register_implementation("sharedmemory", SharedFileSystem, clobber=True)
-    yield base(address)
-    fsspec.filesystem("sharedmemory").rm(address, recursive=True)
+def settings(tmp_path: Path) -> Settings:
+    """State at an address that counts as shared storage."""
+    return base(f"{PROTOCOL}://{tmp_path / 'shared'}")
 
 
 @pytest.fixture
@@ -89,7 +79,7 @@ def test_copies_are_found_in_what_is_left_of_the_window(settings: Settings, worl
 
 
 def test_snapshots_that_cannot_be_read_stop_and_say_what_to_do(settings: Settings, world: Deployment) -> None:
-    files = fsspec.filesystem("memory")
+    files = fsspec.filesystem(PROTOCOL)
     kept = files.glob(f"{settings.state.dir}/t/*.snapshot")
     content = {name: files.cat(name) for name in kept}
     for name in kept:
@@ -108,7 +98,7 @@ def test_snapshots_that_cannot_be_read_stop_and_say_what_to_do(settings: Setting
 def test_without_any_snapshot_it_goes_on_and_says_what_it_does_not_know(
     settings: Settings, world: Deployment
 ) -> None:
-    fsspec.filesystem("memory").rm(settings.state.dir, recursive=True)
+    fsspec.filesystem(PROTOCOL).rm(settings.state.dir, recursive=True)
     world.produce(posts(4, 20))
     assert world.run(settings, 400)
     assert any("copies of what was judged there come out again" in notice for notice in world.notices)
