@@ -36,10 +36,10 @@ class Metrics:
         self.trimmed = Counter("twinsieve_trimmed_messages", "Input lost to retention", registry=at)
         # Messages read that wait for an answer. Near pending_messages: the index is behind.
         self.pending = Gauge("twinsieve_pending_messages", "Waiting", ["topic", "partition"], registry=at)
-        # Input partitions that wait for a partition without a leader (input, log, verdicts, outputs).
-        self.held = Gauge("twinsieve_held_partitions", "Waiting for a leader", registry=at)
         # Memory of messages that wait. Near pending_bytes: the index is behind.
         self.pending_bytes = Gauge("twinsieve_pending_bytes", "Waiting, memory", registry=at)
+        # Input partitions that wait for a partition without a leader (input, log, verdicts, outputs).
+        self.held = Gauge("twinsieve_held_partitions", "Waiting for a leader", registry=at)
         # Messages in the input that are not emitted yet. Alert on growth.
         self.lag = Gauge("twinsieve_lag_messages", "Input lag", ["topic", "partition"], registry=at)
         # Blocks asked and not answered.

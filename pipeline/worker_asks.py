@@ -138,8 +138,8 @@ def _check_positions(partition: Partition, end: int) -> None:
     beyond = beyond_positions(partition.number, end)
     if beyond is not None:
         raise StateError(
-            f"{partition}@{end}: {beyond}; take the topic out of input.topics, or copy it to a new one that "
-            "begins at offset 0"
+            f"{partition}@{end - 1}: {beyond}; take the topic out of input.topics, or copy it to a new one "
+            "that begins at offset 0"
         )
 
 

@@ -113,7 +113,8 @@ class Sieve:
     def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
         """Nothing; kept messages at these positions lead nobody from now on: copies of them are judged anew.
 
-        For messages that were kept and then never came out.
+        For messages that were kept and then never came out, told once. A copy kept since then goes on
+        to lead, if the ring still holds it; else it is forgotten with them, and the next copy is kept.
         tags: uint64[n], the first halves of their digests, salted with their scope
         """
         near, exact = self._near, self.config.exact

@@ -53,7 +53,7 @@ class Forgotten:
     def until_one_repeats(self, tags: NDArray[np.uint64]) -> int:
         """How many rows there are before one whose forgotten tag an earlier row has.
 
-        That earlier row may lead by then.
+        That row is judged after the earlier one, which may lead by then.
         """
         rows = np.flatnonzero(self.holds(tags))
         _, first = np.unique(tags[rows], return_index=True)

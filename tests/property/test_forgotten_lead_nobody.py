@@ -16,7 +16,7 @@ from twinsieve.stages.sieve import Sieve
 
 Rows = list[tuple[str, int | None, int, int]]
 Cuts = list[tuple[int, list[int]]]
-"""After so many rows, forget the newest but so many kept messages of the exact window."""
+"""After so many rows, forget the newest but so many kept messages of the exact window, each once at most."""
 
 CUTS = st.lists(
     st.tuples(st.integers(1, 30), st.lists(st.integers(0, 5), min_size=1, max_size=4)), min_size=1, max_size=5
@@ -53,6 +53,7 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
     sieve, follower, oracle = Sieve(config), Sieve(config), Oracle(config)
     found: list[Row] = []
     wanted: list[Row] = []
+    forgotten: set[int] = set()
     plain = rows_of(batch)
     low = 0
     for cut, picks in [*sorted(cuts, key=lambda each: each[0]), (len(batch), [])]:
@@ -65,8 +66,10 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
         said = [oracle.judge(row) for row in plain[low:high]]
         wanted += [(int(j.kind), int(j.flags), j.leader, j.matched, j.compared, j.distance) for j in said]
         inside = [kept for kept in oracle.kept if oracle._inside(kept, config.exact.window)]
+        inside = [kept for kept in inside if kept.row.position not in forgotten]
         gone = sorted({inside[-1 - pick].row.position for pick in picks if pick < len(inside)})
         oracle.forget(set(gone))
+        forgotten.update(gone)
         positions = np.array(gone, np.int64)
         tags = np.array([tag_of(batch, position - 100) for position in gone], np.uint64)
         for each in (sieve, follower):
