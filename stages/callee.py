@@ -12,11 +12,12 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba.core import codegen, compiler, registry
 
+from twinsieve.compiled import result_of
+
 # Untyped in Numba.
 _Dispatcher: Any = registry.CPUDispatcher
 _Compiler: Any = compiler.Compiler
 _Library: Any = codegen.JITCodeLibrary
-_compile_result: Any = compiler.compile_result
 
 
 class Callee(_Dispatcher):  # type: ignore[misc]
@@ -71,24 +72,10 @@ class _CalleeLibrary(_Library):  # type: ignore[misc]
         return self.name, "callee", self._get_module_for_linking().as_bitcode()
 
 
-def rebuild(target_context: Any, library: tuple[str, str, bytes], *others: Any) -> Any:
+def rebuild(target_context: Any, library: tuple[str, str, bytes], *described: Any) -> Any:
     """The compile result of a callee, from what Numba and the library made of it to be kept."""
-    described, environment, signature, object_mode, lifted, annotation, reload_init, environments = others
     name, _, code = library
     own = _CalleeLibrary(target_context.codegen(), name)
     own._shared_module = llvm.parse_bitcode(code)
     own._finalized = True
-    return _compile_result(
-        target_context=target_context,
-        typing_context=target_context.typing_context,
-        library=own,
-        environment=environment,
-        entry_point=target_context.get_executable(own, described, environment),
-        fndesc=described,
-        type_annotation=annotation,
-        signature=signature,
-        objectmode=object_mode,
-        lifted=lifted,
-        reload_init=reload_init,
-        referenced_envs=environments,
-    )
+    return result_of(target_context, own, *described)

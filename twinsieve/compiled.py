@@ -32,12 +32,13 @@ from typing import Any, NamedTuple
 import llvmlite
 import llvmlite.binding as llvm
 import numba
-from numba.core import caching, compiler, config, registry, serialize
+from numba.core import caching, codegen, compiler, config, registry, serialize
 from numba.core.runtime import nrt
 
 # Numba is typed here and there.
 _config: Any = config
-_result: Any = compiler.CompileResult
+_compile_result: Any = compiler.compile_result
+_Library: Any = codegen.JITCodeLibrary
 _dumps: Any = serialize.dumps
 _cpu: Any = registry.cpu_target
 _runtime: Any = nrt.rtsys
@@ -67,7 +68,58 @@ class Folders(NamedTuple):
     write: Path | None
 
 
-def keep(dispatcher: Any, rebuild: Callable[..., Any] = _result._rebuild) -> None:
+class _KeptLibrary(_Library):  # type: ignore[misc]
+    """Machine code that was kept. Its LLVM code is parsed only if a kernel that is compiled now calls it."""
+
+    def __init__(self, target: Any, name: str, machine_code: bytes, llvm_code: bytes) -> None:
+        super().__init__(target, name)
+        self._shared_module: Any = None
+        self._llvm_code = llvm_code
+        self.enable_object_caching()
+        self._set_compiled_object(machine_code)
+        self._finalize_final_module()
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = llvm.parse_bitcode(self._llvm_code)
+        return self._shared_module
+
+
+def rebuild(target_context: Any, library: tuple[str, str, tuple[bytes, bytes]], *described: Any) -> Any:
+    """The compile result of a kernel, from what Numba made of it to be kept."""
+    name, _, code = library
+    own = _KeptLibrary(target_context.codegen(), name, *code)
+    # Numba knows which functions there are from the LLVM code, which is not parsed.
+    function = described[0]
+    own.codegen._engine._defined_symbols |= {function.llvm_func_name, function.llvm_cpython_wrapper_name}
+    return result_of(target_context, own, *described)
+
+
+def result_of(target_context: Any, library: Any, *described: Any) -> Any:
+    """The compile result of a kernel with this library, as Numba's `CompileResult._rebuild` makes it."""
+    function, environment, signature, object_mode, lifted, annotation, reload_init, environments = described
+    for load in reload_init:
+        load()
+    result = _compile_result(
+        target_context=target_context,
+        typing_context=target_context.typing_context,
+        library=library,
+        environment=environment,
+        entry_point=target_context.get_executable(library, function, environment),
+        fndesc=function,
+        type_annotation=annotation,
+        signature=signature,
+        objectmode=object_mode,
+        lifted=lifted,
+        reload_init=reload_init,
+        referenced_envs=environments,
+    )
+    for each in environments:
+        library.codegen.set_env(each.env_name, each)
+    return result
+
+
+def keep(dispatcher: Any, rebuild: Callable[..., Any] = rebuild) -> None:
     """Let one kernel be loaded from the folders, and written to them once it is compiled.
 
     rebuild: makes a compile result of what was kept
