@@ -66,7 +66,7 @@ class Ruling:
     log_offset: of the block in the fingerprint log
     session, first, end: those of the block
     sources: uint8[n], `Source`; verdicts: of n rows; kind REPLAYED where the source is REPLAYED
-    topics: names by topic number, for the leaders' positions
+    topics: names by topic number: the block's own topic first (not in version 1), then those of the leaders
     arrival_ms: clock that bounded the messages' times; NO_TIME in version 1, where it was the block's
     log_id, checksum: topic id of the log, and the checksum of the block's envelope; None in version 1
     version: format of the record it was read from, or of the block it answers

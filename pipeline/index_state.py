@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.blocks import Block, RowKind
+from twinsieve.pipeline.blocks_frame import OLDEST_VERSION
 from twinsieve.pipeline.blocks_positions import pack_positions, topic_numbers
 from twinsieve.pipeline.blocks_rows import take_readable
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, pick_verdicts, put_verdicts
@@ -62,7 +63,8 @@ class IndexState:
             batch = self._batch(block, readable, arrival_ms)
             put_verdicts(verdicts, readable, self.sieve.judge(batch))
         self.ledger.record(block, sources, verdicts)
-        topics = {number: self.ledger.topics[number].name for number in topic_numbers(verdicts.leaders)}
+        numbers = [self.ledger.number_of(block), *topic_numbers(verdicts.leaders)]
+        topics = {number: self.ledger.topics[number].name for number in numbers}
         return Ruling(
             log_offset, block.session, result, block.first, block.end, sources, verdicts, topics, arrival_ms
         )
@@ -78,6 +80,8 @@ class IndexState:
         self.at = ruling.log_offset + 1
         if ruling.result is not Result.JUDGED:
             return
+        if ruling.version > OLDEST_VERSION:
+            self.ledger.take_numbers(block, ruling.topics)
         self._enter(block)
         readable = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
         if readable.any():
@@ -96,9 +100,8 @@ class IndexState:
         rows = block.readable
         if not wanted[is_readable].all():
             rows = take_readable(rows, wanted[is_readable])
-        number = self.ledger.topic_number(block.topic_id)
         return Batch(
-            pack_positions(number or 0, block.number, block.offsets[wanted]),
+            pack_positions(self.ledger.number_of(block), block.number, block.offsets[wanted]),
             rows.times_ms,
             np.full(len(rows), arrival_ms, np.int64),
             rows.ids,

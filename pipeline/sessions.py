@@ -23,6 +23,7 @@ The rules (design, section 4), in the order in which they are applied to a block
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +36,8 @@ from twinsieve.pipeline.sessions_ranges import Chunk, OpenVerdicts, Ranges
 from twinsieve.stages.contract import Flag, Kind, Verdicts
 
 _ALL = 1 << 62
+_NO_ID = bytes(16)
+"""In place of the id of a topic that is known by its number alone."""
 
 
 @dataclass(slots=True)
@@ -188,8 +191,27 @@ class Ledger:
 
     def book(self, block: Block) -> Book:
         """The book of a block that was entered."""
+        return self.books[(self.number_of(block), block.number)]
+
+    def number_of(self, block: Block) -> int:
+        """Topic number of a block that was entered."""
         number = self.topic_number(block.topic_id)
-        return self.books[(-1 if number is None else number, block.number)]
+        assert number is not None, "the block was not entered"
+        return number
+
+    def take_numbers(self, block: Block, names: Mapping[int, str]) -> None:
+        """Number topics as whoever judged this block did, who may have known topics whose blocks are gone.
+
+        names: of topics by number, first the block's own
+        """
+        while len(self.topics) <= max(names):
+            self.topics.append(KnownTopic(_NO_ID, ""))
+        for number, name in names.items():
+            if not self.topics[number].name:
+                self.topics[number] = KnownTopic(self.topics[number].topic_id, name)
+        own = next(iter(names))
+        if self.topic_number(block.topic_id) is None and self.topics[own].topic_id == _NO_ID:
+            self.topics[own] = KnownTopic(block.topic_id, self.topics[own].name)
 
 
 def _leads(chunk: Chunk) -> NDArray[np.bool_]:
