@@ -149,17 +149,19 @@ class World:
         self.taken.append(Taken(first, decided))
 
     def truncate(self, partition: Partition, end: int) -> bool:
-        """The partition loses its tail; whether a decision, or a block that was decided, was in it."""
+        """The partition loses its tail; whether anything of the decisions, or a block that was decided, was in it.
+
+        An index cannot tell a lost end of a transaction from a lost decision: it may stop for either.
+        """
         log, decided = self.cluster.log(partition), self._decided()
         lost = {at: log.entries[at - log.beginning] for at in range(max(end, log.beginning), log.end)}
         log.truncate(end)
         if partition == LOG:
             self.lost_log |= {at: entry for at, entry in lost.items() if at < decided}
             return end < decided
-        decisions = [entry for entry in lost.values() if entry.visible]
         if partition == DECISIONS:
-            self.lost_decisions += decisions
-        return partition == DECISIONS and bool(decisions)
+            self.lost_decisions += [entry for entry in lost.values() if entry.visible]
+        return partition == DECISIONS and bool(lost)
 
     def _decided(self) -> int:
         """Log offset behind the last block whose decision is on record."""

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.nasty.chaos import Found, run
-from tests.nasty.kinds import HOLDING, Kind
+from tests.nasty.kinds import Kind
 
 _MOST_SHOWN = 20
 
@@ -24,7 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.nasty", description=__doc__)
     parser.add_argument("--runs", type=int, default=500, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--kinds", nargs="*", type=Kind, default=sorted(HOLDING), choices=sorted(Kind))
+    parser.add_argument("--kinds", nargs="*", type=Kind, default=sorted(Kind), choices=sorted(Kind))
     parser.add_argument("--trace", action="store_true", help="show where each broken promise was noticed")
     options = parser.parse_args()
     print(f"seeds {options.first}..{options.first + options.runs - 1}, kinds: {', '.join(options.kinds)}")

@@ -180,6 +180,7 @@ class NastyChaos(Chaos):
         # What was on record is lost: to stop is right, and so is to go on where nothing is guessed.
         for process in self.world.processes:
             process.hook = lambda _: None
+            process.stop_s = 0.0
         for _ in range(_ROUNDS_AFTER_LOSS):
             if self.world.quiet() or self.world.stops:
                 return

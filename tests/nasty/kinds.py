@@ -1,4 +1,4 @@
-"""The kinds of mishap that a hostile run is made of, each with its switch."""
+"""The kinds of mishap that a hostile run is made of."""
 
 from __future__ import annotations
 
@@ -46,12 +46,3 @@ class Kind(StrEnum):
 
     TRUNCATION = "truncation"
     """Log or decisions lose their tail while nobody runs."""
-
-
-OPEN: dict[Kind, str] = {
-    Kind.RETENTION: "a copy is dropped for a message whose record retention took before it came out",
-    Kind.TRUNCATION: "an index that lost decisions meets a topic number it does not know, or its app is stuck",
-}
-"""Kinds under which a defect is known, with the defect; no fixed run is made of them until it is repaired."""
-
-HOLDING = frozenset(Kind) - OPEN.keys()

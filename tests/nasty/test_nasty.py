@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.nasty.chaos import run
-from tests.nasty.kinds import HOLDING
+from tests.nasty.kinds import Kind
 
 
 @pytest.mark.parametrize("seed", range(50))
 def test_nothing_is_lost_extra_or_stuck_and_nobody_stops_for_nothing(seed: int, tmp_path: Path) -> None:
-    run(seed, tmp_path, HOLDING)
+    run(seed, tmp_path, list(Kind))
