@@ -12,8 +12,6 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba.core import codegen, compiler, registry
 
-from twinsieve.compiled import result_of
-
 # Untyped in Numba.
 _Dispatcher: Any = registry.CPUDispatcher
 _Compiler: Any = compiler.Compiler
@@ -68,14 +66,14 @@ class _CalleeLibrary(_Library):  # type: ignore[misc]
         return 0
 
     def serialize_using_object_code(self) -> tuple[str, str, bytes]:
-        """The code, for `rebuild`."""
+        """The code, for `kept_library`."""
         return self.name, "callee", self._get_module_for_linking().as_bitcode()
 
 
-def rebuild(target_context: Any, library: tuple[str, str, bytes], *described: Any) -> Any:
-    """The compile result of a callee, from what Numba and the library made of it to be kept."""
-    name, _, code = library
-    own = _CalleeLibrary(target_context.codegen(), name)
-    own._shared_module = llvm.parse_bitcode(code)
-    own._finalized = True
-    return result_of(target_context, own, *described)
+def kept_library(target_context: Any, kept: tuple[str, str, bytes], _function: Any) -> Any:
+    """The library of a callee, of what it gave to be kept."""
+    name, _, code = kept
+    library = _CalleeLibrary(target_context.codegen(), name)
+    library._shared_module = llvm.parse_bitcode(code)
+    library._finalized = True
+    return library

@@ -19,7 +19,7 @@ from numba import njit
 from numba.core.registry import CPUDispatcher
 
 from twinsieve.compiled import keep
-from twinsieve.stages.callee import Callee, rebuild
+from twinsieve.stages.callee import Callee, kept_library
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -37,7 +37,7 @@ def compiled(*, callee: bool = False, **options: Any) -> Callable[[_Function], _
         dispatcher = cast("Any", njit)(nogil=True, **own, **options)(function)
         if callee and isinstance(dispatcher, CPUDispatcher):  # not with NUMBA_DISABLE_JIT
             dispatcher = Callee(function, dispatcher.targetoptions)
-            keep(dispatcher, rebuild)
+            keep(dispatcher, kept_library)
         else:
             keep(dispatcher)
         return cast("_Function", dispatcher)

@@ -85,47 +85,26 @@ class _KeptLibrary(_Library):  # type: ignore[misc]
         return self._shared_module
 
 
-def rebuild(target_context: Any, library: tuple[str, str, tuple[bytes, bytes]], *described: Any) -> Any:
-    """The compile result of a kernel, from what Numba made of it to be kept."""
-    name, _, code = library
-    own = _KeptLibrary(target_context.codegen(), name, *code)
-    # Numba knows which functions there are from the LLVM code, which is not parsed.
-    function = described[0]
-    own.codegen._engine._defined_symbols |= {function.llvm_func_name, function.llvm_cpython_wrapper_name}
-    return result_of(target_context, own, *described)
+def _kept_library(target_context: Any, kept: tuple[str, str, tuple[bytes, bytes]], function: Any) -> Any:
+    """The library of a kernel, of what Numba's library of it gave to be kept.
+
+    function: what Numba knows of the kernel
+    """
+    name, _, code = kept
+    library = _KeptLibrary(target_context.codegen(), name, *code)
+    # Numba takes these names from the LLVM code, which is not parsed.
+    known = {function.llvm_func_name, function.llvm_cpython_wrapper_name}
+    library.codegen._engine._defined_symbols |= known
+    return library
 
 
-def result_of(target_context: Any, library: Any, *described: Any) -> Any:
-    """The compile result of a kernel with this library, as Numba's `CompileResult._rebuild` makes it."""
-    function, environment, signature, object_mode, lifted, annotation, reload_init, environments = described
-    for load in reload_init:
-        load()
-    result = _compile_result(
-        target_context=target_context,
-        typing_context=target_context.typing_context,
-        library=library,
-        environment=environment,
-        entry_point=target_context.get_executable(library, function, environment),
-        fndesc=function,
-        type_annotation=annotation,
-        signature=signature,
-        objectmode=object_mode,
-        lifted=lifted,
-        reload_init=reload_init,
-        referenced_envs=environments,
-    )
-    for each in environments:
-        library.codegen.set_env(each.env_name, each)
-    return result
-
-
-def keep(dispatcher: Any, rebuild: Callable[..., Any] = rebuild) -> None:
+def keep(dispatcher: Any, library: Callable[[Any, Any, Any], Any] = _kept_library) -> None:
     """Let one kernel be loaded from the folders, and written to them once it is compiled.
 
-    rebuild: makes a compile result of what was kept
+    library: makes its library of what was kept, as `_kept_library`
     """
     if hasattr(dispatcher, "_cache"):  # NUMBA_DISABLE_JIT leaves a plain function
-        dispatcher._cache = KernelCache(dispatcher.py_func, rebuild)
+        dispatcher._cache = KernelCache(dispatcher.py_func, library)
 
 
 @cache
@@ -194,9 +173,9 @@ class KernelCache(caching._Cache):
     damaged or cannot be read counts as absent. Files are replaced whole, so processes may write one at once.
     """
 
-    def __init__(self, function: Any, rebuild: Callable[..., Any]) -> None:
+    def __init__(self, function: Any, library: Callable[[Any, Any, Any], Any]) -> None:
         self._name = f"{function.__module__}.{function.__qualname__}"
-        self._rebuild = rebuild
+        self._library = library
         self._enabled = True
 
     @property
@@ -215,8 +194,43 @@ class KernelCache(caching._Cache):
             if content is not None:
                 _mark_as_used(folder)
                 _runtime.initialize(target_context)
-                return self._rebuild(target_context, *pickle.loads(content))
+                return self._rebuilt(target_context, *pickle.loads(content))
         return None
+
+    def _rebuilt(
+        self,
+        target_context: Any,
+        kept: Any,
+        function: Any,
+        environment: Any,
+        signature: Any,
+        object_mode: bool,
+        lifted: Any,
+        annotation: str,
+        reload_init: Any,
+        environments: Any,
+    ) -> Any:
+        """The compile result of what was kept, as Numba's `CompileResult._rebuild` makes it."""
+        for load in reload_init:
+            load()
+        library = self._library(target_context, kept, function)
+        result = _compile_result(
+            target_context=target_context,
+            typing_context=target_context.typing_context,
+            library=library,
+            environment=environment,
+            entry_point=target_context.get_executable(library, function, environment),
+            fndesc=function,
+            type_annotation=annotation,
+            signature=signature,
+            objectmode=object_mode,
+            lifted=lifted,
+            reload_init=reload_init,
+            referenced_envs=environments,
+        )
+        for each in environments:
+            library.codegen.set_env(each.env_name, each)
+        return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compile result; where that fails, say so once and go on."""

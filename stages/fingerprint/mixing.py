@@ -20,7 +20,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 
 
-@compiled(callee=True)
+@compiled()
 def mix64(x: np.uint64) -> np.uint64:
     """Well-mixed uint64 of a uint64; a bijection.
 
@@ -36,7 +36,7 @@ def mix64(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@compiled(callee=True)
+@compiled()
 def mix32(x: np.uint32) -> np.uint32:
     """Well-mixed uint32 of a uint32; a bijection.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from kafka import KafkaAdminClient
@@ -145,7 +146,10 @@ def test_a_transaction_that_timed_out_ends_its_producer_and_nothing_of_it_is_see
 
 def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its metadata may lose a broker between the question who leads and the question to that leader."""
-    admin = object.__new__(PythonAdmin)
+    admin: Any = object.__new__(PythonAdmin)
+    looked: list[str] = []
+    cluster = SimpleNamespace(request_update=lambda: looked.append("anew"))
+    admin._client = SimpleNamespace(_manager=SimpleNamespace(cluster=cluster))
     answers: list[Exception | int] = [UnknownBrokerIdError(2), 7]
 
     def ask() -> int:
@@ -155,6 +159,7 @@ def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch:
         return answer
 
     assert admin._ask("offsets of a[0]", ask) == 7
+    assert looked == ["anew"], "its list of brokers is five minutes old"
     monkeypatch.setattr(python_admin, "_RETRY_S", 0.0)
     answers = [UnknownBrokerIdError(2)]
     with pytest.raises(BrokerError, match=r"offsets of a\[0\]: UnknownBrokerIdError") as said:

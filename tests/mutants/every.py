@@ -326,15 +326,15 @@ INDEXES = (
     Mutant(
         "a recorded decision is applied to the sieve twice",
         STATE,
-        "            self.sieve.apply(self._batch(block, readable), pick_verdicts(ruling.verdicts, readable))\n",
+        "            self.sieve.apply(batch, pick_verdicts(ruling.verdicts, readable))\n",
         "            for _ in range(2):\n"
-        "                self.sieve.apply(self._batch(block, readable), pick_verdicts(ruling.verdicts, readable))\n",
+        "                self.sieve.apply(batch, pick_verdicts(ruling.verdicts, readable))\n",
         MODEL,
     ),
     Mutant(
         "a recorded decision is not applied to the sieve",
         STATE,
-        "self.sieve.apply(self._batch(block, readable), pick_verdicts(ruling.verdicts, readable))",
+        "self.sieve.apply(batch, pick_verdicts(ruling.verdicts, readable))",
         "pass",
         CRASH,
     ),
