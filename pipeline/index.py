@@ -66,9 +66,11 @@ _MARK_EVERY_S = 30.0
 """A live index looks this often where the decisions end: after a rebalance it reads on from there."""
 
 _CLOCKS_DIFFER_MS = 60_000
-"""Clocks of two machines may differ by so much without a word."""
+"""A worker's clock may run ahead of the index's by at most this; arrivals beyond it are clamped, with a
+notice."""
 
 _SAY_EVERY_S = 600.0
+"""Seconds between two notices that a worker's clock runs ahead."""
 
 
 class Index:

@@ -49,7 +49,7 @@ class Record:
         self.decisions_end = decisions_end
 
     def prove(self, committed: Committed, membership: Membership) -> None:
-        """Nothing; nobody else has written since this was made.
+        """Commit an empty transaction: it succeeds only while no other index has taken the right to write.
 
         committed: what the group has committed, which is committed again
         raises: AbortableError when somebody else has the right, or the log's partition, by now

@@ -29,7 +29,7 @@ class InternalTopics:
         self._looked_s = clock.monotonic_s()
 
     def look(self) -> None:
-        """Nothing, if all are what they were, or it is not time to ask.
+        """Compare the topics with those of the start, every `every_s` seconds; return at once in between.
 
         raises: StateError for one that is gone or another topic now; BrokerError when asking makes no sense
         """
