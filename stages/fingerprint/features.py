@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.text.compatibility import case_folded, nfkc_text
+from twinsieve.stages.text.compatibility import case_folded, nfkc_texts
 
 _CHOICES = {
     "features": ("chars", "shingles", "keywords"),
@@ -65,8 +66,7 @@ class FeatureConfig:
             raise UsageError(
                 f"features.weights is tfidf without an IDF table for {self.features}; train one or use tf"
             )
-        for line in self.dictionary:
-            dictionary_entry(line)
+        dictionary_entries(self.dictionary)
         if self.idf is not None and not self.idf:
             raise UsageError("the IDF table is empty; train it from more text, or leave it out")
         for feature, idf in self.idf or ():
@@ -84,25 +84,31 @@ class FeatureConfig:
         return (self.width, self.width) if self.features == "shingles" else (1, 2)
 
 
-def folded(word: str) -> str:
-    """A word as it stands in bodies: NFKC, case-folded.
+def folded(words: Iterable[str]) -> list[str]:
+    """Words as they stand in bodies: NFKC, case-folded.
 
-    >>> folded("Ｔ恤")
-    't恤'
+    >>> folded(["Ｔ恤", "WHO"])
+    ['t恤', 'who']
     """
-    return nfkc_text(case_folded(nfkc_text(word)))
+    return nfkc_texts([case_folded(word) for word in nfkc_texts(list(words))])
 
 
-def dictionary_entry(line: str) -> tuple[str, int | None, str | None]:
-    """Folded word, frequency and flag of one line of a dictionary.
+def dictionary_entries(lines: Iterable[str]) -> list[tuple[str, int | None, str | None]]:
+    """Folded word, frequency and flag of each line of a dictionary.
 
-    raises: UsageError if the line is not `word [frequency] [flag]` with a frequency from 1
+    raises: UsageError if a line is not `word [frequency] [flag]` with a frequency from 1
 
-    >>> dictionary_entry("方舱医院 120 n"), dictionary_entry("雷神山")
-    (('方舱医院', 120, 'n'), ('雷神山', None, None))
+    >>> dictionary_entries(["方舱医院 120 n", "雷神山"])
+    [('方舱医院', 120, 'n'), ('雷神山', None, None)]
     """
+    parts = [_entry(line) for line in lines]
+    words = folded(word for word, _, _ in parts)
+    return [(word, frequency, flag) for word, (_, frequency, flag) in zip(words, parts, strict=True)]
+
+
+def _entry(line: str) -> tuple[str, int | None, str | None]:
     found = _ENTRY.fullmatch(line.strip())
     # jieba takes frequency 0 as an order to split the word, and keeps that for the whole process.
     if found is None or (found[2] is not None and int(found[2]) == 0):
         raise UsageError(f"{line!r} is no dictionary entry; use `word [frequency from 1] [flag]`")
-    return folded(found[1]), int(found[2]) if found[2] else None, found[3]
+    return found[1], int(found[2]) if found[2] else None, found[3]

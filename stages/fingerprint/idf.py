@@ -58,9 +58,10 @@ def _jieba_weights() -> tuple[dict[str, int], int]:
 
 
 def _weights_of(pairs: Iterable[tuple[str, float]]) -> tuple[dict[str, int], int]:
+    words, idfs = zip(*pairs, strict=True)
     weights: dict[str, int] = {}
-    for word, idf in pairs:
-        weights.setdefault(folded(word), fixed_point(idf))
+    for word, idf in zip(folded(words), idfs, strict=True):
+        weights.setdefault(word, fixed_point(idf))
     return weights, median(weights.values())
 
 

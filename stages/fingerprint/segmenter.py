@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from twinsieve.stages.contract import Bodies
-from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entry, folded
+from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries, folded
 
 LONGEST_RUN = 500
 """Characters that jieba gets in one piece: its hidden Markov model takes quadratic time."""
@@ -25,7 +25,7 @@ class Segmenter:
     def __init__(self, config: FeatureConfig) -> None:
         self._dictionary = config.dictionary
         self._flags = frozenset(config.parts_of_speech)
-        self._stop_words = frozenset(map(folded, config.stop_words))
+        self._stop_words = frozenset(folded(config.stop_words))
 
     def words(self, bodies: Bodies, row: int) -> list[str]:
         """Words of one body that may be keywords, in order, repeats included.
@@ -75,8 +75,8 @@ def _new_tokenizer(dictionary: tuple[str, ...]) -> Any:
     # which it would also believe if somebody else had put it there.
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
-    for line in dictionary:
-        tokenizer.add_word(*dictionary_entry(line))
+    for entry in dictionary_entries(dictionary):
+        tokenizer.add_word(*entry)
     return tokenizer
 
 

@@ -14,7 +14,7 @@ from tests.stages.fingerprint_bodies import bodies_of
 from twinsieve.stages.contract import BandLayout, Bodies
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import DigestConfig
-from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entry
+from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
 
@@ -149,7 +149,7 @@ def test_a_setting_that_does_not_exist_is_refused_by_name(change: dict[str, obje
 
 
 def test_dictionary_words_are_folded_as_bodies_are() -> None:
-    assert dictionary_entry("ＡＢ超 3 nz") == ("ab超", 3, "nz")
+    assert dictionary_entries(["ＡＢ超 3 nz", "雷神山"]) == [("ab超", 3, "nz"), ("雷神山", None, None)]
 
 
 def test_trained_idf_counts_documents_and_joins_words_with_blanks() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests import unicode_twin as unicode
 from tests.stages import text_twin
 from twinsieve.stages.text import tables as built
-from twinsieve.stages.text.compatibility import nfkc, nfkc_text, pack
+from twinsieve.stages.text.compatibility import nfkc, nfkc_texts, pack
 from twinsieve.stages.text.scripts import is_unspaced, unspaced_table
 
 EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
@@ -128,10 +128,10 @@ def test_unspaced_function_equals_the_table() -> None:
 def test_long_runs_of_marks_are_cut_and_keep_their_base() -> None:
     for count in (30, 31, 60, 61, 200):
         text = "e\u0301" + "\u0327" * count
-        normal = nfkc_text(text)
+        normal = nfkc_texts([text])[0]
         assert unicode.normalize("NFKC", "e\u0301" + "\u0327" * 29)[0] == normal[0]
         assert normal.count("\u034f") == count // 30
-    assert nfkc_text("e" + "\u0327" * 29 + "\u0301") == unicode.normalize(
+    assert nfkc_texts(["e" + "\u0327" * 29 + "\u0301"])[0] == unicode.normalize(
         "NFKC", "e" + "\u0327" * 29 + "\u0301"
     )
 
@@ -140,4 +140,4 @@ def test_a_mark_beyond_the_thirtieth_is_no_accent_of_its_letter() -> None:
     # the one documented difference from plain NFKC, which would sort the accent to the front and compose it
     text = "e" + "\u0327" * 30 + "\u0301"
     assert unicode.normalize("NFC", "ȩ\u0301")[0] in unicode.normalize("NFKC", text)
-    assert nfkc_text(text)[0] == "ȩ"
+    assert nfkc_texts([text])[0][0] == "ȩ"
