@@ -17,6 +17,8 @@ from twinsieve.pipeline.worker import Worker
 
 _RATE = 20
 _SPELL_S = 60.0
+_STEP_S = 0.05
+"""So long each turn takes besides what it waits for."""
 _DEAD = Partition("in", 2)
 
 
@@ -60,6 +62,7 @@ class Spells:
             self.loop._turn()
             turns += 1
             self.index.step(0.0)
+            clock.sleep(_STEP_S)
         return turns, self._made - first, self.out() - before
 
     def out(self) -> int:
