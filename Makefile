@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 MESSAGES ?= 20000
-# Two processes share the tests file by file: 175 s against 276 s in one, on two cores.
-PYTEST_ARGS ?= -n 2 --dist loadfile
+# Three processes share the tests (tests/processes.py): those of two of them mostly wait for brokers.
+PYTEST_ARGS ?= -n 3 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: demo test check lint types tests nasty mutants soak outage failover latency throughput image-steps interpreters wheel trywheel lock clean
 

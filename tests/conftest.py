@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from bench import quality_data
-from tests import needs
+from tests import needs, processes
 
 _ROOT = Path(__file__).resolve().parent.parent
 
@@ -36,7 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "needs(name, ...): what this test takes besides Python; see tests/needs.py"
     )
+    # Known also where pytest-xdist, whose mark it is, is switched off.
+    config.addinivalue_line("markers", "xdist_group(name): tests that share a process")
     config.pluginmanager.register(needs.Plugin(config))
+    config.pluginmanager.register(processes.Plugin())
 
 
 @pytest.fixture(scope="session")
