@@ -35,6 +35,9 @@ from twinsieve.pipeline.settings import KafkaSettings
 from twinsieve.stages.errors import BrokerError
 
 _ANSWER_S = 10.0
+_ATTEMPT_S = 2.0
+"""A question that changes nothing is put to one broker for so long. librdkafka asks the controller that it
+knows of, and Kafka names any broker as that: it may have died, and a new client hears of another."""
 _RETRY_S = 10.0
 _PAUSE_S = 0.1
 _PROBE_S = 2.0
@@ -100,7 +103,7 @@ class ConfluentAdmin(Closing):
 
     def _describe(self, name: str) -> Any:
         futures = self._client.describe_topics(
-            TopicCollection([name]), include_authorized_operations=True, request_timeout=_ANSWER_S
+            TopicCollection([name]), include_authorized_operations=True, request_timeout=_ATTEMPT_S
         )
         return futures[name].result(_ANSWER_S)
 
@@ -108,7 +111,7 @@ class ConfluentAdmin(Closing):
         resources = [_kafka.ConfigResource(_kafka.ConfigResource.Type.TOPIC, name) for name in names]
 
         def ask() -> dict[str, dict[str, str]]:
-            futures = self._client.describe_configs(resources, request_timeout=_ANSWER_S)
+            futures = self._client.describe_configs(resources, request_timeout=_ATTEMPT_S)
             return {
                 resource.name: {
                     key: entry.value for key, entry in future.result().items() if entry.value is not None
@@ -193,7 +196,7 @@ class ConfluentAdmin(Closing):
 
         def ask() -> dict[Any, Any]:
             return _all(
-                self._client.list_offsets(specs, isolation_level=isolation, request_timeout=_ANSWER_S)
+                self._client.list_offsets(specs, isolation_level=isolation, request_timeout=_ATTEMPT_S)
             )
 
         found = self._ask(doing, ask, wanted)
@@ -204,7 +207,9 @@ class ConfluentAdmin(Closing):
         request = [ConsumerGroupTopicPartitions(group)]
 
         def ask() -> Any:
-            found = self._client.list_consumer_group_offsets(request, require_stable=stable)
+            found = self._client.list_consumer_group_offsets(
+                request, require_stable=stable, request_timeout=_ATTEMPT_S
+            )
             parts = found[group].result(_ANSWER_S).topic_partitions
             for part in parts:
                 if part.error is not None:
@@ -221,7 +226,7 @@ class ConfluentAdmin(Closing):
         """The group's member ids, each with its static name."""
 
         def ask() -> Any:
-            found = self._client.describe_consumer_groups([group], request_timeout=_ANSWER_S)
+            found = self._client.describe_consumer_groups([group], request_timeout=_ATTEMPT_S)
             return found[group].result(_ANSWER_S)
 
         found = self._ask(f"members of group {group}", ask).members
@@ -254,10 +259,12 @@ class ConfluentAdmin(Closing):
         # A fresh cluster has no group coordinator for its first seconds, and a leader may be moving.
         deadline = time.monotonic() + _RETRY_S
         while True:
+            reached = False
             try:
                 # With no broker there, an admin request keeps two threads of librdkafka busy connecting until
                 # its time is up, and a core with them; this one waits.
                 self._client.list_topics(topic=_KNOWN_TOPIC, timeout=_PROBE_S)
+                reached = True
                 return ask()
             except TimeoutError as error:
                 self._client = _kafka.AdminClient(self._options)
@@ -281,6 +288,8 @@ class ConfluentAdmin(Closing):
                 if code in AWAY:
                     # The brokers that this client knows may have moved; another begins at the bootstrap ones.
                     self._client = _kafka.AdminClient(self._options)
+                    if reached and time.monotonic() < deadline:
+                        continue
                 raise admin_error(doing, error) from error
 
     def _exist(self, partitions: Collection[Partition]) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import fresh, until
 from twinsieve.pipeline.kafka import connect
+from twinsieve.pipeline.kafka.confluent_admin import ConfluentAdmin
 from twinsieve.pipeline.ports import NewTopic
 from twinsieve.pipeline.settings import KafkaSettings
 from twinsieve.stages.errors import BrokerError
@@ -52,3 +54,28 @@ def test_partitions_of_a_dead_broker_are_named_and_come_back(three_brokers: Clus
         if not node.running():
             node.start()
             node.wait_ready()
+
+
+def test_a_question_to_a_broker_that_just_died_is_put_to_another_by_a_new_client(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """librdkafka waits for the controller it knows of, which any broker may be; others answer meanwhile."""
+    broker = connect(KafkaSettings.model_validate({"client": "confluent", "bootstrap": bootstrap}))
+    admin, topic = broker.admin(), fresh("asked")
+    assert isinstance(admin, ConfluentAdmin)
+    before = admin._client
+    waited: list[float] = []
+
+    def waits_for_the_dead(*_: object, request_timeout: float, **__: object) -> object:
+        waited.append(request_timeout)
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "Timed out waiting for controller"))
+
+    try:
+        admin.create_topic(NewTopic(topic, 1))
+        monkeypatch.setattr(before, "describe_topics", waits_for_the_dead, raising=False)
+        assert admin.topics([topic])[topic] is not None
+    finally:
+        broker.close()
+    assert waited
+    assert max(waited) < _PATIENCE_S
+    assert admin._client is not before
