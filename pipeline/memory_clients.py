@@ -11,6 +11,7 @@ from twinsieve.pipeline.memory_in_flight import InFlight
 from twinsieve.pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time, waits
 from twinsieve.pipeline.memory_log import Outcome, PartitionLog
 from twinsieve.pipeline.ports import (
+    NO_EPOCH,
     AbortableError,
     Committed,
     Hook,
@@ -20,6 +21,7 @@ from twinsieve.pipeline.ports import (
     Partition,
     Records,
     TopicInfo,
+    TruncatedError,
 )
 from twinsieve.stages.errors import BrokerError, UsageError
 
@@ -36,6 +38,7 @@ class MemoryReader:
         self._name = name
         self._assigned: set[Partition] = set()
         self._positions: dict[Partition, int] = {}
+        self._epochs: dict[Partition, int] = {}
         self._paused: set[Partition] = set()
         self._turn = 0
 
@@ -45,12 +48,12 @@ class MemoryReader:
         self._positions = {at: place for at, place in self._positions.items() if at in self._assigned}
         self._paused &= self._assigned
 
-    def seek(self, partition: Partition, offset: int) -> None:
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         """As `Reader.seek`."""
         self._reach("seek")
         if partition in self._assigned:
             self._cluster.log(partition)
-            self._positions[partition] = offset
+            self._positions[partition], self._epochs[partition] = offset, epoch
 
     @waits
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
@@ -78,15 +81,27 @@ class MemoryReader:
         for step in range(len(ready)):
             partition = ready[(step + self._turn) % len(ready)]
             log, position = self._cluster.log(partition), self._positions[partition]
+            self._compare(partition, log)
             if not log.beginning <= position <= log.end:
                 raise AbortableError(f"{partition}: offset {position} is outside {log.beginning}..{log.end}")
             share = -(-max_records // (len(ready) - step))
             records = Records(partition)
             self._positions[partition] = log.read(records, position, share)
+            if self._positions[partition] > position:
+                self._epochs[partition] = log.epoch_before(self._positions[partition])
             if len(records):
                 found.append(records)
                 max_records -= len(records)
         return found
+
+    def _compare(self, partition: Partition, log: PartitionLog) -> None:
+        """Nothing, where the log holds what the position stands behind. raises: TruncatedError, once"""
+        epoch, position = self._epochs[partition], self._positions[partition]
+        if NO_EPOCH < epoch < log.epoch and log.epoch_end(epoch) < position:
+            self._epochs[partition] = NO_EPOCH
+            raise TruncatedError(
+                partition, f"{partition}: epoch {epoch} ends at {log.epoch_end(epoch)}, before {position}"
+            )
 
     def position(self, partition: Partition) -> int:
         """As `Reader.position`."""

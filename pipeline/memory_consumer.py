@@ -9,6 +9,7 @@ from twinsieve.pipeline.memory_cluster import MemoryCluster
 from twinsieve.pipeline.memory_groups import Handle
 from twinsieve.pipeline.memory_lock import CLUSTER_LOCK, one_at_a_time, waits
 from twinsieve.pipeline.ports import (
+    NO_EPOCH,
     AbortableError,
     Committed,
     FatalError,
@@ -88,9 +89,9 @@ class MemoryConsumer:
                 raise UnstableError(f"{partition}: its offset is being committed by an open transaction")
         return {partition: self._group.offsets.get(partition) for partition in partitions}
 
-    def seek(self, partition: Partition, offset: int) -> None:
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         """As `GroupConsumer.seek`."""
-        self._reader.seek(partition, offset)
+        self._reader.seek(partition, offset, epoch)
 
     def position(self, partition: Partition) -> int:
         """As `GroupConsumer.position`."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from twinsieve.pipeline.ports import Committed, Header, Partition, Records
+from twinsieve.pipeline.ports import NO_EPOCH, Committed, Header, Partition, Records
 
 
 class Outcome(Enum):
@@ -48,6 +48,7 @@ class Entry:
     headers: Sequence[Header]
     transaction: Transaction | None
     control: bool = False
+    epoch: int = 0
 
     @property
     def visible(self) -> bool:
@@ -58,10 +59,14 @@ class Entry:
 
 
 class PartitionLog:
-    """Records of one partition at consecutive offsets from `beginning`."""
+    """Records of one partition at consecutive offsets from `beginning`.
+
+    epoch: of its leader, who writes it into each record
+    """
 
     def __init__(self) -> None:
         self.beginning = 0
+        self.epoch = 0
         self.entries: list[Entry] = []
         self._open: dict[Transaction, int] = {}
         self._compacted: list[int] = []
@@ -79,6 +84,7 @@ class PartitionLog:
     def append(self, entry: Entry) -> int:
         """Store one record; returns its offset."""
         offset = self.end
+        entry.epoch = self.epoch
         self.entries.append(entry)
         transaction = entry.transaction
         if transaction is not None and transaction not in self._open:
@@ -89,7 +95,7 @@ class PartitionLog:
     def mark(self, transaction: Transaction) -> None:
         """Close a transaction here."""
         del self._open[transaction]
-        self.entries.append(Entry(-1, None, None, (), transaction, control=True))
+        self.entries.append(Entry(-1, None, None, (), transaction, control=True, epoch=self.epoch))
 
     def trim(self, before: int) -> None:
         """Forget what lies below an offset, as retention does; never beyond the stable end."""
@@ -101,11 +107,25 @@ class PartitionLog:
     def truncate(self, end: int) -> None:
         """Lose the records from `end` on, as an unclean leader election or a power cut does; the next ones
         get their offsets again."""
+        self.elect()
         del self.entries[max(0, end - self.beginning) :]
         del self._compacted[bisect_left(self._compacted, end) :]
         for transaction in [each for each, first in self._open.items() if first >= end]:
             del self._open[transaction]
             transaction.logs.remove(self)
+
+    def elect(self) -> None:
+        """Another leader, who has all records."""
+        self.epoch += 1
+
+    def epoch_end(self, epoch: int) -> int:
+        """Offset behind the last record of this epoch or an older one, as a leader answers it."""
+        return self.beginning + bisect_right(self.entries, epoch, key=lambda entry: entry.epoch)
+
+    def epoch_before(self, offset: int) -> int:
+        """Epoch of the record before an offset."""
+        place = offset - self.beginning - 1
+        return self.entries[place].epoch if place >= 0 else NO_EPOCH
 
     def compact(self, offset: int) -> None:
         """Take one record away and keep its offset unused, as compaction does."""
@@ -126,6 +146,7 @@ class PartitionLog:
                 records.keys.append(entry.key)
                 records.values.append(entry.value)
                 records.headers.append(entry.headers)
+                records.epochs.append(entry.epoch)
                 most -= 1
             offset += 1
         return offset

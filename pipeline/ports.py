@@ -34,6 +34,7 @@ from typing import Protocol
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.ports_admin import Admin, NewTopic, TopicInfo
 from twinsieve.pipeline.ports_records import (
+    NO_EPOCH,
     NO_TIMESTAMP,
     NO_TOPIC_ID,
     AbortableError,
@@ -45,10 +46,12 @@ from twinsieve.pipeline.ports_records import (
     Partition,
     Polled,
     Records,
+    TruncatedError,
     UnstableError,
 )
 
 __all__ = [
+    "NO_EPOCH",
     "NO_TIMESTAMP",
     "NO_TOPIC_ID",
     "AbortableError",
@@ -70,6 +73,7 @@ __all__ = [
     "Records",
     "TopicInfo",
     "Transactor",
+    "TruncatedError",
     "UnstableError",
     "no_hook",
 ]
@@ -106,11 +110,14 @@ class Reader(Protocol):
         """Read exactly these from now on. One that stays keeps its position; a new one is silent until
         `seek`."""
 
-    def seek(self, partition: Partition, offset: int) -> None:
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         """Deliver `partition` from `offset` on; what was fetched ahead is forgotten. Also needed to begin.
 
         An offset out of the partition's range shows as `AbortableError` at a later poll, never as a silent
         jump.
+
+        epoch: of the leader that wrote the message at `offset - 1`. If the partition has lost that message
+            since, a later poll raises `TruncatedError` before it delivers anything of the partition.
         """
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
@@ -119,6 +126,7 @@ class Reader(Protocol):
 
         At most about `max_records` in all, at most one `Records` per partition, none empty, several
         partitions served in turn so that none starves. Broker away: empty, for as long as it is away.
+        raises: TruncatedError, once, where a new leader does not have what was read before
         """
 
     def position(self, partition: Partition) -> int:
@@ -168,7 +176,7 @@ class GroupConsumer(Protocol):
         Waits (bounded) for transactional commits still open; UnstableError when that takes too long.
         """
 
-    def seek(self, partition: Partition, offset: int) -> None:
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         """As `Reader.seek`. A partition no longer ours: ignored (the next poll tells)."""
 
     def position(self, partition: Partition) -> int:

@@ -14,6 +14,9 @@ Header = tuple[str, bytes | None]
 NO_TIMESTAMP = -1
 """In `timestamps_ms`: the message has none (read), let the broker stamp it (sent)."""
 
+NO_EPOCH = -1
+"""Leader epoch of a message or position of which none is known."""
+
 NO_TOPIC_ID = bytes(16)
 """Topic id of a broker or client that cannot tell one."""
 
@@ -27,6 +30,15 @@ class AbortableError(BrokerError):
 
 class UnstableError(AbortableError):
     """A committed offset was held back by an open transaction for longer than a question may take."""
+
+
+class TruncatedError(AbortableError):
+    """A partition has lost messages that were read, or that a position stands behind: an unclean leader
+    election, or a power cut. Others may have taken their offsets."""
+
+    def __init__(self, partition: Partition, message: str) -> None:
+        super().__init__(message)
+        self.partition = partition
 
 
 class FatalError(BrokerError):
@@ -66,7 +78,8 @@ class Records:
     """n messages of one partition in offset order, as read. Offsets may have gaps.
 
     offsets: int[n]; timestamps_ms: int[n] or NO_TIMESTAMP; keys, values: bytes or None; headers: per message
-        a sequence of (name, value), empty without any.
+        a sequence of (name, value), empty without any; epochs: int[n], of the leader that wrote each, or
+        NO_EPOCH.
     """
 
     partition: Partition
@@ -75,6 +88,7 @@ class Records:
     keys: list[bytes | None] = field(default_factory=list)
     values: list[bytes | None] = field(default_factory=list)
     headers: list[Sequence[Header]] = field(default_factory=list)
+    epochs: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.offsets)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from twinsieve.pipeline.ports import (
+    NO_EPOCH,
     AbortableError,
     Admin,
     Appender,
@@ -111,10 +112,10 @@ class OrderedConsumer:
         """As `GroupConsumer.committed`."""
         return self._inner.committed(partitions)
 
-    def seek(self, partition: Partition, offset: int) -> None:
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         """As `GroupConsumer.seek`."""
         self._times_ms.pop(partition, None)
-        self._inner.seek(partition, offset)
+        self._inner.seek(partition, offset, epoch)
 
     def position(self, partition: Partition) -> int:
         """As `GroupConsumer.position`."""

@@ -35,6 +35,7 @@ from twinsieve.pipeline.ports import (
     Partition,
     Polled,
     Records,
+    TruncatedError,
     no_hook,
 )
 from twinsieve.pipeline.records import RecordReader
@@ -45,7 +46,7 @@ from twinsieve.pipeline.worker_emit import Emission, Emitter, unsendable
 from twinsieve.pipeline.worker_ends import Ends
 from twinsieve.pipeline.worker_openings import Openings
 from twinsieve.pipeline.worker_pace import Pace
-from twinsieve.pipeline.worker_sessions import NewSession, RefusedError, Session
+from twinsieve.pipeline.worker_sessions import NewSession, RefusedError, Session, truncated
 from twinsieve.pipeline.worker_targets import Targets
 from twinsieve.pipeline.worker_topics import KnownTopics
 from twinsieve.pipeline.worker_waiting import Waiting
@@ -200,6 +201,8 @@ class Worker:
         try:
             self._step(timeout_s)
         except AbortableError as error:
+            if isinstance(error, TruncatedError) and error.partition.topic in self._config.topics:
+                raise truncated(error.partition, error) from error
             self._transactor.abort()
             self._resync(str(error))
         return self._emitted
@@ -321,7 +324,7 @@ class Worker:
                 self._begin_reading(session)
 
     def _begin_reading(self, session: Session) -> None:
-        self._consumer.seek(session.partition, session.covered)
+        self._consumer.seek(session.partition, *session.start)
         self._consumer.resume([session.partition])
 
     def _ask(self, records: Records) -> None:
@@ -402,7 +405,7 @@ class Worker:
             sent.append((session, out))
             end = blocks[out - 1][0].end
             if session.fresh or end > session.emitted:
-                offsets[session.partition] = session.mark(end)
+                offsets[session.partition] = session.mark(out)
         try:
             if offsets:
                 self._transact(emission, offsets, membership)
@@ -500,7 +503,7 @@ class Worker:
         """
         idle = self._clock.monotonic_s() - self._checked_s >= self._config.check_s
         self._looked_s = self._checked_s = self._clock.monotonic_s()
-        settled = {p: s.mark(s.emitted) for p, s in self._sessions.items() if s.settled}
+        settled = {p: s.mark() for p, s in self._sessions.items() if s.settled}
         if not settled:
             return
         if idle:

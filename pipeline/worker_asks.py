@@ -159,6 +159,7 @@ def _asked_rows(
         records.keys[part],
         records.values[part],
         records.headers[part],
+        records.epochs[part],
     )
     reasons, unsendable = (
         {row - low: reason for row, reason in found.items() if low <= row < high}

@@ -80,6 +80,7 @@ class Openings:
                 partition, opening.topic_id, self._new_session(), opening.fresh, opening.chain,
                 opening.first, opening.first, told, now_s, active_s=now_s,
                 partitions=opening.partitions, trimmed=opening.trimmed,
+                read=opening.read, epoch=opening.epoch,
             )  # fmt: skip
             planned.append((session, opening))
         return planned, waiting

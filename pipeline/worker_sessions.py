@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from twinsieve.pipeline.blocks_positions import MOST_OFFSETS, MOST_PARTITIONS, MOST_TOPICS
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling
 from twinsieve.pipeline.dead_letter_reasons import Reason
-from twinsieve.pipeline.ports import NO_TOPIC_ID, Committed, Partition, Records, TopicInfo
+from twinsieve.pipeline.ports import NO_EPOCH, NO_TOPIC_ID, Committed, Partition, Records, TopicInfo
 from twinsieve.stages.errors import StateError
 
 
@@ -24,6 +25,8 @@ class Mark(NamedTuple):
 
     partitions: how many the topic had when the app began with it, under `input.start: latest`; else 0
     fresh: nothing was asked for yet: the index has not said whether the session may begin here
+    read, epoch: offset behind the last message below `end`, and the epoch of the leader that wrote that
+        message; an epoch of NO_EPOCH where neither is known
     """
 
     topic_id: bytes
@@ -31,38 +34,44 @@ class Mark(NamedTuple):
     end: int
     partitions: int = 0
     fresh: bool = False
+    read: int = 0
+    epoch: int = NO_EPOCH
 
     def text(self) -> str:
         """As committed."""
         text = f"{self.topic_id.hex()} {self.first} {self.end}"
         if self.fresh:
             return f"fresh {text} {self.partitions}"
-        return f"2 {text} {self.partitions}" if self.partitions else f"1 {text}"
+        return f"3 {text} {self.partitions} {self.read} {self.epoch}"
 
 
-_PARTS = {"1": 4, "2": 5, "fresh": 5}
+_PARTS = {"1": 4, "2": 5, "3": 7, "fresh": 5}
+"""Parts of each version, the version with them. Every one begins with those of the one before."""
 
 
 def read_mark(metadata: str) -> Mark | None:
     """The mark of an offset's metadata, None where another program has committed.
 
-    >>> read_mark(Mark(bytes(16), 3, 9).text())[1:]
-    (3, 9, 0, False)
-    >>> read_mark(Mark(bytes(16), 3, 9, 12).text())[1:]
-    (3, 9, 12, False)
+    >>> read_mark(Mark(bytes(16), 3, 9, 12, read=8, epoch=2).text())[1:]
+    (3, 9, 12, False, 8, 2)
+    >>> read_mark("1 00000000000000000000000000000000 3 9")[1:]
+    (3, 9, 0, False, 0, -1)
     """
     parts = metadata.split(" ")
     if len(parts) != _PARTS.get(parts[0]):
         return None
     try:
-        partitions = int(parts[4]) if len(parts) == 5 else 0
-        return Mark(bytes.fromhex(parts[1]), int(parts[2]), int(parts[3]), partitions, parts[0] == "fresh")
+        first, end, *more = int(parts[2]), int(parts[3]), *map(int, parts[4:])
+        partitions, read, epoch = [*more, *(0, 0, NO_EPOCH)[len(more) :]]
+        return Mark(bytes.fromhex(parts[1]), first, end, partitions, parts[0] == "fresh", read, epoch)
     except ValueError:
         return None
 
 
 def moved(committed: Committed | None, topic_id: bytes, offset: int) -> Committed:
     """What `twinsieve reset` commits: the offset moves, the mark of what was emitted stays.
+
+    But for the epoch: whoever resets an input that lost messages says where to go on.
 
     committed: as it stands; topic_id: of the topic as it is now (one created again gets an empty mark)
 
@@ -72,7 +81,7 @@ def moved(committed: Committed | None, topic_id: bytes, offset: int) -> Committe
     mark = read_mark(committed.metadata) if committed is not None else None
     if mark is None or mark.topic_id != topic_id or mark.fresh:
         mark = Mark(topic_id, offset, offset, mark.partitions if mark is not None else 0)
-    return Committed(offset, mark.text())
+    return Committed(offset, mark._replace(read=0, epoch=NO_EPOCH).text())
 
 
 def name_topic(info: TopicInfo) -> bytes:
@@ -109,6 +118,7 @@ class Session:
     partitions: as in its mark; trimmed: offsets that retention took before it began, until that is committed
     settled: the index has answered, so that it knows the mark that this session began from
     covered: the next block's first offset; ready: answered blocks, the head of `pending`
+    read, epoch: as in the mark, of the last message emitted
     """
 
     partition: Partition
@@ -130,6 +140,16 @@ class Session:
     window: int = 1 << 62
     partitions: int = 0
     trimmed: int = 0
+    read: int = 0
+    epoch: int = NO_EPOCH
+
+    @property
+    def start(self) -> tuple[int, int]:
+        """Where to begin reading, and the epoch of the message before that.
+
+        Nothing that anybody may read lies between the last message emitted and the committed offset.
+        """
+        return (self.covered, NO_EPOCH) if self.epoch == NO_EPOCH else (self.read, self.epoch)
 
     def emitted_blocks(self, count: int) -> None:
         """The first blocks that were answered are out."""
@@ -140,19 +160,32 @@ class Session:
             self.window += len(asked.records)
             self.pending_bytes -= asked.bytes_held
             self.emitted = asked.end
+            self.read, self.epoch = self._read_with([asked])
         self.settled = True
 
-    def mark(self, emitted: int) -> Committed:
-        """What to commit once everything below `emitted` is."""
-        return Committed(emitted, Mark(self.topic_id, self.chain, emitted, self.partitions).text())
+    def _read_with(self, blocks: Iterable[Asked]) -> tuple[int, int]:
+        """`read` and `epoch` once these blocks are out, too."""
+        read, epoch = self.read, self.epoch
+        for records in (asked.records for asked in blocks if len(asked.records)):
+            read, epoch = records.offsets[-1] + 1, records.epochs[-1] if records.epochs else NO_EPOCH
+        return read, epoch
+
+    def mark(self, blocks: int = 0) -> Committed:
+        """What to commit once the first so many blocks that were answered are out."""
+        out = [asked for asked, _ in islice(self.ready, blocks)]
+        emitted = out[-1].end if out else self.emitted
+        read, epoch = self._read_with(out)
+        mark = Mark(self.topic_id, self.chain, emitted, self.partitions, read=read, epoch=epoch)
+        return Committed(emitted, mark.text())
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
     """Where a new session begins, and what its start block says.
 
-    partitions: as in the mark; commits: what to commit before the session begins, so that another one that
-        takes its place begins there too
+    partitions, read, epoch: as in the mark
+    commits: what to commit before the session begins, so that another one that takes its place begins there
+        too
     """
 
     topic_id: bytes
@@ -167,6 +200,8 @@ class Opening:
     trimmed: int = 0
     partitions: int = 0
     commits: Committed | None = None
+    read: int = 0
+    epoch: int = NO_EPOCH
 
     @property
     def passes_over(self) -> bool:
@@ -226,10 +261,23 @@ def plan_opening(
     fresh = mark is not None and mark.fresh
     emitted_from, emitted_to = (mark.first, mark.end) if mark is not None and not fresh else (first, first)
     chain = emitted_from if emitted_to == first else first
+    # Where retention took the message there is nothing to begin from; a mark says nothing of an offset that
+    # another tool has moved.
+    known = mark is not None and beginning <= mark.read <= first == mark.end
     return Opening(
         topic_id, fresh, mark is not None and not fresh, first, chain, emitted_from, emitted_to, beginning,
         stable_end, lost, partitions=mark.partitions if mark is not None and mark.partitions else counted,
+        read=mark.read if mark is not None and known else 0,
+        epoch=mark.epoch if mark is not None and known else NO_EPOCH,
     )  # fmt: skip
+
+
+def truncated(partition: Partition, why: object) -> StateError:
+    """What the operator is to do about a partition whose messages are others than those that were read."""
+    return StateError(
+        f"{partition}: it lost messages that were read, and new ones take their offsets; restore it, or "
+        f"start a new app (`twinsieve reset` goes on without the new ones at those offsets): {why}"
+    )
 
 
 class RefusedError(StateError):

@@ -16,6 +16,7 @@ from twinsieve.pipeline.kafka.confluent_reading import Reading, client_errors, c
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S
 from twinsieve.pipeline.kafka.leaving import GroupAdmin, leave
 from twinsieve.pipeline.ports import (
+    NO_EPOCH,
     Committed,
     FatalError,
     Membership,
@@ -193,14 +194,14 @@ class ConfluentGroupConsumer(Reading):
             found[Partition(part.topic, part.partition)] = committed
         return found
 
-    def seek(self, partition: Partition, offset: int) -> None:
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         """As `ports.GroupConsumer.seek`."""
         if partition not in self._assigned:
             return
         if partition not in self._paused:
             # Before the seek, which makes librdkafka look for work; see `resume`.
             self._consumer.resume([TopicPartition(*partition)])
-        self._seek(partition, offset)
+        self._seek(partition, offset, epoch)
 
     def leave(self) -> None:
         """As `ports.GroupConsumer.leave`."""

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from twinsieve.pipeline.kafka.confluent_admin import ConfluentAdmin
 from twinsieve.pipeline.kafka.confluent_options import Heard
 from twinsieve.pipeline.kafka.confluent_reading import Reading, client_errors, consumer_options
-from twinsieve.pipeline.ports import Partition, Records
+from twinsieve.pipeline.ports import NO_EPOCH, Partition, Records
 from twinsieve.pipeline.settings import KafkaSettings
 
 _LEADER_S = 0.5
@@ -47,19 +47,24 @@ class ConfluentReader(Reading):
                 self._consumer.list_topics(topic, timeout=_LEADER_S)
                 self._known.add(topic)
 
-    def seek(self, partition: Partition, offset: int) -> None:
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         """As `ports.Reader.seek`."""
         if partition not in self._wanted:
             return
-        if partition in self._live:
-            self._seek(partition, offset)
-            return
+        if partition not in self._live:
+            self._hand_over(partition, offset)
+            if epoch == NO_EPOCH:
+                return
+        self._seek(partition, offset, epoch)
+
+    def _hand_over(self, partition: Partition, offset: int) -> None:
         target = TopicPartition(partition.topic, partition.number, offset)
         with client_errors(f"seek {partition}"):
             self._consumer.incremental_assign([target])
             if partition in self._paused:
                 self._consumer.pause([target])
         self._live[partition] = offset
+        self._last[partition] = offset, NO_EPOCH
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
         """As `ports.Reader.poll`."""

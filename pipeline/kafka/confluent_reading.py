@@ -17,12 +17,14 @@ from twinsieve.pipeline.kafka.confluent_options import Heard, reason, translated
 from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.decoding import UNREADABLE_NAME, undecodable
 from twinsieve.pipeline.ports import (
+    NO_EPOCH,
     NO_TIMESTAMP,
     AbortableError,
     FatalError,
     Header,
     Partition,
     Records,
+    TruncatedError,
 )
 from twinsieve.pipeline.settings import KafkaSettings
 from twinsieve.stages.errors import BrokerError
@@ -32,6 +34,8 @@ _MOST = 1_000_000
 _PASSING = (KafkaError._STATE, KafkaError._UNKNOWN_PARTITION, KafkaError._TIMED_OUT)
 _UNDECODABLE = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._NOT_IMPLEMENTED)
 _NO_NEWS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
+
+_TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
 
 _ask_headers = methodcaller("headers")
 """confluent-kafka 2.16 answers with null pointers for names that are not UTF-8, and leaves the exception for
@@ -73,6 +77,7 @@ class Reading(Closing):
         self._heard = heard
         self._admin = admin
         self._live: dict[Partition, int] = {}
+        self._last: dict[Partition, tuple[int, int]] = {}
         self._paused: set[Partition] = set()
         self._stopped: set[Partition] = set()
         self._later: BrokerError | None = None
@@ -144,9 +149,12 @@ class Reading(Closing):
             records.keys.append(message.key())
             records.values.append(message.value())
             records.headers.append(_headers(message))
+            epoch = message.leader_epoch()
+            records.epochs.append(NO_EPOCH if epoch is None else epoch)
         held = [records for records in found.values() if len(records)]
         for records in held:
             self._passed(records.partition, records.offsets[-1] + 1)
+            self._last[records.partition] = records.offsets[-1] + 1, records.epochs[-1]
         return held
 
     def _passed(self, partition: Partition, offset: int) -> None:
@@ -174,19 +182,25 @@ class Reading(Closing):
             return
         if code == KafkaError._AUTO_OFFSET_RESET and at is not None:
             self._stopped.add(at)
+            if _TRUNCATED in error.str():
+                # What befell the offset is told in the text alone.
+                self._fail_later(TruncatedError(at, f"reading {at}: {reason(refused)}"), refused)
+                return
         group = self._options["group.id"]
         self._notice_failure(refused, f"reading for group {group}" if at is None else f"reading {at}")
 
-    def _seek(self, partition: Partition, offset: int) -> None:
+    def _seek(self, partition: Partition, offset: int, epoch: int) -> None:
+        self._last[partition] = offset, epoch
         if partition in self._stopped:
             # After an offset out of range librdkafka gives a partition up and refuses to seek in it; behind a
             # batch that it could not decode it may do the same.
             self._stopped.discard(partition)
             self._live[partition] = offset
             self._restart(partition)
-            return
+            if epoch == NO_EPOCH:
+                return
         deadline = time.monotonic() + _SEEK_S
-        target = TopicPartition(partition.topic, partition.number, offset)
+        target = TopicPartition(*partition, offset, leader_epoch=epoch)
         # A partition that was assigned a moment ago is not yet "actively consumed" and refuses.
         while True:
             try:
@@ -214,7 +228,9 @@ class Reading(Closing):
         """As `ports.Reader.resume`."""
         ours = [partition for partition in partitions if partition in self._paused]
         self._paused.difference_update(ours)
-        targets = [TopicPartition(*p, self._live[p]) for p in ours if p in self._live]
+        # Behind the last message: the end that librdkafka told may lie in a later epoch than that message.
+        places = [(p, *self._last.get(p, (self._live[p], NO_EPOCH))) for p in ours if p in self._live]
+        targets = [TopicPartition(*p, offset, leader_epoch=epoch) for p, offset, epoch in places]
         self._consumer.resume(targets)
         # librdkafka sees a resumed partition only when it next looks for work, up to a second later; a seek
         # makes it look. One that refuses is about to be looked at anyway.

@@ -17,6 +17,7 @@ from twinsieve.pipeline.kafka.python_admin import PythonAdmin
 from twinsieve.pipeline.kafka.python_joins import keep_finished_joins
 from twinsieve.pipeline.kafka.python_reading import LOOKUP_MS, Reading, columns, errors_of, make_consumer
 from twinsieve.pipeline.ports import (
+    NO_EPOCH,
     AbortableError,
     Committed,
     FatalError,
@@ -142,12 +143,12 @@ class PythonGroupConsumer(Reading):
             found[partition] = None if held is None else Committed(held.offset, held.metadata or "")
         return found
 
-    def seek(self, partition: Partition, offset: int) -> None:
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         """As `ports.GroupConsumer.seek`; ignored too when a rebalance has come since the last poll."""
         key = TopicPartition(*partition)
         with self._lock:
             if self._epoch == self._seen_epoch and key in self._assigned:
-                self._start(key, offset)
+                self._start(key, offset, epoch)
 
     def leave(self) -> None:
         """As `ports.GroupConsumer.leave`."""

@@ -8,14 +8,22 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
+from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.kafka.buffers import partition_bytes
 from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.python_admin import PythonAdmin
 from twinsieve.pipeline.kafka.python_decoding import decode_safely
-from twinsieve.pipeline.kafka.python_options import connected, translated
-from twinsieve.pipeline.ports import NO_TIMESTAMP, AbortableError, Partition, Records
+from twinsieve.pipeline.kafka.python_options import connected, reason, translated
+from twinsieve.pipeline.ports import (
+    NO_EPOCH,
+    NO_TIMESTAMP,
+    AbortableError,
+    Partition,
+    Records,
+    TruncatedError,
+)
 from twinsieve.pipeline.settings import KafkaSettings
 from twinsieve.stages.errors import BrokerError
 
@@ -64,19 +72,27 @@ class Reading(Closing):
         self._lock = threading.RLock()
         self._live: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
+        self._later: TruncatedError | None = None
 
     def _silence(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
             self._consumer.pause(partition)
             self._consumer.seek(partition, 0)
 
-    def _start(self, partition: TopicPartition, offset: int) -> None:
+    def _start(self, partition: TopicPartition, offset: int, epoch: int = NO_EPOCH) -> None:
         self._consumer.seek(partition, offset)
+        if epoch != NO_EPOCH:
+            # seek() takes no epoch. With one the client asks the leader, before it fetches, where that ends.
+            state = self._consumer._subscription.assignment[partition]
+            state.seek(OffsetAndMetadata(offset, "", epoch))
         self._live.add(partition)
         if partition not in self._paused:
             self._consumer.resume(partition)
 
     def _fetched(self, timeout_s: float, max_records: int) -> dict[TopicPartition, list[Any]]:
+        if self._later is not None:
+            error, self._later = self._later, None
+            raise error
         # A partition that is paused with a part of a fetch still undelivered has that part put aside, and
         # gets it back only while this slot is None. Once used the slot holds an exhausted object instead,
         # so that the partition stays silent for ever after resume(). There is no public way to clear it.
@@ -91,8 +107,13 @@ class Reading(Closing):
 
     def position(self, partition: Partition) -> int:
         """As `ports.Reader.position`."""
-        with errors_of(f"position of {partition}"):
-            position = self._consumer.position(TopicPartition(*partition), timeout_ms=LOOKUP_MS)
+        try:
+            with errors_of(f"position of {partition}"):
+                position = self._consumer.position(TopicPartition(*partition), timeout_ms=LOOKUP_MS)
+        except TruncatedError as error:
+            # kafka-python tells it once, of any partition, and then reads on: the next poll must tell it too.
+            self._later = error
+            raise
         if position is None:
             raise AbortableError(f"position of {partition}: the broker does not tell")
         return int(position)
@@ -157,9 +178,9 @@ class PythonReader(Reading):
         for partition, offset in kept.items():
             self._start(partition, offset)
 
-    def seek(self, partition: Partition, offset: int) -> None:
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         """As `ports.Reader.seek`."""
-        self._start(TopicPartition(*partition), offset)
+        self._start(TopicPartition(*partition), offset, epoch)
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
         """As `ports.Reader.poll`."""
@@ -181,6 +202,7 @@ def columns(partition: TopicPartition, rows: Sequence[Any]) -> Records:
         [row.key for row in rows],
         [row.value for row in rows],
         [row.headers for row in rows],
+        [row.leader_epoch for row in rows],
     )
 
 
@@ -189,6 +211,10 @@ def errors_of(doing: str) -> Iterator[None]:
     """The client's errors inside become the port's; `doing` says what failed where."""
     try:
         yield
+    except errors.LogTruncationError as error:
+        # It is told once for all partitions in which it was noticed; one is enough to stop.
+        at = Partition(*min(error.divergent_offsets))
+        raise TruncatedError(at, f"{doing}: {reason(error)}") from error
     except errors.KafkaError as error:
         raise translated(error, doing) from error
 

@@ -66,6 +66,8 @@ class HarmedMemory(MemoryWorld):
         self.cluster.faults.leaderless.add(partition)
 
     def find_leaders(self) -> None:
+        for partition in self.cluster.faults.leaderless:
+            self.cluster.log(partition).elect()
         self.cluster.faults.leaderless.clear()
 
     def delay_writes(self, partition: Partition) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.broker.harmed import HarmedWorld
-from tests.broker.worlds import fresh, messages, read, read_all, until, write
+from tests.broker.worlds import assigned, fetched, fresh, messages, read, read_all, until, write
 from twinsieve.pipeline.kafka import confluent_admin, python_admin
 from twinsieve.pipeline.ports import (
     AbortableError,
@@ -14,6 +14,7 @@ from twinsieve.pipeline.ports import (
     NewTopic,
     Partition,
     Transactor,
+    TruncatedError,
 )
 from twinsieve.stages.errors import BrokerError
 
@@ -142,6 +143,75 @@ def test_a_log_that_lost_its_tail_ends_earlier_and_gives_its_offsets_again(harme
     reader.seek(log, 2)
     found = read(reader, 4, log)
     assert (found.offsets, found.values) == ([2, 3], [b"2", b"new"])
+
+
+def test_a_position_with_an_epoch_knows_a_log_that_lost_what_it_stands_behind(harmed: HarmedWorld) -> None:
+    log, other = harmed.topic()
+    broker, group = harmed.broker(), fresh("g")
+    for n in range(5):
+        write(broker, log, [b"%d" % n])
+    reader = broker.reader()
+    reader.assign([log])
+    reader.seek(log, 0)
+    epochs = read(reader, 5, log).epochs
+    assert len(set(epochs)) == 1
+    assert epochs[0] >= 0
+    harmed.truncate(log, 3)
+    for n in range(4):
+        write(harmed.broker(), log, [b"new %d" % n])
+
+    # Whoever was reading then.
+    with pytest.raises(TruncatedError) as lost:
+        until(lambda: reader.poll(0.1, 10))
+    assert lost.value.partition == log
+    # Whoever comes later, and knows what was read.
+    consumer = broker.group_consumer(group, [log.topic])
+    assigned(consumer, 2)
+    consumer.seek(other, 0)
+    for offset in (5, 4):
+        consumer.seek(log, offset, epochs[0])
+        with pytest.raises(TruncatedError) as lost:
+            until(lambda: consumer.poll(0.1, 10).records)
+        assert lost.value.partition == log
+        again = broker.reader()
+        again.assign([log])
+        again.seek(log, offset, epochs[0])
+        with pytest.raises(TruncatedError):
+            until(lambda again=again: again.poll(0.1, 10))  # type: ignore[misc]
+    # What came before is still there.
+    consumer.seek(log, 3, epochs[0])
+    values, _ = fetched(consumer, 4)
+    assert values == [b"new %d" % n for n in range(4)]
+    # Whoever was told may go on as if it knew of nothing.
+    reader.seek(log, 5)
+    found = read(reader, 7, log)
+    assert (found.offsets, found.values) == ([5, 6], [b"new 2", b"new 3"])
+    assert min(found.epochs) > epochs[0]
+
+
+def test_a_position_with_an_epoch_outlives_leaders_that_lose_nothing(harmed: HarmedWorld) -> None:
+    log, _ = harmed.topic()
+    broker = harmed.broker()
+    for n in range(3):
+        write(broker, log, [b"%d" % n])
+    reader = broker.reader()
+    reader.assign([log])
+    reader.seek(log, 0)
+    old = read(reader, 3, log).epochs[-1]
+    harmed.lose_leader(log)
+    reader.pause([log])
+    harmed.find_leaders()
+    write(harmed.broker(), log, [b"new"])
+    reader.resume([log])
+    found = read(reader, 4, log)
+    assert found.values == [b"new"]
+    assert found.epochs[-1] > old
+    for offset, epoch, value in ((4, found.epochs[-1], b"newer"), (3, old, b"new")):
+        again = broker.reader()
+        again.assign([log])
+        again.seek(log, offset, epoch)
+        write(harmed.broker(), log, [b"newer"])
+        assert until(lambda again=again: again.poll(0.1, 1))[0].values == [value]  # type: ignore[misc]
 
 
 def test_retention_moves_the_beginning_of_any_log(harmed: HarmedWorld) -> None:

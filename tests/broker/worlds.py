@@ -132,6 +132,7 @@ def read(reader: Reader, target: int, partition: Partition, at_once: int = 1000)
                 found.keys += records.keys
                 found.values += records.values
                 found.headers += records.headers
+                found.epochs += records.epochs
         return reader.position(partition) >= target
 
     until(done)

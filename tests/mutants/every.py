@@ -19,6 +19,7 @@ RECORD = "pipeline/index_record.py"
 RESTORE = "pipeline/index_restore.py"
 OFFSETS = "pipeline/committed_offsets.py"
 PASSED = ("tests/model/test_passed_over.py",)
+TRUNCATED = ("tests/model/test_truncated_input.py",)
 
 WORKERS = (
     Mutant(
@@ -34,8 +35,8 @@ WORKERS = (
     Mutant(
         "the offset of what was asked is committed, not of what was emitted",
         WORKER,
-        "offsets[session.partition] = session.mark(end)",
-        "offsets[session.partition] = session.mark(session.covered)",
+        "offsets[session.partition] = session.mark(out)",
+        "offsets[session.partition] = session.mark(out)._replace(offset=session.covered)",
         CRASH,
     ),
     Mutant(
@@ -64,7 +65,7 @@ WORKERS = (
     Mutant(
         "reading begins one message too late",
         WORKER,
-        "self._consumer.seek(session.partition, session.covered)",
+        "self._consumer.seek(session.partition, *session.start)",
         "self._consumer.seek(session.partition, session.covered + 1)",
         EDGES,
     ),
@@ -106,8 +107,8 @@ WORKERS = (
     Mutant(
         "the mark claims what was asked",
         SESSION,
-        "Mark(self.topic_id, self.chain, emitted, self.partitions).text()",
-        "Mark(self.topic_id, self.chain, self.covered, self.partitions).text()",
+        "Mark(self.topic_id, self.chain, emitted, self.partitions, read",
+        "Mark(self.topic_id, self.chain, self.covered, self.partitions, read",
         CRASH,
     ),
     Mutant(
@@ -132,6 +133,27 @@ WORKERS = (
         ("tests/model/test_restored_offsets.py",),
     ),
     Mutant("an input that ends too early is read", SESSION, "if first > stable_end:", "if first < 0:", EDGES),
+    Mutant(
+        "an input that lost messages is read on where it is as long as before",
+        SESSION,
+        "return (self.covered, NO_EPOCH) if self.epoch == NO_EPOCH else (self.read, self.epoch)",
+        "return (self.covered, NO_EPOCH)",
+        TRUNCATED,
+    ),
+    Mutant(
+        "a session begins at the message before what retention took",
+        SESSION,
+        "known = mark is not None and beginning <= mark.read <= first == mark.end",
+        "known = mark is not None",
+        TRUNCATED,
+    ),
+    Mutant(
+        "the mark names an epoch that a control marker may have ended",
+        SESSION,
+        "read=read, epoch=epoch)",
+        "read=emitted, epoch=epoch)",
+        TRUNCATED,
+    ),
     Mutant(
         "messages lost to retention are passed over although the settings say stop",
         SESSION,

@@ -147,6 +147,8 @@ class NastyChaos(Chaos):
         self.world.cluster.faults.leaderless.add(Partition(topic, number))
 
     def find_leaders(self) -> None:
+        for partition in self.world.cluster.faults.leaderless:
+            self.world.cluster.log(partition).elect()
         self.world.cluster.faults.leaderless.clear()
 
     def trim_record(self) -> None:
