@@ -137,10 +137,12 @@ class Sieve:
         low = 0
         while low < len(batch):
             high = min(low + self._chunk_rows, len(batch))
-            if len(self._forgotten) and not recorded:
+            if len(self._forgotten):
+                # In these parts also where nothing is judged: what the trie lets go depends on them.
                 tags = whole.digests[low:high, 0]
                 high = low + self._forgotten.until_one_repeats(tags)
-                outcome.kinds[low:high][self._forgotten.holds(tags[: high - low])] = UNJUDGED_NEAR
+                if not recorded:
+                    outcome.kinds[low:high][self._forgotten.holds(tags[: high - low])] = UNJUDGED_NEAR
             chunk = rows(whole, low, high)
             part = Outcome._make(column[low:high] for column in outcome)
             self._near.judge(chunk, self._bloom, self._sealed(chunk), part, recorded=recorded)

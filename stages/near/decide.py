@@ -13,6 +13,7 @@ from twinsieve.stages.contract import NO_LEADER, NO_TIME, Flag, Kind
 from twinsieve.stages.exact.bloom_kernel import (
     GENERATION_FIRST_TIME,
     GENERATION_NEWEST_TIME,
+    bloom_expire,
     bloom_insert,
     bloom_prefetch,
 )
@@ -87,6 +88,9 @@ def decide(
                     chunk.digests[ahead, 1],
                 )
         late = _advance(chunk, row, ring, bloom, policy)
+        if policy.exact == EXACT_BLOOM:
+            # For rows that were judged elsewhere too: the state then is that of who judged them.
+            bloom_expire(bloom.generations, bloom.cursor, bloom.shape, ring.counters[KEPT], bloom_time(ring))
         if outcome.kinds[row] >= UNJUDGED_NEAR:
             judged_exact = policy.exact != EXACT_NONE and outcome.kinds[row] == UNJUDGED
             outcome.kinds[row] = _UNIQUE
@@ -137,7 +141,7 @@ def decide(
 
 @callee
 def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, policy: Policy) -> bool:
-    """Whether the row is late; stream time has moved on and what it expires is gone."""
+    """Whether the row is late; stream time has moved on."""
     counters = ring.counters
     time = chunk.times[row]
     if time == NO_TIME:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from twinsieve.stages.contract import NO_TIME, Flag, Kind
-from twinsieve.stages.exact.bloom_kernel import bloom_expire, bloom_oldest_hit
+from twinsieve.stages.exact.bloom_kernel import bloom_oldest_hit
 from twinsieve.stages.exact.tags import tag_find
 from twinsieve.stages.kernel import callee
 from twinsieve.stages.near.chunk import Chunk
@@ -38,7 +38,7 @@ def judge_exact(
     """Nothing; the row is exact in `outcome` if a kept message inside the exact window has its key.
 
     A hit in the ring is confirmed by its tag, and by its text where that is stored; what is older than the
-    ring is the trie's answer, or the Bloom filter's word.
+    ring is the trie's answer, or the Bloom filter's word. What has left the window has expired before.
     """
     counters = ring.counters
     capacity = len(ring.positions)
@@ -61,7 +61,6 @@ def judge_exact(
                 outcome.kinds[row] = _EXACT
                 outcome.leaders[row] = sealed.leaders[row]
         return
-    bloom_expire(bloom.generations, bloom.cursor, bloom.shape, counters[KEPT], bloom_time(ring))
     hit = bloom_oldest_hit(
         bloom.bits,
         bloom.generations,

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from typing import Literal
 from unittest.mock import patch
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.property.streams import ROWS, batch_of, judged, part_of, table
-from twinsieve.stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
+from twinsieve.stages.contract import (
+    BandLayout,
+    ExactConfig,
+    Flag,
+    Kind,
+    NearConfig,
+    SieveConfig,
+    TimeConfig,
+    Window,
+)
 from twinsieve.stages.near import stage
 from twinsieve.stages.sieve import Sieve
 
@@ -82,7 +93,17 @@ def test_a_frozen_state_is_that_of_its_moment_however_late_it_is_written(
     assert stream.getvalue() == saved
 
 
+def _aged(method: Literal["bloom", "trie"]) -> SieveConfig:
+    """The exact window forgets after 30 s, the near window does not."""
+    near = NearConfig(method="text", similarity=6_000, window=Window(40))
+    return SieveConfig(ExactConfig(method, 0.3, Window(60, 30_000)), near)
+
+
+_STORY, _LIKE_IT = "今天天气很好我们一起出去玩吧", "今天天气很好我们一起出去玩啊哈"
+
+
 @settings(max_examples=60)
+@example([(_STORY, 0, 0, 0), (_LIKE_IT, 100, 0, 0)], _aged("bloom"), 2)
 @given(ROWS, _configs(), st.integers(0, 60))
 def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, cut: int) -> None:
     batch = batch_of(rows * 2, scoped=config.scoped)
@@ -92,6 +113,40 @@ def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, c
     follow.apply(first, judge.judge(first))
     assert follow.to_bytes() == judge.to_bytes()
     assert table(follow.judge(rest)) == table(judge.judge(rest))
+
+
+@settings(max_examples=60)
+@example(
+    [
+        ("短文一二三四五六七八", 0, 0, 0),
+        (_STORY, 0, 0, 0),
+        ("短文一二三四五六七八", 0, 0, 0),
+        (_LIKE_IT, 100, 0, 0),
+        ("短文一二三四五六七八", 100, 0, 0),
+        ("the storm will hit the coast at night", 100, 0, 0),
+    ],
+    _aged("trie"),
+    2,
+    [0],
+)
+@given(ROWS, _configs(), st.integers(1, 60), st.lists(st.integers(0, 20), max_size=6))
+def test_recorded_decisions_rebuild_the_state_where_messages_were_forgotten(
+    rows: Rows, config: SieveConfig, cut: int, picks: list[int]
+) -> None:
+    """Texts come back as copies of forgotten ones, several times in a batch."""
+    batch = batch_of(rows * 3, scoped=config.scoped)
+    cut = min(cut, len(batch))
+    first, rest = part_of(batch, 0, cut), part_of(batch, cut, len(batch))
+    judge, follow = Sieve(config), Sieve(config)
+    verdicts = judge.judge(first)
+    follow.apply(first, verdicts)
+    kept = np.flatnonzero((verdicts.kinds == Kind.UNIQUE) & (verdicts.flags & int(Flag.LATE) == 0))
+    gone = kept[[pick for pick in sorted(set(picks)) if pick < len(kept)]]
+    tags = first.fingerprints.digests[:, 0] ^ first.scopes
+    for each in (judge, follow):
+        each.forget(first.positions[gone], tags[gone])
+    follow.apply(rest, judge.judge(rest))
+    assert follow.to_bytes() == judge.to_bytes()
 
 
 @settings(max_examples=60)
