@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants.mutant import CRASH, EDGES, MODEL, NASTY, RANDOM, Mutant
+from tests.mutants.mutant import CRASH, EDGES, MODEL, NASTY, RANDOM, RETENTION, Mutant
 
 WORKER = "pipeline/worker.py"
 SESSION = "pipeline/worker_sessions.py"
@@ -18,8 +18,10 @@ ENDS = "pipeline/index_ends.py"
 RECORD = "pipeline/index_record.py"
 RESTORE = "pipeline/index_restore.py"
 OFFSETS = "pipeline/committed_offsets.py"
+PLAIN = "pipeline/memory_plain.py"
 PASSED = ("tests/model/test_passed_over.py",)
 TRUNCATED = ("tests/model/test_truncated_input.py",)
+IDLE = ("tests/model/test_idle_commits.py",)
 
 WORKERS = (
     Mutant(
@@ -234,6 +236,36 @@ WORKERS = (
         "transactor.commit()",
         ("tests/model/test_forgotten_ends.py",),
     ),
+    Mutant(
+        "an idle worker commits the mark of a session that the index has not heard of",
+        WORKER,
+        "for p, s in self._sessions.items() if s.settled}",
+        "for p, s in self._sessions.items()}",
+        IDLE,
+    ),
+    Mutant(
+        "a stopping worker reports what it read and never asked for",
+        WORKER,
+        "passed = session.covered if self._stopping else self._consumer.position(session.partition)",
+        "passed = self._consumer.position(session.partition)",
+        IDLE,
+    ),
+    Mutant(
+        "records from before a session are taken",
+        ASKS,
+        "if records.offsets[0] < session.covered:",
+        "if records.offsets[0] < 0:",
+        IDLE,
+    ),
+    Mutant(
+        "at-least-once: what a refused commit left unwritten is written with the next one",
+        PLAIN,
+        "        self._in_flight.cut(0)\n",
+        "",
+        ("tests/crash/test_at_least_once.py",),
+        equivalent="Messages of a commit that failed may come out and come again: that is what at-least-once gives up. "
+        "The same messages sent twice without a failure are noticed.",
+    ),
 )
 
 LEDGERS = (
@@ -403,7 +435,7 @@ INDEXES = (
         ENDS,
         "        raise StateError(lost)\n",
         "        pass\n",
-        MODEL,
+        RETENTION,
     ),
     Mutant(
         "the log is deleted behind what is judged, not behind the older snapshot",

@@ -10,6 +10,7 @@ EDGES = ("tests/model/test_model_edges.py",)
 CRASH = ("tests/crash/test_crash_at_every_step.py",)
 RANDOM = ("tests/model/test_model_random.py",)
 NASTY = ("tests/nasty",)
+RETENTION = ("tests/retention/test_log_and_decisions.py",)
 
 
 class MutantError(Exception):

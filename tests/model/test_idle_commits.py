@@ -1,0 +1,104 @@
+"""What an idle or stopping worker commits and reports takes nothing away from what is on record."""
+
+from __future__ import annotations
+
+from tests.driver import GROUP, LOG, OUTPUT, VERDICTS, World
+from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
+from twinsieve.pipeline.memory import CrashError
+from twinsieve.pipeline.memory_faults import at_once
+from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.worker import WorkerStep
+
+IN = Partition("in", 0)
+
+
+def texts(first: int, end: int) -> list[bytes | None]:
+    return [b"text %d" % number for number in range(first, end)]
+
+
+def emitted(world: World) -> list[int]:
+    return [origin_of(entry)[2] for _, entry in world.cluster.log(Partition(OUTPUT, 0)).visible()]
+
+
+def well(world: World) -> None:
+    truth = rebuild(world)
+    check_all_judged(world, truth)
+    check_complete(world, truth, check_output(world, truth))
+    assert not world.stops
+
+
+def test_the_mark_outlives_a_session_whose_first_block_never_arrived() -> None:
+    """The mark alone says what came out: no block did. An operator moves the offset back, and the block that
+    would tell the index is lost while the worker commits its offset again and again."""
+    emitting = False
+
+    def crash(step: str) -> None:
+        if step == WorkerStep.COMMITTED and emitting:
+            raise CrashError("crash")
+
+    world = World(partitions=1)
+    world.start("i", roles="index")
+    first = world.start("w", roles="worker", hook=crash)
+    world.settle()
+    emitting = True
+    world.produce("in", 0, texts(0, 5))
+    world.run(30)
+    assert not first.running
+    assert emitted(world) == list(range(5))
+    world.clock.sleep(20.0)
+    world.move_offset(IN, 0)
+    world.cluster.faults.append_latency_s = lambda: 60.0
+    second = world.start("w", roles="worker")
+    before = world.cluster.group(GROUP).offsets[IN]
+    commits = 0
+
+    def count(step: str) -> None:
+        nonlocal commits
+        commits += step == "transactor.commit.after"
+
+    second.hook = count
+    world.run(40)
+    world.clock.sleep(3.0)
+    world.run(2)
+    second.kill(lambda _: 0)
+    assert world.cluster.group(GROUP).offsets[IN] == before, f"after {commits} commits"
+    world.cluster.faults.append_latency_s = at_once
+    world.clock.sleep(20.0)
+    world.start("w", roles="worker")
+    world.settle()
+    assert emitted(world) == list(range(5)), "each came out once"
+    well(world)
+
+
+def test_a_worker_that_stops_while_it_begins_reports_nothing_that_it_did_not_ask_for() -> None:
+    """One session has its first answer and would go on; the stop waits for that of the other."""
+    world = World(partitions=2)
+    world.produce("in", 0, texts(0, 30))
+    world.start("i", roles="index")
+    world.run(5)
+    worker = world.start("w", roles="worker")
+    while world.cluster.log(LOG).end < 2:
+        worker.step()
+    world.cluster.faults.leaderless.add(Partition(VERDICTS, 1))
+    worker.terminate()
+    world.cluster.faults.leaderless.clear()
+    world.clock.sleep(20.0)
+    world.start("w", roles="worker")
+    world.settle()
+    assert emitted(world) == list(range(30))
+    well(world)
+
+
+def test_records_from_before_a_session_begin_a_new_one() -> None:
+    """As a client reads that has lost its position."""
+    world = World(partitions=1)
+    process = world.start("a")
+    world.produce("in", 0, texts(0, 20))
+    world.settle()
+    assert process.worker is not None
+    process.worker._consumer.seek(IN, 5)
+    world.produce("in", 0, texts(20, 30))
+    world.settle()
+    assert any("in[0]: got 5, had 20 before" in notice for notice in process.notices), process.notices
+    assert emitted(world) == list(range(30))
+    well(world)
