@@ -8,7 +8,7 @@ MESSAGES ?= 20000
 # Three processes share the tests (tests/processes.py): those of two of them mostly wait for brokers.
 PYTEST_ARGS ?= -n 3 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test check lint types tests nasty mutants soak outage failover latency throughput image-steps interpreters wheel trywheel lock clean
+.PHONY: demo test check lint types tests nasty mutants soak retention leaderless outage failover latency throughput image-steps interpreters wheel trywheel lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -42,6 +42,14 @@ mutants: $(VENV)/.installed-dev
 # Ten minutes of kills, freezes and broker restarts; prints what was lost, extra and stuck.
 soak: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_soak --seconds 600 $(POSTS:%=--posts %)
+
+# Ten minutes of the same on three brokers without replicas, with retention of a minute and an index that is away for longer.
+retention: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.kafka_retention --seconds 600
+
+# One input partition of four has no leader for a minute; what that costs the others.
+leaderless: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.kafka_leaderless
 
 # The broker stays away for a minute; exit code 1 if anything was lost, doubled or said too often.
 outage: $(VENV)/.installed-dev

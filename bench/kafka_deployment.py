@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,18 +36,25 @@ class Deployment:
     """Topics and settings of one app on a broker, and its processes by member name.
 
     snapshot_every: what is killed soon needs young ones; the product's own default is 5m
-    kafka: more settings of the section `kafka`
+    source: more settings of the section `input`; kafka: of the section `kafka`
     """
 
     def __init__(
-        self, bootstrap: str, client: str, app: str, *, snapshot_every: str = "10s", **kafka: object
+        self,
+        bootstrap: str,
+        client: str,
+        app: str,
+        *,
+        snapshot_every: str = "10s",
+        source: Mapping[str, object] | None = None,
+        **kafka: object,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"twinsieve-{app}-"))
         self.client = client
         self.app = app
         self.settings = {
             "app": app,
-            "input": {"topics": [f"{app}.in"]},
+            "input": {"topics": [f"{app}.in"], **(source or {})},
             "output": {"topic": f"{app}.out", "duplicates": f"{app}.dup", "dead_letter": f"{app}.dead"},
             "exact": {"window": {"messages": 2_000_000, "age": "7d"}},
             "near": {"window": {"messages": 200_000, "age": "24h"}},
@@ -74,9 +81,15 @@ class Deployment:
         create(Settings.model_validate({**self.settings, "topics": topics}), admin)
         broker.close()
 
-    def start(self, member: str, role: str = "both", tag: str = "") -> subprocess.Popen[bytes]:
-        """Start a process in a slot; `tag` keeps it apart from another one in the same slot."""
+    def start(
+        self, member: str, role: str = "both", tag: str = "", listen: str = "none"
+    ) -> subprocess.Popen[bytes]:
+        """Start a process in a slot; `tag` keeps it apart from another one in the same slot.
+
+        listen: address of its metrics
+        """
         command = [*COMMAND, "-c", str(self.file), "--member", member, "--role", role]
+        command += ["--set", f"http.listen={listen}"]
         with open(self.log(member + tag), "ab") as log:
             process = subprocess.Popen(
                 command, cwd=_ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True

@@ -56,18 +56,21 @@ class Soak:
     def run(self, seconds: float) -> None:
         """Trouble for so long; then everything is healthy again."""
         end = time.monotonic() + seconds
-        troubles: list[tuple[Callable[[], None], int]] = [
+        while time.monotonic() < end:
+            trouble = self._random.choices(*zip(*self._troubles(), strict=True))[0]
+            self.done.append((time.monotonic(), trouble.__name__.strip("_")))
+            trouble()
+            self._wait(self._pause_s)
+
+    def _troubles(self) -> list[tuple[Callable[[], None], int]]:
+        """Each with its share of all troubles."""
+        return [
             (self._kill, 6),
             (self._kill_both, 1),
             (self._zombie, 2),
             (self._visitor, 1),
             (self._broker, 1),
         ]
-        while time.monotonic() < end:
-            trouble = self._random.choices(*zip(*troubles, strict=True))[0]
-            self.done.append((time.monotonic(), trouble.__name__.strip("_")))
-            trouble()
-            self._wait(self._pause_s)
 
     def _wait(self, seconds: float) -> None:
         poll_until(lambda: self.supervise() and False, seconds)
