@@ -22,17 +22,23 @@ RESTORING_FACTOR = 2.4
 nothing else meanwhile, so this is less than writing takes."""
 
 
+FORGOTTEN_BYTES = 24
+"""Of a kept message that leads nobody any more, until the exact window has passed it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """Bytes by part, of each role in a process that has `partitions` input partitions.
 
     waiting: originals that wait for their answers
+    forgotten: digests of kept messages that never come out, where all open verdicts are passed over, once
     """
 
     partitions: int
     sieve: int
     waiting: int
     open_verdicts: int
+    forgotten: int
     worker_fetched: int
     index_fetched: int
     producer: int
@@ -45,12 +51,13 @@ class Held:
     @property
     def writing(self) -> int:
         """What a snapshot that is being written takes beside what it is a snapshot of."""
-        return round((WRITING_FACTOR - 1) * self.sieve) + self.open_verdicts
+        return round((WRITING_FACTOR - 1) * self.sieve) + self.open_verdicts + self.forgotten
 
     @property
     def index(self) -> int:
         """All of an index, while it writes a snapshot; a restore takes less."""
-        return self.sieve + self.open_verdicts + self.writing + self.index_fetched + self.producer
+        kept = self.sieve + self.open_verdicts + self.forgotten
+        return kept + self.writing + self.index_fetched + self.producer
 
     @property
     def process(self) -> int:
@@ -74,6 +81,7 @@ def held_by(settings: Settings, partitions: int) -> Held:
         sieve=sum(worst_case_bytes(sieve_config(settings, "")).values()),
         waiting=kafka.pending_bytes + partitions * kafka.poll_messages * ROW_BYTES,
         open_verdicts=partitions * rows * verdict_bytes(),
+        forgotten=0 if settings.exact.method == "none" else partitions * rows * FORGOTTEN_BYTES,
         # Input twice: what is fetched ahead, and the last poll of each partition.
         worker_fetched=2 * fetched_bytes(kafka, partitions) + fetched_bytes(kafka, answers),
         # The log, and the reader of log and decisions that follows.

@@ -24,6 +24,7 @@ from twinsieve.pipeline.settings_held import RESTORING_FACTOR, WRITING_FACTOR, h
 from twinsieve.pipeline.settings_stages import sieve_config
 from twinsieve.pipeline.worker_asks import ROW_BYTES, bytes_held
 from twinsieve.stages.contract import Kind
+from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.sieve import worst_case_bytes
 
 _MIB = 1 << 20
@@ -44,9 +45,9 @@ def test_a_role_is_the_sum_of_its_parts() -> None:
     held = held_by(Settings(), 3)
     assert held.sieve == sum(worst_case_bytes(sieve_config(Settings(), "")).values())
     assert held.worker == held.waiting + held.worker_fetched + 2 * held.producer
-    assert held.writing == round((WRITING_FACTOR - 1) * held.sieve) + held.open_verdicts
-    both = held.sieve + held.open_verdicts
-    assert held.index == both + held.writing + held.index_fetched + held.producer
+    assert held.writing == round((WRITING_FACTOR - 1) * held.sieve) + held.open_verdicts + held.forgotten
+    kept = held.sieve + held.open_verdicts + held.forgotten
+    assert held.index == kept + held.writing + held.index_fetched + held.producer
     assert held.writing >= round((RESTORING_FACTOR - 1) * held.sieve), "a restore takes less"
     assert held.process == held.worker + held.index
 
@@ -79,6 +80,16 @@ def test_an_open_verdict_costs_what_is_counted() -> None:
     ((offsets, verdicts, tags),) = opened.chunks
     bytes_open = offsets.nbytes + tags.nbytes + sum(column.nbytes for column in verdict_columns(verdicts))
     assert held_by(settings, 4).open_verdicts == 4 * bytes_open
+
+
+def test_a_message_that_was_passed_over_costs_what_is_counted() -> None:
+    settings = _settings(pending_messages=700, poll_messages=300)
+    forgotten = Forgotten()
+    forgotten.add(np.arange(1_000, dtype=np.uint64), kept=1_000, time_ms=0)
+    held = sum(array.nbytes for array in forgotten.to_sections().values())
+    assert held_by(settings, 4).forgotten == 4 * held
+    off = settings.model_copy(update={"exact": settings.exact.model_copy(update={"method": "none"})})
+    assert held_by(off, 4).forgotten == 0
 
 
 @pytest.mark.parametrize("message_bytes", [1 << 20, 8 << 20, 48 << 20])
