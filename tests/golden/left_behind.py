@@ -1,7 +1,7 @@
-"""What a process left behind that was killed in the middle of a transaction, as a file.
+"""What a process left behind that was killed in the middle of a transaction, as a file for each format version.
 
-`python -m tests.golden.left_behind` writes it anew with the program as it is: do that only together with a new
-format version, for the file stands for older programs.
+`python -m tests.golden.left_behind` writes the file of the version that the program has now. The others stand for
+older programs, and nothing can write them again.
 """
 
 from __future__ import annotations
@@ -15,14 +15,20 @@ import orjson
 import zstandard
 
 from tests.service.test_changed_settings import Deployment, base, deployment, posts
+from twinsieve.pipeline.blocks_frame import VERSION
 from twinsieve.pipeline.memory import ManualClock, MemoryCluster
 from twinsieve.pipeline.memory_log import Entry, Outcome, Transaction
 from twinsieve.pipeline.ports import Committed, NewTopic, Partition
 from twinsieve.pipeline.service_build import make_scheme
 from twinsieve.stages.scheme import Scheme
 
-FILE = Path(__file__).parent / "left_behind.zst"
+FOLDER = Path(__file__).parent
 COUNT = 60
+
+
+def file_of(version: int) -> Path:
+    """Where the file of a format version is."""
+    return FOLDER / f"version_{version}" / "left_behind.zst"
 
 
 def golden_scheme() -> Scheme:
@@ -69,9 +75,9 @@ def _dump(world: Deployment, folder: Path) -> bytes:
     return zstandard.compress(orjson.dumps(left), 19)
 
 
-def restored(folder: Path, scheme: Scheme) -> Deployment:
-    """The deployment as it was left, a while later; its snapshots lie in `folder`."""
-    left: dict[str, Any] = orjson.loads(zstandard.decompress(FILE.read_bytes()))
+def restored(version: int, folder: Path, scheme: Scheme) -> Deployment:
+    """The deployment as a program of a format version left it, a while later; its snapshots lie in `folder`."""
+    left: dict[str, Any] = orjson.loads(zstandard.decompress(file_of(version).read_bytes()))
     clock = ManualClock(left["now_ms"] + 60_000)
     cluster = MemoryCluster(clock, session_timeout_s=6.0, transaction_timeout_s=8.0)
     for name, logs in left["topics"].items():
@@ -103,7 +109,7 @@ def main() -> None:
         world.crash_at, world.left = "worker.sent", 5
         if world.run(settings, 200):
             raise SystemExit("it was to crash")
-        FILE.write_bytes(_dump(world, Path(folder)))
+        file_of(VERSION).write_bytes(_dump(world, Path(folder)))
 
 
 if __name__ == "__main__":
