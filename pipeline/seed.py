@@ -100,11 +100,12 @@ def run_seed(
         job="seed",
     )
     admin_broker = make_broker(settings)
-    worker = SeedLoop(builder, clock, metrics, admin_broker.admin(), ends, stop)
+    index = IndexLoop(builder, clock, metrics)
+    worker = SeedLoop(builder, clock, metrics, admin_broker.admin(), ends, stop, index=index)
     try:
         with Signals(stop):
             warm_up(log_progress, stopped=stop.is_set)
-            drive([worker], [IndexLoop(builder, clock, metrics)], stop)
+            drive([worker], [index], stop)
     finally:
         background.shutdown()
         slot.release()
@@ -123,8 +124,10 @@ class SeedLoop(WorkerLoop):
         admin: Admin,
         ends: Mapping[Partition, int],
         stop: threading.Event,
+        *,
+        index: IndexLoop,
     ) -> None:
-        super().__init__(builder, clock, metrics)
+        super().__init__(builder, clock, metrics, index=index)
         self._admin = admin
         self._group = group_of_seed(builder.settings.app)
         self._live = group_of_workers(builder.settings.app)

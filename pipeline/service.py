@@ -109,8 +109,11 @@ def run_service(
             builder = Builder(
                 settings, scheme, clock, make_broker, slot.name, emit=not dry_run, background=background
             )
-            workers: list[Loop] = [WorkerLoop(builder, clock, metrics)] if role != "index" else []
-            indexes: list[Loop] = [IndexLoop(builder, clock, metrics)] if role != "worker" else []
+            index = IndexLoop(builder, clock, metrics) if role != "worker" else None
+            indexes: list[Loop] = [index] if index is not None else []
+            workers: list[Loop] = (
+                [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []
+            )
             loops += [*workers, *indexes]
             _log.info(
                 "run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot.name, scheme.scheme_id

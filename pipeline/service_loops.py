@@ -128,11 +128,17 @@ class Loop(ABC):
 
 
 class WorkerLoop(Loop):
-    """Drives a worker."""
+    """Drives a worker.
 
-    def __init__(self, builder: Builder, clock: Clock, metrics: Metrics) -> None:
+    index: of the same process: once that has failed, a stop waits for no more answers
+    """
+
+    def __init__(
+        self, builder: Builder, clock: Clock, metrics: Metrics, *, index: IndexLoop | None = None
+    ) -> None:
         super().__init__("worker", clock, metrics)
         self._builder = builder
+        self._index = index
         self._worker: Worker | None = None
         self._standstill = Standstill()
         self._refused: dict[Partition, int] = {}
@@ -178,10 +184,13 @@ class WorkerLoop(Loop):
         deadline_s = self._clock.monotonic_s() + _FINISH_S
         try:
             while self._clock.monotonic_s() < deadline_s:
-                self._count(worker.finish(_POLL_S))
+                emission = worker.finish(_POLL_S)
+                self._count(emission)
                 if worker.idle:
                     worker.leave()
                     return
+                if self._index is not None and self._index.error is not None and not emission.kinds:
+                    break  # nobody here answers the rest, and what was answered is out
         except BrokerError as error:
             _log.warning("worker: stopped without a last report (%s); nothing is lost", error)
             return

@@ -12,7 +12,9 @@ from twinsieve.pipeline.memory import ManualClock
 from twinsieve.pipeline.metrics import Metrics
 from twinsieve.pipeline.ports import FatalError
 from twinsieve.pipeline.service_build import Builder
-from twinsieve.pipeline.service_loops import IndexLoop, Loop
+from twinsieve.pipeline.service_loops import IndexLoop, Loop, WorkerLoop
+from twinsieve.pipeline.worker_emit import Emission
+from twinsieve.stages.contract import Kind
 
 
 class Scripted(Loop):
@@ -106,3 +108,60 @@ def test_an_index_that_stood_by_waits_for_its_permission() -> None:
     scripts = _Scripts("shareless", "shareless", "denied", "shareless")
     scripts.loop.run()
     assert scripts.given_up == 2, "new clients after the refusal, and the end"
+
+
+class _Asking:
+    """In place of a builder: a worker with so many answered blocks, one each round, and one that nobody answers."""
+
+    def __init__(self, answered: int, *, index_failed: bool) -> None:
+        self.clock = ManualClock()
+        self.left = answered
+        metrics = Metrics(self.clock)
+        index = IndexLoop(cast(Builder, self), self.clock, metrics)
+        if index_failed:
+            index.error = FatalError("transaction app.index: not allowed", denied=True)
+        self.loop = WorkerLoop(cast(Builder, self), self.clock, metrics, index=index)
+
+    def worker(self, _: object) -> Any:
+        return SimpleNamespace(
+            ready=True,
+            idle=False,
+            unanswered=1,
+            held=0,
+            pending_bytes=0,
+            pending_rows={},
+            refused={},
+            notices=[],
+            resyncs=0,
+            trimmed=0,
+            step=self._step,
+            finish=self._finish,
+            close=lambda: None,
+        )
+
+    def _step(self, _: float) -> Emission:
+        self.loop.stop()
+        return Emission()
+
+    def _finish(self, seconds: float) -> Emission:
+        self.clock.sleep(seconds)
+        emission = Emission()
+        if self.left:
+            self.left -= 1
+            emission.kinds[Kind.UNIQUE] = 1
+        return emission
+
+
+def test_a_worker_whose_index_has_failed_emits_what_is_answered_and_waits_for_nothing_more() -> None:
+    asking = _Asking(5, index_failed=True)
+    began_s = asking.clock.monotonic_s()
+    asking.loop.run()
+    assert asking.left == 0
+    assert asking.clock.monotonic_s() - began_s < 1.0, "of the clock that the loop is given"
+
+
+def test_a_worker_whose_index_is_well_waits_for_its_answers() -> None:
+    asking = _Asking(5, index_failed=False)
+    began_s = asking.clock.monotonic_s()
+    asking.loop.run()
+    assert asking.clock.monotonic_s() - began_s >= 20.0
