@@ -184,7 +184,12 @@ def retention(client: str, seconds: float, rate: float, seed: int, *, keep_logs:
     with Cluster(3, _BROKER).start() as cluster:
         app = f"kept-{client[:2]}"
         deployment = Deployment(
-            cluster.bootstrap, client, app, source={"trimmed": "continue"}, poll_messages=1_000, pending_messages=2_000
+            cluster.bootstrap,
+            client,
+            app,
+            source={"trimmed": "continue"},
+            poll_messages=1_000,
+            pending_messages=2_000,
         )
         deployment.create_topics()
         load = Load(cluster.bootstrap, f"{app}.in", int((seconds + 900) * rate), rate, seed)

@@ -75,8 +75,8 @@ def moved(committed: Committed | None, topic_id: bytes, offset: int) -> Committe
 
     committed: as it stands; topic_id: of the topic as it is now (one created again gets an empty mark)
 
-    >>> moved(Committed(9, Mark(bytes(16), 3, 9).text()), bytes(16), 0).metadata.split()[2:]
-    ['3', '9']
+    >>> moved(Committed(9, Mark(bytes(16), 3, 9, read=8, epoch=2).text()), bytes(16), 0).metadata.split()[2:]
+    ['3', '9', '0', '0', '-1']
     """
     mark = read_mark(committed.metadata) if committed is not None else None
     if mark is None or mark.topic_id != topic_id or mark.fresh:
