@@ -43,7 +43,7 @@ mutants: $(VENV)/.installed-dev
 soak: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_soak --seconds 600 $(POSTS:%=--posts %)
 
-# Ten minutes of the same on three brokers without replicas, with retention of a minute and an index that is away for longer.
+# Ten minutes of the same on three brokers without replicas, with retention of two minutes and an index that is away for longer.
 retention: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_retention --seconds 600
 
