@@ -13,7 +13,7 @@ _LONGEST_PAUSE_S = 480.0
 class Ends:
     """End offsets of whichever partitions tell them.
 
-    A question that includes a partition without a leader takes a client's whole patience (10 s), and then has
+    A question that includes a partition without a leader takes a client's whole patience (2 s), and then has
     no answer for the others either. After one such failure each partition is asked alone, and one that does
     not answer is left alone for a minute, then longer. A round meets one failure at most.
 

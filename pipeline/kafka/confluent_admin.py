@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -39,6 +40,8 @@ _ATTEMPT_S = 2.0
 """A question that changes nothing is put to one broker for so long. librdkafka asks the controller that it
 knows of, and Kafka names any broker as that: it may have died, and a new client hears of another."""
 _RETRY_S = 10.0
+_LOOK_S = 2.0
+"""A question that is asked again and again anyway gives up earlier: whoever asks waits meanwhile."""
 _PAUSE_S = 0.1
 _PROBE_S = 2.0
 _KNOWN_TOPIC = "__consumer_offsets"
@@ -174,9 +177,9 @@ class ConfluentAdmin(Closing):
         return self._offsets({partition: _kafka.OffsetSpec.latest() for partition in partitions})
 
     def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Last stable offset of each: where a read-committed reader waits."""
+        """Last stable offset of each: where a read-committed reader waits. Gives up early."""
         latest = {partition: _kafka.OffsetSpec.latest() for partition in partitions}
-        return self._offsets(latest, IsolationLevel.READ_COMMITTED)
+        return self._offsets(latest, IsolationLevel.READ_COMMITTED, _LOOK_S)
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
         """As `ports.Admin.offsets_at`."""
@@ -187,7 +190,10 @@ class ConfluentAdmin(Closing):
         return found | self.end_offsets(later)
 
     def _offsets(
-        self, wanted: Mapping[Partition, Any], isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+        self,
+        wanted: Mapping[Partition, Any],
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        most_s: float = math.inf,
     ) -> dict[Partition, int]:
         if not wanted:
             return {}
@@ -199,7 +205,7 @@ class ConfluentAdmin(Closing):
                 self._client.list_offsets(specs, isolation_level=isolation, request_timeout=_ATTEMPT_S)
             )
 
-        found = self._ask(doing, ask, wanted)
+        found = self._ask(doing, ask, wanted, most_s)
         return {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
 
     def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
@@ -255,9 +261,11 @@ class ConfluentAdmin(Closing):
         self.closed = True
         self._client.poll(0)
 
-    def _ask(self, doing: str, ask: Callable[[], _T], of: Collection[Partition] = ()) -> _T:
+    def _ask(
+        self, doing: str, ask: Callable[[], _T], of: Collection[Partition] = (), most_s: float = math.inf
+    ) -> _T:
         # A fresh cluster has no group coordinator for its first seconds, and a leader may be moving.
-        deadline = time.monotonic() + _RETRY_S
+        deadline = time.monotonic() + min(most_s, _RETRY_S)
         while True:
             reached = False
             try:

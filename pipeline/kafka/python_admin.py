@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -21,6 +22,8 @@ from twinsieve.stages.errors import BrokerError
 
 _ANSWER_S = 30.0
 _RETRY_S = 10.0
+_LOOK_S = 2.0
+"""A question that is asked again and again anyway gives up earlier: whoever asks waits meanwhile."""
 _PAUSE_S = 0.1
 _UNKNOWN_TOPIC = 3
 _NOT_ALLOWED = 29
@@ -135,8 +138,9 @@ class PythonAdmin(Closing):
         return self._offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
 
     def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Last stable offset of each: where a read-committed reader waits."""
-        return self._offsets(dict.fromkeys(partitions, OffsetSpec.LATEST), IsolationLevel.READ_COMMITTED)
+        """Last stable offset of each: where a read-committed reader waits. Gives up early."""
+        latest = dict.fromkeys(partitions, OffsetSpec.LATEST)
+        return self._offsets(latest, IsolationLevel.READ_COMMITTED, _LOOK_S)
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
         """As `ports.Admin.offsets_at`."""
@@ -145,13 +149,16 @@ class PythonAdmin(Closing):
         return found | self.end_offsets(later)
 
     def _offsets(
-        self, wanted: Mapping[Partition, Any], isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+        self,
+        wanted: Mapping[Partition, Any],
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        most_s: float = math.inf,
     ) -> dict[Partition, int]:
         if not wanted:
             return {}
         specs = {TopicPartition(*partition): spec for partition, spec in wanted.items()}
         doing = f"offsets of {', '.join(map(str, wanted))}"
-        found = self._ask(doing, lambda: self._client.list_partition_offsets(specs, isolation))
+        found = self._ask(doing, lambda: self._client.list_partition_offsets(specs, isolation), most_s)
         held = {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
         return {partition: held.get(partition, -1) for partition in wanted}
 
@@ -196,9 +203,9 @@ class PythonAdmin(Closing):
         self.closed = True
         self._client.close()
 
-    def _ask(self, doing: str, ask: Callable[[], _T]) -> _T:
+    def _ask(self, doing: str, ask: Callable[[], _T], most_s: float = math.inf) -> _T:
         # A fresh cluster has no group coordinator for its first seconds, and a leader may be moving.
-        deadline = time.monotonic() + _RETRY_S
+        deadline = time.monotonic() + min(most_s, _RETRY_S)
         while True:
             try:
                 return within(_ANSWER_S, ask)

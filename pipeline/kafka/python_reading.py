@@ -109,7 +109,9 @@ class Reading(Closing):
         """As `ports.Reader.position`."""
         try:
             with errors_of(f"position of {partition}"):
-                position = self._consumer.position(TopicPartition(*partition), timeout_ms=LOOKUP_MS)
+                # It is known here, for all that is read was sought. With more time kafka-python would ask the
+                # leaders of all partitions for their epochs, and wait for one that is dead.
+                position = self._consumer.position(TopicPartition(*partition), timeout_ms=0)
         except TruncatedError as error:
             # kafka-python tells it once, of any partition, and then reads on: the next poll must tell it too.
             self._later = error

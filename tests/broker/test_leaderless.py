@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -11,7 +12,7 @@ from tests.broker.cluster import Cluster
 from tests.broker.worlds import fresh, until
 from twinsieve.pipeline.kafka import connect
 from twinsieve.pipeline.kafka.confluent_admin import ConfluentAdmin
-from twinsieve.pipeline.ports import NewTopic
+from twinsieve.pipeline.ports import AbortableError, NewTopic, Partition
 from twinsieve.pipeline.settings import KafkaSettings
 from twinsieve.stages.errors import BrokerError
 
@@ -43,7 +44,17 @@ def test_partitions_of_a_dead_broker_are_named_and_come_back(three_brokers: Clus
     try:
         admin.create_topic(NewTopic(topic, _PARTITIONS, 1, {"min.insync.replicas": "1"}))
         assert leaderless() == frozenset()
+        reader = broker.reader()
+        all_ = [Partition(topic, number) for number in range(_PARTITIONS)]
+        reader.assign(all_)
+        for partition in all_:
+            reader.seek(partition, 0)
         node.kill()
+        began_s = time.monotonic()
+        assert [reader.position(partition) for partition in all_] == [0] * _PARTITIONS
+        with suppress(AbortableError):
+            reader.end_offsets(all_)
+        assert time.monotonic() - began_s < _PATIENCE_S
         dead = until(named_as_dead)
         assert 0 < len(dead) < _PARTITIONS
         node.start()
