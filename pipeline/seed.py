@@ -35,7 +35,7 @@ from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
-_LOOK_S = 1.0
+LOOK_S = 1.0
 _POLL_MESSAGES = 2_000
 
 
@@ -78,7 +78,7 @@ def run_seed(
     make_broker = connect or connect_by_settings
     scheme = make_scheme(settings)
     check_topics(settings, make_broker(settings), auto_create=settings.topics.auto_create, beside_seed=True)
-    ends = _begin(settings, topic, make_broker(settings), since_ms)
+    ends = begin_seed(settings, topic, make_broker(settings), since_ms)
     source = settings.input.model_copy(
         update={"topics": (topic,), "start": "earliest", "trimmed": "continue"}
     )
@@ -100,8 +100,9 @@ def run_seed(
         job="seed",
     )
     admin_broker = make_broker(settings)
+    watch = SeedWatch(admin_broker.admin(), settings.app, ends)
     index = IndexLoop(builder, clock, metrics)
-    worker = SeedLoop(builder, clock, metrics, admin_broker.admin(), ends, stop, index=index)
+    worker = SeedLoop(builder, clock, metrics, watch, stop, index=index)
     try:
         with Signals(stop):
             warm_up(log_progress, stopped=stop.is_set)
@@ -113,25 +114,53 @@ def run_seed(
     return worker.seeded
 
 
+class SeedWatch:
+    """Looks how far a seed of an app has come, and whether the app has gone live meanwhile.
+
+    ends: where each partition of the topic ended when the seed began
+    """
+
+    def __init__(self, admin: Admin, app: str, ends: Mapping[Partition, int]) -> None:
+        self._admin = admin
+        self._app = app
+        self._ends = ends
+        self.left = -1
+        """Offsets still to be committed at the last look."""
+
+    def done(self) -> bool:
+        """Whether everything that was there when the seed began is committed.
+
+        raises: BrokerError where the app has gone live, or no broker answers
+        """
+        live = group_of_workers(self._app)
+        if self._admin.group_offsets(live):
+            raise BrokerError(
+                f"app {self._app} has gone live beside its seed (group {live} has offsets), so the rest would"
+                " stand behind newer messages; nothing is lost, the windows hold what was seeded until now",
+                retryable=False,
+            )
+        committed = self._admin.group_offsets(group_of_seed(self._app))
+        self.left = sum(
+            max(0, end - (committed[at].offset if at in committed else 0)) for at, end in self._ends.items()
+        )
+        return not self.left and all(at in committed for at in self._ends)
+
+
 class SeedLoop(WorkerLoop):
-    """Drives the worker that seeds until its group has come to the ends."""
+    """Drives the worker that seeds until `watch` says that it is done."""
 
     def __init__(
         self,
         builder: Builder,
         clock: Clock,
         metrics: Metrics,
-        admin: Admin,
-        ends: Mapping[Partition, int],
+        watch: SeedWatch,
         stop: threading.Event,
         *,
         index: IndexLoop,
     ) -> None:
         super().__init__(builder, clock, metrics, index=index)
-        self._admin = admin
-        self._group = group_of_seed(builder.settings.app)
-        self._live = group_of_workers(builder.settings.app)
-        self._ends = ends
+        self._watch = watch
         self._all_done = stop
         self._asked_s = clock.monotonic_s()
         self.seeded = Seeded()
@@ -143,30 +172,27 @@ class SeedLoop(WorkerLoop):
 
     def _step(self) -> None:
         super()._step()
-        if self._clock.monotonic_s() - self._asked_s >= _LOOK_S:
+        if self._clock.monotonic_s() - self._asked_s >= LOOK_S:
             self._asked_s = self._clock.monotonic_s()
-            if self._admin.group_offsets(self._live):
-                raise BrokerError(
-                    f"app {self._builder.settings.app} has gone live beside its seed (group {self._live} has "
-                    "offsets), so the rest would stand behind newer messages; nothing is lost, the windows "
-                    "hold what was seeded until now",
-                    retryable=False,
-                )
-            committed = self._admin.group_offsets(self._group)
-            left = sum(
-                max(0, end - (committed[at].offset if at in committed else 0))
-                for at, end in self._ends.items()
-            )
+            done = self._watch.done()
             _log.info(
-                "seed: messages=%d kept=%d left=%d", sum(self.seeded.kinds.values()), self.seeded.kept, left
+                "seed: messages=%d kept=%d left=%d",
+                sum(self.seeded.kinds.values()),
+                self.seeded.kept,
+                self._watch.left,
             )
-            if not left and all(at in committed for at in self._ends):
+            if done:
                 self.seeded.finished = True
                 self._all_done.set()
 
 
-def _begin(settings: Settings, topic: str, broker: Broker, since_ms: int | None) -> dict[Partition, int]:
-    """Where each partition of the topic ends; a first run's offsets are set to `since_ms`."""
+def begin_seed(
+    settings: Settings, topic: str, broker: Broker, since_ms: int | None = None
+) -> dict[Partition, int]:
+    """Where each partition of the topic ends; a first run's offsets are set to `since_ms`.
+
+    raises: BrokerError where there is no such topic, or the app is live already
+    """
     try:
         admin, reader = broker.admin(), broker.reader()
         info = admin.topics([topic])[topic]

@@ -25,6 +25,7 @@ from twinsieve.pipeline.memory import CrashError, ManualClock, MemoryBroker, Mem
 from twinsieve.pipeline.memory_log import Entry
 from twinsieve.pipeline.ports import (
     AbortableError,
+    Broker,
     FatalError,
     Hook,
     Messages,
@@ -33,6 +34,7 @@ from twinsieve.pipeline.ports import (
     no_hook,
 )
 from twinsieve.pipeline.records import RecordReader
+from twinsieve.pipeline.service_build import group_of_index, group_of_seed, group_of_workers
 from twinsieve.pipeline.settings import InputSettings, Settings
 from twinsieve.pipeline.snapshots import SnapshotStore
 from twinsieve.pipeline.worker import Worker
@@ -44,7 +46,8 @@ LOG = Partition("app.fingerprints", 0)
 DECISIONS = Partition("app.decisions", 0)
 VERDICTS = "app.verdicts"
 OUTPUT, DUPLICATES, DEAD = "out", "dup", "dead"
-GROUP, INDEX_GROUP = "app", "app-index"
+APP, SEEDED = "app", "seeded"
+GROUP, INDEX_GROUP, SEED_GROUP = group_of_workers(APP), group_of_index(APP), group_of_seed(APP)
 SCHEME = scheme_hash(TinyScheme.scheme_id)
 
 WORKER = worker_config(
@@ -205,6 +208,8 @@ class World:
                 if committed is None or committed.offset < log.end:
                     return False
         running = [process for process in self.processes if process.running]
+        if any(process.job == "seed" for process in running):
+            return False  # it ends where its app is live
         workers = [process.worker for process in running if process.roles != "index"]
         return bool(workers) and all(worker is not None and worker.idle for worker in workers)
 
@@ -235,6 +240,7 @@ class Process:
     slot: str
     static: bool = True
     roles: str = "both"
+    job: str = "worker"
     worker_config: WorkerConfig = WORKER
     index_config: IndexConfig = INDEX
     sieve: Callable[[], HashSieve] = HashSieve
@@ -295,16 +301,20 @@ class Process:
             self.worker = None
             self.running = self.running and not error.fenced
 
+    def _worker_broker(self) -> Broker:
+        return self._emitting
+
     def _make_worker(self) -> Worker:
         config = replace(
             self.worker_config,
-            transactional_id=f"app-worker-{self.slot}",
-            member=f"worker-{self.slot}" if self.static else None,
+            transactional_id=f"app-{self.job}-{self.slot}",
+            member=f"{self.job}-{self.slot}" if self.static else None,
         )
         reader = RecordReader(READER, TinyScheme(), part="value", most_bytes=4 << 20, stamped=False)
         sessions = self.world.sessions
         hook = self._call_hook
-        return Worker(self._emitting, self.world.clock, config, reader, lambda: next(sessions), hook)
+        broker = self._worker_broker()
+        return Worker(broker, self.world.clock, config, reader, lambda: next(sessions), hook)
 
     def _make_index(self) -> Index:
         config = replace(self.index_config, member=f"index-{self.slot}" if self.static else None)

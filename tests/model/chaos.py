@@ -27,6 +27,10 @@ class Chaos:
         self.moved = False
         self.kept = str(folder) if self.random.random() < 0.5 else None
         self.slots = ["a", "b", "c"][: self.random.randint(1, 3)]
+        self.begin()
+
+    def begin(self) -> None:
+        """One process in each slot."""
         for slot in self.slots:
             self.start(slot)
 
@@ -86,7 +90,7 @@ class Chaos:
             self.world.produce("in", self.random.randrange(count), values)
 
     def step(self) -> None:
-        for _ in range(self.random.randint(1, 6)):
+        for _ in range(self.random.randint(1, 6) if self.world.processes else 0):
             self.random.choice(self.world.processes).step(self.random.choice([0.0, 0.1]))
 
     def alive(self) -> list[Process]:

@@ -7,15 +7,17 @@ gone can be told from all others (`Truth.copies`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, SCHEME, Taken, World
+from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, SCHEME, SEEDED, Taken, World
 from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, decode_block
 from twinsieve.pipeline.blocks_frame import ForeignSchemeError, ForeignVersionError, What
 from twinsieve.pipeline.blocks_positions import unpack_position
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, decode_ruling
 from twinsieve.pipeline.memory_log import Entry
+from twinsieve.pipeline.ports import Partition
 from twinsieve.stages.contract import NO_LEADER, Kind
 
 Place = tuple[bytes, int, int]
@@ -284,6 +286,9 @@ def check_output(world: World, truth: Truth, *, in_order: bool = True, once: boo
             last: dict[tuple[str, int], int] = {}
             for _, entry in log.visible():
                 name, partition, offset = origin_of(entry)
+                assert name != SEEDED, (
+                    f"{topic}: {name}[{partition}]@{offset} was seeded, and comes out again"
+                )
                 source = (name, partition)
                 as_many = len(world.cluster.topics[name].logs) == len(world.cluster.topics[topic].logs)
                 assert partition == number or not as_many, "a message changed its partition"
@@ -326,7 +331,10 @@ def _check_leaders(truth: Truth, fates: Fates) -> None:
 
 
 def _came(truth: Truth, fates: Fates, place: Place) -> bool:
-    return OUTPUT in fates.went.get((truth.names[place[0]], *place[1:]), ())
+    """What was seeded is out: it was read from an output."""
+    return truth.names[place[0]] == SEEDED or OUTPUT in fates.went.get(
+        (truth.names[place[0]], *place[1:]), ()
+    )
 
 
 def _equal_came(truth: Truth, fates: Fates, place: Place) -> bool:
@@ -339,6 +347,15 @@ def _equal_came(truth: Truth, fates: Fates, place: Place) -> bool:
         and _came(truth, fates, each.leader)
         for each in again
     )
+
+
+def check_seeded(world: World, truth: Truth, ends: Mapping[Partition, int]) -> None:
+    """Everything that a finished seed was to read, and that retention left, was judged."""
+    topic = world.cluster.topics[SEEDED]
+    for at, end in ends.items():
+        for offset, _ in topic.logs[at.number].visible():
+            judged = (topic.topic_id, at.number, offset) in truth.kinds
+            assert judged or offset >= end, f"{at}@{offset}: the seed is done, and it was never judged"
 
 
 def check_all_judged(world: World, truth: Truth) -> None:

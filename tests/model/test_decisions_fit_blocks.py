@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, WORKER, World
+from tests.driver import DECISIONS, GROUP, LOG, OUTPUT, SCHEME, WORKER, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.model.test_foreign_scheme import OTHER
 from twinsieve.pipeline.blocks_frame import What
@@ -106,7 +106,7 @@ def test_a_refusal_is_not_applied_to_another_block_either(result: Result) -> Non
     world.settle()
     foreign = replace(WORKER, scheme=OTHER) if result is Result.FOREIGN else WORKER
     world.start("b", roles="worker", worker_config=foreign)
-    world.cluster.group("app").rebalance(1)
+    world.cluster.group(GROUP).rebalance(1)
     world.produce("in", 0, texts(5, 9))
     world.settle(tend=lambda: None)
     at = last_of(world, result)

@@ -7,18 +7,30 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.driver import DEAD, DECISIONS, DUPLICATES, LOG, OUTPUT, VERDICTS, Process
+from tests.driver import (
+    DEAD,
+    DECISIONS,
+    DUPLICATES,
+    GROUP,
+    LOG,
+    OUTPUT,
+    SEEDED,
+    VERDICTS,
+    Process,
+)
 from tests.model.chaos import ACTIONS, WINDOW, Actions, Chaos
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_all_judged, check_complete, check_output, check_seeded, rebuild
 from tests.nasty.kinds import Kind
+from tests.nasty.seeding import Seeding
 from tests.twins import AtOnce, HashSieve, Later
 from twinsieve.pipeline.memory_faults import at_once, never_fails
 from twinsieve.pipeline.memory_log import Outcome, Transaction
-from twinsieve.pipeline.ports import Messages, Partition
+from twinsieve.pipeline.ports import Messages, NewTopic, Partition, no_hook
 
 _LATENCIES_S = (0.0, 0.0, 0.0, 0.0, 0.05, 0.3, 2.0, 8.0)
 _FROZEN_S = (7.0, 9.0, 15.0)
 _ROUNDS_AFTER_LOSS = 150
+_ROUNDS_OF_A_SEED = 600
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,8 @@ class NastyChaos(Chaos):
         self.kinds = frozenset(kind for kind in sorted(kinds) if chosen.random() < 0.6)
         self.stalled = False
         self.cut_tail = False
+        self.seeds: list[Seeding] = []
+        self.unborn = 0
         super().__init__(seed, folder, moves=Kind.MOVES in self.kinds)
         if Kind.LATE in self.kinds:
             self.world.cluster.faults.append_latency_s = lambda: self.random.choice(_LATENCIES_S)
@@ -51,6 +65,61 @@ class NastyChaos(Chaos):
 
     def _append_failure(self, waiting: int) -> int | None:
         return self.random.randint(0, waiting) if self.random.random() < 0.02 else None
+
+    def begin(self) -> None:
+        """An app that is seeded goes live after some more actions, or at once."""
+        if Kind.SEED not in self.kinds:
+            super().begin()
+            return
+        self.world.cluster.create(NewTopic(SEEDED, self.random.randint(1, 3)))
+        for _ in range(self.random.randint(2, 10)):
+            self.produce_seeded()
+        self.unborn = self.random.choice([0, 10, 30, ACTIONS + 1])
+        if not self.unborn:
+            super().begin()
+
+    def act(self) -> None:
+        super().act()
+        if self.unborn:
+            self.unborn -= 1
+            if not self.unborn:
+                super().begin()
+
+    def revive(self) -> None:
+        if self.unborn:
+            self.start_seed()
+        else:
+            super().revive()
+
+    def double(self) -> None:
+        if self.unborn:
+            self.start_seed()
+        else:
+            super().double()
+
+    def start_seed(self) -> Seeding:
+        """An operator enters the command, whether or not the app is live, or another one seeds."""
+        process = Seeding(
+            self.world,
+            self.random.choice(["s", "t"]),
+            static=self.random.random() < 0.7,
+            snapshots=self.kept,
+            sieve=lambda: HashSieve(WINDOW),
+        )
+        self.world.processes.append(process)
+        self.seeds.append(process)
+        process.hook = self.stalling_hook(process)
+        return process
+
+    def produce_seeded(self) -> None:
+        """As an app with transactions wrote its output, of which some were aborted."""
+        number = self.random.randrange(len(self.world.cluster.topics[SEEDED].logs))
+        transaction = Transaction(self.world.clock.monotonic_s())
+        messages = Messages()
+        for _ in range(self.random.randint(1, 12)):
+            messages.add(b"k", b"m%d" % self.random.randint(0, 60), (("h", b"1"),), self.world.clock.now_ms())
+        self.world.cluster.write(Partition(SEEDED, number), messages, transaction)
+        transaction.end(self.random.choice([Outcome.COMMITTED, Outcome.COMMITTED, Outcome.ABORTED]))
 
     def start(self, slot: str) -> Process:
         draw = self.random.random
@@ -114,6 +183,8 @@ class NastyChaos(Chaos):
             actions.append((3, self.trim_record))
         if Kind.TRUNCATION in self.kinds and not self.cut_tail:
             actions.append((4, self.truncate))
+        if Kind.SEED in self.kinds:
+            actions += [(3 if self.unborn else 1, self.start_seed), (1, self.produce_seeded)]
         return actions
 
     def produce(self) -> None:
@@ -177,6 +248,8 @@ class NastyChaos(Chaos):
         faults.append_latency_s, faults.append_failure = at_once, never_fails
         self.find_leaders()
         if not self.cut_tail:
+            if self.unborn:
+                self.finish_seed()
             super().finish()
             return
         # What was on record is lost: to stop is right, and so is to go on where nothing is guessed.
@@ -189,6 +262,26 @@ class NastyChaos(Chaos):
             self.tend()
             self.world.run(1)
         raise AssertionError(f"neither stopped nor done: {self.world.describe()}")
+
+    def finish_seed(self) -> None:
+        """Nobody disturbs a seed any more: it comes to its end, unless the app has offsets already."""
+        self.world.clock.sleep(20.0)
+        for process in self.world.processes:
+            process.hook, process.stop_s = no_hook, 0.0
+        for _ in range(_ROUNDS_OF_A_SEED):
+            if not any(process.running for process in self.seeds):
+                last = self.start_seed()
+                last.hook = no_hook
+                if last.refused:
+                    break
+            self.world.run(1)
+            if any(process.finished for process in self.seeds[-1:]):
+                break
+        else:
+            raise AssertionError(f"the seed is stuck: {self.world.describe()}")
+        live = bool(self.world.cluster.group(GROUP).offsets)
+        assert live or self.seeds[-1].finished, self.seeds[-1].refused
+        self.unborn = 0
 
 
 def run(seed: int, folder: Path, kinds: Collection[Kind]) -> Found:
@@ -208,5 +301,8 @@ def run(seed: int, folder: Path, kinds: Collection[Kind]) -> Found:
     if not world.stops:
         check_complete(world, truth, fates)
         check_all_judged(world, truth)
+        for each in chaos.seeds:
+            if each.finished:
+                check_seeded(world, truth, each.ends)
     copies = [f"{truth.names[its]}[{number}]@{at}" for its, number, at in truth.copies]
     return Found(seed, chaos.kinds, len(truth.kinds), tuple(world.stops), tuple(copies))

@@ -46,3 +46,6 @@ class Kind(StrEnum):
 
     TRUNCATION = "truncation"
     """Log or decisions lose their tail while nobody runs."""
+
+    SEED = "seed"
+    """The windows are filled from an existing output, before the app goes live, until it does, or too late."""
