@@ -84,6 +84,33 @@ INDEX = index_config(
 READER = MessageReader(Settings(input=InputSettings(encoding="text")))
 
 
+def texts(first: int, end: int) -> list[bytes | None]:
+    """Values of messages that differ, told by their numbers."""
+    return [b"text %d" % number for number in range(first, end)]
+
+
+def crash_at(step: str, nth: int) -> Hook:
+    """A hook that crashes at the n-th call of a step."""
+    left = nth
+
+    def hook(at: str) -> None:
+        nonlocal left
+        left -= at == step
+        if at == step and left == 0:
+            raise CrashError("crash")
+
+    return hook
+
+
+def origin_of(entry: Entry) -> tuple[str, int, int]:
+    """Topic, partition and offset of the origin header."""
+    origin = dict(entry.headers)["twinsieve-origin"]
+    assert origin is not None
+    where, _, offset = origin.decode().partition("@")
+    name, _, number = where.removesuffix("]").partition("[")
+    return name, int(number), int(offset)
+
+
 class Taken(NamedTuple):
     """Retention took the record of the blocks below `before`, when those below `decided` had one."""
 
@@ -180,6 +207,16 @@ class World:
         log = self.cluster.log(LOG)
         held = {log.beginning + place: entry for place, entry in enumerate(log.entries)}
         return {**self.trimmed_log, **held, **self.lost_log}
+
+    def emitted(self, topic: str = OUTPUT, number: int = 0) -> list[int]:
+        """Input offsets of what came out in a partition, in its order."""
+        return [origin_of(entry)[2] for _, entry in self.cluster.log(Partition(topic, number)).visible()]
+
+    def kill_all(self) -> None:
+        """As kill -9 of every process; their sessions and transactions have timed out then."""
+        for process in self.processes:
+            process.kill()
+        self.clock.sleep(20.0)
 
     def move_offset(self, partition: Partition, offset: int) -> None:
         """As `twinsieve reset` does: the offset moves, the mark stays."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.crash.test_crash_at_every_step import Deployment, Trap
-from tests.driver import GROUP, OUTPUT, Process
-from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
+from tests.driver import GROUP, OUTPUT, Process, origin_of
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.memory import CrashError
 from twinsieve.pipeline.worker import WorkerStep
 

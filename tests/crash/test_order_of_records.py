@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.driver import INDEX, OUTPUT, World
-from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
+from tests.driver import INDEX, World, crash_at, texts
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.twins import AtOnce, HashSieve
 from twinsieve.pipeline.index_config import IndexStep
-from twinsieve.pipeline.memory import CrashError
 from twinsieve.pipeline.ports import Partition
 
 IN = Partition("in", 0)
 BEFORE_COMMIT = [IndexStep.BEGUN, IndexStep.DECIDED, IndexStep.ANSWERED, IndexStep.OFFSETS_SENT]
-
-
-def crash_at(step: str, nth: int) -> Callable[[str], None]:
-    """A hook that crashes at the n-th call of a step."""
-    left = nth
-
-    def hook(at: str) -> None:
-        nonlocal left
-        left -= at == step
-        if at == step and left == 0:
-            raise CrashError("crash")
-
-    return hook
 
 
 @pytest.mark.parametrize("step", BEFORE_COMMIT)
@@ -79,15 +64,14 @@ def test_an_answer_never_outlives_a_crash_that_its_decision_does_not(step: Index
 def test_the_mark_beside_the_offset_is_enough_to_know_what_came_out() -> None:
     """Log and snapshots are gone, and an operator moves the offset to the beginning."""
     world = World(partitions=1)
-    first = world.start("a")
+    world.start("a")
     for start in range(0, 30, 3):
-        world.produce("in", 0, [b"text %d" % number for number in range(start, start + 3)])
+        world.produce("in", 0, texts(start, start + 3))
         world.settle()
-    first.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     world.trim_log(world.cluster.log(Partition("app.fingerprints", 0)).end - 1)
     world.move_offset(IN, 0)
     world.start("a")
     world.settle()
-    came = [origin_of(entry)[2] for _, entry in world.cluster.log(Partition(OUTPUT, 0)).visible()]
+    came = world.emitted()
     assert came == list(range(30))

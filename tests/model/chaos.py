@@ -142,9 +142,7 @@ class Chaos:
             self.world.cluster.add_partitions(name, min(5, len(topics["in"].logs) + (name == "in")))
 
     def all_down(self) -> None:
-        for process in self.world.processes:
-            process.kill()
-        self.world.clock.sleep(20.0)
+        self.world.kill_all()
         self.world.cluster.tick()
 
     def move(self) -> None:

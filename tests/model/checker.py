@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, SCHEME, SEEDED, Taken, World
+from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, SCHEME, SEEDED, Taken, World, origin_of
 from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, decode_block
 from twinsieve.pipeline.blocks_frame import ForeignSchemeError, ForeignVersionError, What
 from twinsieve.pipeline.blocks_positions import unpack_position
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, decode_ruling
-from twinsieve.pipeline.memory_log import Entry
 from twinsieve.pipeline.ports import Partition
 from twinsieve.stages.contract import NO_LEADER, Kind
 
@@ -367,12 +366,3 @@ def check_all_judged(world: World, truth: Truth) -> None:
                 assert (topic.topic_id, number, offset) in truth.kinds, (
                     f"{name}[{number}]@{offset}: never judged"
                 )
-
-
-def origin_of(entry: Entry) -> tuple[str, int, int]:
-    """Topic, partition and offset of the origin header."""
-    origin = dict(entry.headers)["twinsieve-origin"]
-    assert origin is not None
-    where, _, offset = origin.decode().partition("@")
-    name, _, number = where.removesuffix("]").partition("[")
-    return name, int(number), int(offset)

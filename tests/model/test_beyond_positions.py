@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.driver import OUTPUT, WORKER, World
+from tests.driver import OUTPUT, WORKER, World, texts
 from tests.model.test_model_ledger import ask, take
 from twinsieve.pipeline import worker_asks
 from twinsieve.pipeline.blocks import BlockFlag
@@ -16,10 +16,6 @@ from twinsieve.pipeline.ports import NewTopic, Partition
 from twinsieve.pipeline.sessions import Ledger
 
 TWO = replace(WORKER, topics=("in", "big"))
-
-
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
 
 
 def with_big_offsets() -> World:
@@ -40,9 +36,7 @@ def with_big_offsets() -> World:
 
 def goes_on_without(world: World) -> bool:
     """Whether a process that reads the first topic alone judges what comes."""
-    for process in world.processes:
-        process.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     world.produce("in", 0, texts(5, 10))
     world.start("a")
     world.settle()

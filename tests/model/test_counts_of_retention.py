@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from tests.driver import OUTPUT, World
+from tests.driver import OUTPUT, World, texts
 from twinsieve.pipeline.metrics import Metrics
 from twinsieve.pipeline.ports import Partition
 
 IN = Partition("in", 0)
-
-
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
 
 
 def test_offsets_that_retention_took_are_counted_once_however_often_a_session_begins() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.driver import DECISIONS, GROUP, LOG, OUTPUT, SCHEME, WORKER, World
+from tests.driver import DECISIONS, GROUP, LOG, OUTPUT, SCHEME, WORKER, World, texts
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.model.test_foreign_scheme import OTHER
 from twinsieve.pipeline.blocks_frame import What
@@ -16,10 +16,6 @@ from twinsieve.pipeline.ports import NewTopic, Partition
 IN = Partition("in", 0)
 
 
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
-
-
 def judged(rounds: list[list[bytes | None]]) -> World:
     """A world in which these rounds came out one after the other, and every process was killed."""
     world = World(partitions=1)
@@ -27,9 +23,7 @@ def judged(rounds: list[list[bytes | None]]) -> World:
     for values in rounds:
         world.produce("in", 0, values)
         world.settle()
-    for process in world.processes:
-        process.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     return world
 
 
@@ -110,9 +104,7 @@ def test_a_refusal_is_not_applied_to_another_block_either(result: Result) -> Non
     world.produce("in", 0, texts(5, 9))
     world.settle(tend=lambda: None)
     at = last_of(world, result)
-    for process in world.processes:
-        process.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     world.stops.clear()
     entries = world.cluster.log(LOG).entries
     entries[at] = entries[0]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.driver import GROUP, INDEX_GROUP, LOG, OUTPUT, World
-from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
+from tests.driver import GROUP, INDEX_GROUP, LOG, World
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.index_config import IndexStep
 from twinsieve.pipeline.memory import CrashError
 from twinsieve.pipeline.memory_log import Outcome
@@ -59,7 +59,7 @@ def test_its_offset_is_freed_and_nothing_is_lost_or_doubled(
 
 def test_messages_that_were_shown_without_their_offset_come_again_and_none_is_lost() -> None:
     world = forgotten(WorkerStep.OFFSETS_SENT, "app-worker-a", Outcome.COMMITTED)
-    came = [origin_of(entry)[2] for _, entry in world.cluster.log(Partition(OUTPUT, 0)).visible()]
+    came = world.emitted()
     again = [number for number in set(came) if came.count(number) > 1]
     assert set(came) == set(range(60))
     assert 0 < len(again) < 60

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.driver import DECISIONS, DUPLICATES, LOG, OUTPUT, Process, World
-from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
-from twinsieve.pipeline.ports import Partition, no_hook
+from tests.driver import DECISIONS, DUPLICATES, LOG, Process, World, texts
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from twinsieve.pipeline.ports import no_hook
 
 STEPS = [
     ("reader.end_offsets", 1),
@@ -17,10 +17,6 @@ STEPS = [
     ("reader.beginning_offsets", 1),
 ]
 """What an index asks between the moment it takes the right to write and the moment it judges."""
-
-
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
 
 
 class Freeze:
@@ -100,8 +96,8 @@ def test_it_passes_over_nothing_that_the_other_one_has_recorded(step: str, nth: 
     world.settle()
     assert second.index is not None
     assert second.index.live
-    came = [origin_of(entry)[2] for _, entry in world.cluster.log(Partition(OUTPUT, 0)).visible()]
-    again = [origin_of(entry)[2] for _, entry in world.cluster.log(Partition(DUPLICATES, 0)).visible()]
+    came = world.emitted()
+    again = world.emitted(DUPLICATES)
     assert came == list(range(60))
     assert again == list(range(60, 90)), "it knows what the other one kept"
 

@@ -6,13 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.driver import GROUP, WORKER, Process, World
+from tests.driver import GROUP, WORKER, Process, World, texts
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.blocks_verdicts import Result
-
-
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
 
 
 class Scene:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from tests.driver import GROUP, LOG, OUTPUT, VERDICTS, World
-from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
+from tests.driver import GROUP, LOG, VERDICTS, World, texts
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.memory import CrashError
 from twinsieve.pipeline.memory_faults import at_once
 from twinsieve.pipeline.ports import Partition
 from twinsieve.pipeline.worker import WorkerStep
 
 IN = Partition("in", 0)
-
-
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
-
-
-def emitted(world: World) -> list[int]:
-    return [origin_of(entry)[2] for _, entry in world.cluster.log(Partition(OUTPUT, 0)).visible()]
 
 
 def well(world: World) -> None:
@@ -44,7 +36,7 @@ def test_the_mark_outlives_a_session_whose_first_block_never_arrived() -> None:
     world.produce("in", 0, texts(0, 5))
     world.run(30)
     assert not first.running
-    assert emitted(world) == list(range(5))
+    assert world.emitted() == list(range(5))
     world.clock.sleep(20.0)
     world.move_offset(IN, 0)
     world.cluster.faults.append_latency_s = lambda: 60.0
@@ -66,7 +58,7 @@ def test_the_mark_outlives_a_session_whose_first_block_never_arrived() -> None:
     world.clock.sleep(20.0)
     world.start("w", roles="worker")
     world.settle()
-    assert emitted(world) == list(range(5)), "each came out once"
+    assert world.emitted() == list(range(5)), "each came out once"
     well(world)
 
 
@@ -85,7 +77,7 @@ def test_a_worker_that_stops_while_it_begins_reports_nothing_that_it_did_not_ask
     world.clock.sleep(20.0)
     world.start("w", roles="worker")
     world.settle()
-    assert emitted(world) == list(range(30))
+    assert world.emitted() == list(range(30))
     well(world)
 
 
@@ -100,5 +92,5 @@ def test_records_from_before_a_session_begin_a_new_one() -> None:
     world.produce("in", 0, texts(20, 30))
     world.settle()
     assert any("in[0]: got 5, had 20 before" in notice for notice in process.notices), process.notices
-    assert emitted(world) == list(range(30))
+    assert world.emitted() == list(range(30))
     well(world)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, VERDICTS, WORKER, Process, World
-from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
+from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, VERDICTS, WORKER, Process, World, origin_of
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.key_partitions import partition_of
 from twinsieve.pipeline.memory_clients import MemoryReader, MemoryTransactor
 from twinsieve.pipeline.ports import AbortableError, Messages, Partition

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, VERDICTS, Process, World
+from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, VERDICTS, Process, World, texts
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline import index_record, worker_asks
 from twinsieve.pipeline.blocks import Block, BlockFlag, encode_block
@@ -16,10 +16,6 @@ from twinsieve.pipeline.blocks_verdicts import Result, Ruling, decode_ruling, en
 from twinsieve.pipeline.ports import Messages, Partition
 
 NEWER = VERSION + 1
-
-
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
 
 
 def resealed(what: What, data: bytes, version: int) -> bytes:
@@ -73,9 +69,7 @@ def whole(world: World, count: int) -> None:
     check_complete(world, truth, check_output(world, truth))
     check_all_judged(world, truth)
     assert sum(len(world.cluster.values(OUTPUT, number)) for number in range(2)) == count
-    for process in world.processes:
-        process.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     heir = world.start("z")
     world.run(100)
     assert heir.index is not None

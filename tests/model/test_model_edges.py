@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.driver import DEAD, DUPLICATES, GROUP, LOG, OUTPUT, WORKER, Process, World
-from tests.model.checker import check_all_judged, check_complete, check_output, origin_of, rebuild
+from tests.driver import DEAD, DUPLICATES, GROUP, LOG, OUTPUT, WORKER, Process, World, texts
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.twins import HashSieve
 from twinsieve.pipeline.blocks_verdicts import Source
 from twinsieve.pipeline.memory import MemoryBroker
@@ -17,10 +17,6 @@ from twinsieve.pipeline.ports import Committed, Messages, NewTopic, Partition
 from twinsieve.stages.contract import Kind
 
 IN = Partition("in", 0)
-
-
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
 
 
 def settled(partitions: int = 1, count: int = 30, **settings: object) -> World:
@@ -33,14 +29,8 @@ def settled(partitions: int = 1, count: int = 30, **settings: object) -> World:
 
 
 def restart(world: World, **settings: object) -> Process:
-    for process in world.processes:
-        process.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     return world.start("a", **settings)
-
-
-def emitted(world: World) -> list[int]:
-    return [origin_of(entry)[2] for _, entry in world.cluster.log(Partition(OUTPUT, 0)).visible()]
 
 
 def test_missing_offsets_stop_and_point_to_reset_once_something_was_judged() -> None:
@@ -51,7 +41,7 @@ def test_missing_offsets_stop_and_point_to_reset_once_something_was_judged() -> 
     assert not process.running
     assert "offset is gone" in world.stops[0]
     assert "twinsieve reset" in world.stops[0]
-    assert emitted(world) == list(range(30))
+    assert world.emitted() == list(range(30))
 
 
 def test_a_topic_created_again_stops_until_reset_says_where_to_begin() -> None:
@@ -68,7 +58,7 @@ def test_a_topic_created_again_stops_until_reset_says_where_to_begin() -> None:
     world.stops.clear()
     restart(world)
     world.settle()
-    assert emitted(world)[30:] == list(range(10))
+    assert world.emitted()[30:] == list(range(10))
 
 
 def test_a_topic_created_again_under_a_running_worker_stops_it() -> None:
@@ -78,7 +68,7 @@ def test_a_topic_created_again_under_a_running_worker_stops_it() -> None:
     world.produce("in", 0, texts(100, 110))
     world.run(200)
     assert any("created again" in stop for stop in world.stops)
-    assert emitted(world) == list(range(30))
+    assert world.emitted() == list(range(30))
 
 
 def test_an_input_that_ends_before_what_was_judged_stops() -> None:
@@ -111,7 +101,7 @@ def test_an_offset_committed_behind_an_open_transaction_of_the_input_waits_for_i
     assert any(said in notice for notice in process.notices)
     producer.commit()
     world.settle()
-    assert emitted(world) == [*range(30), *range(35, 40)]
+    assert world.emitted() == [*range(30), *range(35, 40)]
 
 
 @pytest.mark.parametrize("trimmed", ["stop", "continue"])
@@ -124,12 +114,12 @@ def test_input_that_retention_took_is_counted_and_stops_or_goes_on(trimmed: str)
     if trimmed == "stop":
         world.run(80)
         assert "retention took 10 messages from 30 on" in world.stops[0]
-        assert emitted(world) == list(range(30))
+        assert world.emitted() == list(range(30))
     else:
         world.settle()
         assert process.worker is not None
         assert process.worker.trimmed == 10
-        assert emitted(world) == [*range(30), *range(40, 60)]
+        assert world.emitted() == [*range(30), *range(40, 60)]
 
 
 def test_new_input_partitions_are_picked_up() -> None:
@@ -149,7 +139,7 @@ def test_offsets_moved_back_are_replayed_and_nothing_is_emitted_again() -> None:
     world.settle()
     sources = [int(source) for ruling in rebuild(world).rulings for source in ruling.sources]
     assert sources.count(Source.REPLAYED) == 30
-    assert emitted(world) == list(range(30))
+    assert world.emitted() == list(range(30))
 
 
 def test_another_tool_may_move_offsets_back_after_a_clean_stop() -> None:
@@ -162,7 +152,7 @@ def test_another_tool_may_move_offsets_back_after_a_clean_stop() -> None:
     world.cluster.group(GROUP).offsets[IN] = Committed(0)
     world.start("a")
     world.settle()
-    assert emitted(world) == list(range(45))
+    assert world.emitted() == list(range(45))
     assert at > 0
 
 
@@ -173,19 +163,19 @@ def test_messages_skipped_by_an_operator_are_judged_when_he_moves_back() -> None
     world.move_offset(IN, 80)
     restart(world)
     world.settle()
-    assert emitted(world) == [*range(30), *range(80, 90)]
+    assert world.emitted() == [*range(30), *range(80, 90)]
     world.processes[-1].kill()
     world.move_offset(IN, 0)
     restart(world)
     world.settle()
-    assert emitted(world) == [*range(30), *range(80, 90), *range(30, 80)]
+    assert world.emitted() == [*range(30), *range(80, 90), *range(30, 80)]
 
 
 def test_old_content_under_new_offsets_is_a_duplicate() -> None:
     world = settled()
     world.produce("in", 0, texts(0, 30))
     world.settle()
-    assert emitted(world) == list(range(30))
+    assert world.emitted() == list(range(30))
     assert len(world.cluster.values(DUPLICATES)) == 30
 
 
@@ -217,7 +207,7 @@ def test_a_changed_configuration_drops_no_message_for_a_leader_that_was_not_emit
         truth = rebuild(world, judge=False)
         fates = check_output(world, truth)
         check_complete(world, truth, fates)
-        kept = set(emitted(world))
+        kept = set(world.emitted())
         for _, entry in world.cluster.log(Partition(DUPLICATES, 0)).visible():
             leader = dict(entry.headers)["twinsieve-leader"]
             assert leader is not None
@@ -288,13 +278,13 @@ def test_a_snapshot_that_cannot_be_written_is_a_notice(tmp_path: Path) -> None:
     index = world.processes[0].index
     assert index is not None
     assert any("snapshot cannot be written" in notice or "listed" in notice for notice in index.notices)
-    assert emitted(world) == list(range(40))
+    assert world.emitted() == list(range(40))
 
 
 def test_a_shadow_judges_and_emits_nothing() -> None:
     quiet = replace(WORKER, emit=replace(WORKER.emit, emit=False))
     world = settled(worker_config=quiet)
-    assert emitted(world) == []
+    assert world.emitted() == []
     assert len(rebuild(world).kinds) == 30
 
 
@@ -329,7 +319,7 @@ def test_a_broker_away_for_a_minute_costs_nothing_but_time() -> None:
         world.run(1)
     world.cluster.reachable = True
     world.settle()
-    assert emitted(world) == list(range(60))
+    assert world.emitted() == list(range(60))
     assert len(world.processes[0].notices) < 50
 
 
@@ -379,4 +369,4 @@ def test_answers_that_retention_took_before_they_were_read_are_asked_for_again()
     for log in world.cluster.topics["app.verdicts"].logs:
         log.trim(log.end)
     world.settle()
-    assert emitted(world) == list(range(30))
+    assert world.emitted() == list(range(30))

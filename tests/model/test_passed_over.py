@@ -29,14 +29,8 @@ def judged_not_emitted(values: list[bytes | None], snapshots: str | None = None)
     world.produce("in", 0, values)
     for process in (worker, worker, index, index):
         process.step()
-    kill(world)
+    world.kill_all()
     return world
-
-
-def kill(world: World) -> None:
-    for process in world.processes:
-        process.kill()
-    world.clock.sleep(20.0)
 
 
 def out(world: World) -> list[bytes | None]:
@@ -71,7 +65,7 @@ def test_a_copy_of_what_never_came_out_comes_out(
         world.clock.sleep(5.0)
         world.produce("in", 1, [b"other"])
         world.settle()
-        kill(world)
+        world.kill_all()
         world.start("b", snapshots=kept)
     world.produce("in", 0, [b"x", b"z"])
     world.produce("in", 1, [b"y", b"x"])
@@ -103,7 +97,7 @@ def test_what_was_skipped_is_judged_anew_when_the_offset_is_moved_back() -> None
     world.start("a")
     world.produce("in", 0, [b"x"])
     world.settle()
-    kill(world)
+    world.kill_all()
     world.move_offset(IN, 0)
     world.start("a")
     world.settle()

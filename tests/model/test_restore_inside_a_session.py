@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.driver import DUPLICATES, GROUP, OUTPUT, World
+from tests.driver import DUPLICATES, GROUP, OUTPUT, World, texts
 from tests.model.test_model_ledger import ask, take
 from twinsieve.pipeline.ports import NewTopic, Partition
 from twinsieve.pipeline.sessions import Ledger
@@ -17,17 +17,11 @@ def cut_inside_a_session() -> World:
     world = World(partitions=1)
     world.start("a")
     for first in range(0, 40, 4):
-        world.produce("in", 0, [b"text %d" % number for number in range(first, first + 4)])
+        world.produce("in", 0, texts(first, first + 4))
         world.settle()
     world.trim_log(6)
-    kill(world)
+    world.kill_all()
     return world
-
-
-def kill(world: World) -> None:
-    for process in world.processes:
-        process.kill()
-    world.clock.sleep(20.0)
 
 
 def test_a_leader_is_named_by_its_topic_after_a_restore_inside_a_session() -> None:
@@ -44,7 +38,7 @@ def test_a_topic_created_again_is_noticed_after_a_restore_inside_a_session() -> 
     world = cut_inside_a_session()
     world.start("a")
     world.run(100)
-    kill(world)
+    world.kill_all()
     before = world.cluster.values(OUTPUT)
     world.cluster.delete("in")
     world.cluster.create(NewTopic("in", 1))

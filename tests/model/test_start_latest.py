@@ -6,17 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.driver import DEAD, DUPLICATES, GROUP, INDEX_GROUP, OUTPUT, WORKER, World
+from tests.driver import DEAD, DUPLICATES, GROUP, INDEX_GROUP, OUTPUT, WORKER, World, texts
 from tests.model.checker import check_complete, check_output, rebuild
 from twinsieve.pipeline.memory import CrashError
 from twinsieve.pipeline.ports import NewTopic, Partition
 from twinsieve.pipeline.worker import WorkerStep
 
 LATEST = replace(WORKER, start="latest")
-
-
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
 
 
 def out(world: World, number: int = 0) -> list[bytes | None]:

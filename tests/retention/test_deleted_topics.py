@@ -7,20 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.driver import DECISIONS, INDEX, LOG, OUTPUT, VERDICTS, Process, World
-from tests.model.checker import origin_of
-from twinsieve.pipeline.ports import NewTopic, Partition
+from tests.driver import DECISIONS, INDEX, LOG, VERDICTS, Process, World, texts
+from twinsieve.pipeline.ports import NewTopic
 from twinsieve.pipeline.snapshots import FoundSnapshot, SnapshotStore
 
 TOPICS = {LOG.topic: 1, DECISIONS.topic: 1, VERDICTS: 2}
-
-
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
-
-
-def emitted(world: World) -> list[int]:
-    return [origin_of(entry)[2] for _, entry in world.cluster.log(Partition(OUTPUT, 0)).visible()]
 
 
 def settled(**settings: object) -> tuple[World, Process]:
@@ -62,7 +53,7 @@ def test_a_topic_deleted_under_a_running_app_stops_it_within_a_check_interval(
     )
     # The rounds of a step that waits for nothing to come take a little more.
     assert took_s < INDEX.check_s + 1.0
-    assert len(emitted(world)) == len(set(emitted(world)))
+    assert len(world.emitted()) == len(set(world.emitted()))
 
 
 def test_a_standby_notices_it_too() -> None:
@@ -87,7 +78,7 @@ def test_a_broker_that_does_not_know_a_topic_for_a_moment_stops_nothing() -> Non
     world.produce("in", 0, texts(30, 40))
     world.settle()
     assert not world.stops
-    assert emitted(world) == list(range(40))
+    assert world.emitted() == list(range(40))
 
 
 def test_a_broker_that_is_away_stops_nothing() -> None:
@@ -99,7 +90,7 @@ def test_a_broker_that_is_away_stops_nothing() -> None:
     world.produce("in", 0, texts(30, 40))
     world.settle()
     assert not world.stops
-    assert emitted(world) == list(range(40))
+    assert world.emitted() == list(range(40))
 
 
 def test_answers_lost_with_their_topic_are_asked_for_again_after_a_restart() -> None:
@@ -112,7 +103,7 @@ def test_answers_lost_with_their_topic_are_asked_for_again_after_a_restart() -> 
     world.produce("in", 0, texts(30, 60))
     world.start("a")
     world.settle()
-    assert emitted(world) == list(range(60))
+    assert world.emitted() == list(range(60))
     assert not world.stops
 
 
@@ -142,7 +133,7 @@ def test_log_and_decisions_are_deleted_behind_the_older_snapshot(tmp_path: Path)
     world.settle()
     assert not world.stops
     assert again.holes == 0
-    assert emitted(world) == [*range(60), *range(120, 130)], "it knows all that was kept"
+    assert world.emitted() == [*range(60), *range(120, 130)], "it knows all that was kept"
 
 
 def test_decisions_stay_while_another_process_wrote_the_oldest_snapshot(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, OUTPUT, Process, World
-from tests.model.checker import origin_of
+from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, Process, World, texts
 from twinsieve.pipeline.index_config import IndexStep
 from twinsieve.pipeline.memory import CrashError
 from twinsieve.pipeline.ports import Committed, NewTopic, Partition
@@ -22,25 +21,11 @@ BOTH = (LOG, DECISIONS)
 COMMITTING = [step for step in IndexStep if step is not IndexStep.SNAPSHOT_WRITTEN]
 
 
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
-
-
-def emitted(world: World) -> list[int]:
-    return [origin_of(entry)[2] for _, entry in world.cluster.log(Partition(OUTPUT, 0)).visible()]
-
-
 def retention(world: World, topics: Collection[Partition], *, keep: int = 0) -> None:
     """All but the newest records of these topics are deleted."""
     for at in topics:
         log = world.cluster.log(at)
         (world.trim_log if at == LOG else log.trim)(log.end - keep)
-
-
-def kill_all(world: World) -> None:
-    for process in world.processes:
-        process.kill()
-    world.clock.sleep(20.0)
 
 
 def judged(count: int = 30, **settings: object) -> World:
@@ -75,17 +60,17 @@ def test_retention_in_a_quiet_time_stops_no_restart(
     settings = with_snapshots(tmp_path if snapshots else None)
     world = judged(**settings)
     retention(world, topics, keep=keep)
-    kill_all(world)
+    world.kill_all()
     world.produce("in", 0, texts(30, 40))
     for number in range(3):
         process = world.start("a", **settings)
         world.settle()
         assert not world.stops
-        assert emitted(world) == list(range(40 + 3 * number)), "each came out once"
+        assert world.emitted() == list(range(40 + 3 * number)), "each came out once"
         assert process.holes > 0
         assert any("retention took" in notice for notice in notices(process))
         retention(world, topics, keep=keep)
-        kill_all(world)
+        world.kill_all()
         world.produce("in", 0, texts(40 + 3 * number, 43 + 3 * number))
 
 
@@ -101,7 +86,7 @@ def test_each_block_that_retention_took_is_counted_once(
     judged_to = world.cluster.group(INDEX_GROUP).offsets[LOG].offset
     assert known < judged_to
     retention(world, topics)
-    kill_all(world)
+    world.kill_all()
     process = world.start("a", **settings)
     world.settle()
     world.run(20)
@@ -124,7 +109,7 @@ def test_blocks_that_retention_took_before_they_were_judged_are_asked_again(
     assert not worker.running
     world.start("w", roles="worker")
     world.settle()
-    assert emitted(world) == list(range(60))
+    assert world.emitted() == list(range(60))
     assert not world.stops
 
 
@@ -163,14 +148,14 @@ def test_an_index_that_dies_on_its_way_back_leaves_one_that_goes_on(
     worker = world.start("w", roles="worker")
     world.run(20)
     assert left <= 0 or step is IndexStep.RESTORED, f"{step} was never reached"
-    kill_all(world)
+    world.kill_all()
     retention(world, topics)
     world.start("i", roles="index")
     worker = world.start("w", roles="worker")
     world.settle()
     assert worker.running
     assert not world.stops
-    assert emitted(world) == list(range(60))
+    assert world.emitted() == list(range(60))
 
 
 def test_a_jump_is_not_committed_before_a_decision_behind_it_is_recorded() -> None:
@@ -191,12 +176,12 @@ def test_a_jump_that_an_older_version_committed_is_passed_over() -> None:
     world.start("w", roles="worker")
     world.settle()
     assert not world.stops
-    assert emitted(world) == list(range(60))
+    assert world.emitted() == list(range(60))
 
 
 def test_what_may_have_been_judged_is_not_judged_again_when_nothing_says_how_far() -> None:
     world = judged()
-    kill_all(world)
+    world.kill_all()
     retention(world, (DECISIONS,))
     del world.cluster.group(INDEX_GROUP).offsets[LOG]
     world.produce("in", 0, texts(30, 40))
@@ -210,7 +195,7 @@ def test_what_may_have_been_judged_is_not_judged_again_when_nothing_says_how_far
     assert process.index is not None
     assert process.index.state.at >= end
     world.settle()
-    assert emitted(world) == list(range(40))
+    assert world.emitted() == list(range(40))
     assert not world.stops
 
 
@@ -284,7 +269,7 @@ def test_lost_records_stop_every_start_and_nothing_is_judged(
     world = judged(**settings)
     if snapshots == "newest":
         world.processes[0].terminate()
-    kill_all(world)
+    world.kill_all()
     lose, topic = LOSSES[name]
     lose(world)
     decided = world.cluster.log(DECISIONS).end
@@ -297,16 +282,16 @@ def test_lost_records_stop_every_start_and_nothing_is_judged(
         assert topic in stop
         assert "start a new app" in stop
         world.stops.clear()
-        kill_all(world)
+        world.kill_all()
     assert world.cluster.log(DECISIONS).end == decided
-    assert emitted(world) == list(range(30))
+    assert world.emitted() == list(range(30))
 
 
 def test_retention_before_a_snapshot_does_not_explain_a_loss_behind_it(tmp_path: Path) -> None:
     """A snapshot names an offset below which no decision is needed; some above it may not be needed either."""
     settings = with_snapshots(tmp_path)
     world = judged(**settings)
-    kill_all(world)
+    world.kill_all()
     store = SnapshotStore(str(tmp_path), "app", keep=2)
     snapshots = store.read(world.cluster.topics[LOG.topic].topic_id)
     found = next(snapshots)
@@ -363,5 +348,5 @@ def test_a_verdict_whose_first_record_is_deleted_still_waits_for_its_message(
     world.start("w", roles="worker")
     world.settle()
     assert restored.holes > 0
-    assert emitted(world) == list(range(20))
+    assert world.emitted() == list(range(20))
     assert not world.stops
