@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import argparse
 import re
+import signal
 import sys
 import threading
 import time
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -42,6 +43,8 @@ _BROKER = {
     "transaction.state.log.min.isr": "1",
 }
 _TRIMMED = re.compile(r"^twinsieve_trimmed_messages_total (\S+)$", re.MULTILINE)
+_ASKED = (0, -signal.SIGKILL, -signal.SIGTERM)
+"""Exit codes of what the soak itself has ended; by the signal while the program is still being loaded."""
 _DISPLACED = "another process"
 
 
@@ -113,7 +116,7 @@ class ClusterSoak(Soak):
     def supervise(self) -> bool:
         """As for any soak; ends that nobody asked for are noted with the last line of their log."""
         for name, process in self._deployment.processes.items():
-            if process.poll() not in (None, 0, -9) and process.pid not in self._noted:
+            if process.poll() not in (*_ASKED, None) and process.pid not in self._noted:
                 self._noted.add(process.pid)
                 self.ended.append(f"{name}: {last_line(self._deployment, name)}")
         return super().supervise()
@@ -228,6 +231,11 @@ def retention(client: str, seconds: float, rate: float, seed: int, *, keep_logs:
             trimmed = load.sent_s.keys() - watcher.seen.keys() - lost
             for place in trimmed:
                 del load.sent_s[place]
+            # Dropped before retention took their leader: nobody knew then.
+            for place, seen in list(watcher.seen.items()):
+                watcher.seen[place] = [
+                    replace(one, leader=None) if one.leader in trimmed else one for one in seen
+                ]
             found = judge(load, watcher, deployment.outputs[0], start_s)
             kinds = [name for _, name in trouble.done]
             done = ", ".join(f"{kinds.count(kind)} × {kind}" for kind in sorted(set(kinds)))

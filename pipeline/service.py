@@ -247,7 +247,15 @@ def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
     # No more than a warning: a seed that has just ended stays a member for a session's time, and one that
     # runs ends by itself once this app has offsets.
     group = group_of_seed(settings.app)
-    if admin.members(group):
+    try:
+        members = admin.members(group)
+    except BrokerError as error:
+        if not error.retryable:
+            raise
+        # Its coordinator may be moving; the app's own groups are asked for again and again.
+        _log.warning("run: whether a seed of app %s still runs is not known (%s)", settings.app, error)
+        return
+    if members:
         _log.warning(
             "run: group %s has members: a seed of app %s that still runs ends as soon as this process reads, "
             "and the windows hold what it has come to",

@@ -12,6 +12,7 @@ from tests.service.test_service import Service, wait_for
 from twinsieve.pipeline.blocks_frame import What
 from twinsieve.pipeline.blocks_verdicts import Ruling, Source, decode_ruling
 from twinsieve.pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.memory_clients import MemoryAdmin
 from twinsieve.pipeline.ports import Broker, Committed, Messages, NewTopic, Partition
 from twinsieve.pipeline.seed import Seeded, run_seed
 from twinsieve.pipeline.seed_order import OrderedBroker
@@ -227,6 +228,24 @@ def test_a_run_says_that_it_starts_beside_a_seed(
     service.end()
     assert service.error is None
     assert "group t.seed has members: a seed of app t that still runs ends" in caplog.text
+
+
+def test_a_run_that_cannot_tell_whether_it_is_seeded_starts_and_says_so(
+    settings: Settings,
+    cluster: MemoryCluster,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def members(_: MemoryAdmin, group: str) -> dict[str, str | None]:
+        raise BrokerError(f"members of group {group}: no coordinator", retryable=True)
+
+    monkeypatch.setattr(MemoryAdmin, "members", members)
+    write(cluster, "posts", 0, range(250, 270), first_s=100)
+    service = Service(settings, cluster, member="one")
+    wait_for(lambda: outputs(cluster) == 20, "all that came in is out")
+    service.end()
+    assert service.error is None
+    assert "whether a seed of app t still runs is not known (members of group t.seed: no coord" in caplog.text
 
 
 def test_a_seed_ends_when_its_app_goes_live(settings: Settings, cluster: MemoryCluster) -> None:
