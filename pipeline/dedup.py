@@ -138,7 +138,7 @@ class Dedup:
             def opened(name: str | None, make: Callable[[str], Output] = Output) -> Output | None:
                 return stack.enter_context(make(name)) if name is not None else None
 
-            sources = [stack.enter_context(Source(name)) for name in job.inputs]
+            sources = [Source(name) for name in job.inputs]
             output = stack.enter_context(Output(job.output))
             duplicates = opened(job.duplicates)
             dead_letter = opened(job.dead_letter)
@@ -201,14 +201,15 @@ class Dedup:
         total = None if None in sizes else sum(size or 0 for size in sizes)
         done = 0
         for source in sources:
-            chunks = self._reader.chunks(source)
-            while True:
-                started = perf_counter()
-                chunk = next(chunks, None)
-                self.summary.seconds["read"] += perf_counter() - started
-                if chunk is None:
-                    break
-                yield chunk, (done + source.consumed) / total if total else None
+            with source:
+                chunks = self._reader.chunks(source)
+                while True:
+                    started = perf_counter()
+                    chunk = next(chunks, None)
+                    self.summary.seconds["read"] += perf_counter() - started
+                    if chunk is None:
+                        break
+                    yield chunk, (done + source.consumed) / total if total else None
             done += source.size or 0
 
     def _judge(self, columns: Columns) -> Verdicts:

@@ -6,6 +6,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from twinsieve.pipeline.files_read import STDIN
+from twinsieve.pipeline.files_unpack import PACKED_ENDINGS
 from twinsieve.pipeline.files_write import STDOUT
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.errors import UsageError
@@ -20,7 +21,10 @@ _ENDINGS: dict[str, Format] = {
     ".txt": "text",
     ".text": "text",
 }
-_PACKED = (".gz", ".zst")
+_NOT_WRITTEN = frozenset(
+    {".zip", ".xlsx", ".xls", ".ods", ".lz4", ".7z", ".rar", ".tar", ".tgz", ".br", ".lzma", ".avro", ".orc"}
+)
+"""Endings of outputs that would say what no output is."""
 _FORMATS: dict[str, Format] = {"jsonl": "jsonl", "csv": "csv", "text": "text"}
 
 
@@ -42,6 +46,20 @@ def format_of(names: list[str], given: str | None, settings: Settings) -> Format
     return next(iter(found))
 
 
+def refuse_names(inputs: list[str], output: str) -> None:
+    """Nothing, if the names can be those of inputs and of an output. raises: UsageError"""
+    if "" in inputs:
+        raise UsageError("an input's name is empty; name a file, or `-` for stdin")
+    if not output:
+        raise UsageError("-o: the name is empty; name a file, or `-` for stdout")
+    ending = PurePath(output).suffix.lower()
+    if ending in _NOT_WRITTEN:
+        packed = _listed(PACKED_ENDINGS)
+        raise UsageError(
+            f"-o {output}: outputs are packed as {packed} and not as {ending}; name another file"
+        )
+
+
 def refuse_output_ending(name: str, format_: Format) -> None:
     """Nothing, if kept rows of this format may stand in a file of this name. raises: UsageError"""
     looks = _by_ending(name) if name != STDOUT else None
@@ -58,12 +76,16 @@ def _input_format(name: str) -> Format:
         known = ", ".join(_ENDINGS)
         raise UsageError(
             f"{name}: has no ending that says what it holds; known are {known}, each also with "
-            f"{' or '.join(_PACKED)} behind it; or say --format jsonl, csv or text"
+            f"{_listed(PACKED_ENDINGS)} behind it; or say --format jsonl, csv or text"
         )
     return found or "jsonl"
 
 
 def _by_ending(name: str) -> Format | None:
     path = PurePath(name)
-    suffix = PurePath(path.stem).suffix if path.suffix in _PACKED else path.suffix
+    suffix = PurePath(path.stem).suffix if path.suffix in PACKED_ENDINGS else path.suffix
     return _ENDINGS.get(suffix.lower())
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import errno
 import gzip
 import io
+import lzma
 import os
 import secrets
 import stat
@@ -34,7 +36,7 @@ class Output:
 
     name: a path, or `-` for stdout (which of course shows what is written at once, as devices and pipes do)
     mode: permissions of a new file; an existing one keeps its own unless 0600 is asked for
-    packed: an ending .gz or .zst means compressed
+    packed: an ending .gz, .zst, .bz2 or .xz means compressed
     raises: FileError when it cannot be made, written or renamed; nothing is left behind then
 
     A link is followed: the file it points to is replaced, the link stays.
@@ -204,6 +206,10 @@ def _packer(name: str, raw: BinaryIO) -> _Packer:
         return zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(
             cast(BinaryIO, _Plain(raw)), closefd=False
         )
+    if name.endswith(".bz2"):
+        return bz2.BZ2File(cast(BinaryIO, _Plain(raw)), "wb")
+    if name.endswith(".xz"):
+        return lzma.LZMAFile(cast(BinaryIO, _Plain(raw)), "wb")
     return _Plain(raw)
 
 

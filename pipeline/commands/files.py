@@ -27,7 +27,7 @@ from twinsieve.pipeline.commands.warm_up import loading
 from twinsieve.pipeline.dedup import Dedup, Job
 from twinsieve.pipeline.dedup import Progress as Shown
 from twinsieve.pipeline.dedup_unreadable import unreadable_line
-from twinsieve.pipeline.files_format import format_of, refuse_output_ending
+from twinsieve.pipeline.files_format import format_of, refuse_names, refuse_output_ending
 from twinsieve.stages.errors import FileError
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -63,11 +63,12 @@ def command(
 ) -> None:
     """Write the unique messages of INPUTs (`-`: stdin) in order; drop exact and near duplicates.
 
-    Reads and writes JSON lines, CSV or plain lines; inputs may be gzip or zstd, outputs are when their names
-    end in .gz or .zst. Outputs appear under their names when all is done.
+    Reads and writes JSON lines, CSV or plain lines; inputs may be packed by gzip, zstd, bzip2 or xz, outputs
+    are when their names end in .gz, .zst, .bz2 or .xz. Outputs appear under their names when all is done.
     """
     settings = settings_from(config, pairs, **given)
     names = list(inputs) or ["-"]
+    refuse_names(names, output)
     format_ = format_of(names, form, settings)
     if form is None and settings.input.encoding == "json":
         refuse_output_ending(output, format_)

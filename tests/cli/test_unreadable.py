@@ -85,7 +85,7 @@ def test_an_input_without_rows_is_no_failure(tmp_path: Path, run: Run) -> None:
     assert (ran.code, ran.err, (tmp_path / "out").read_bytes()) == (0, "", b"")
 
 
-@pytest.mark.parametrize("name", ["posts", "posts.tsv", "posts.gz", "posts.parquet.zst", "posts.jsonl.bz2"])
+@pytest.mark.parametrize("name", ["posts", "posts.dat", "posts.gz", "posts.log.zst", "posts.jsonl.lz4"])
 @pytest.mark.parametrize("command", ["dedup", "explain", "train-idf"])
 def test_an_ending_that_says_nothing_is_refused(tmp_path: Path, run: Run, name: str, command: str) -> None:
     source = _posts(tmp_path / name)
@@ -98,7 +98,7 @@ def test_an_ending_that_says_nothing_is_refused(tmp_path: Path, run: Run, name: 
     assert (ran.code, ran.err) == (
         2,
         f"twinsieve: {source}: has no ending that says what it holds; known are .jsonl, .ndjson, .json, .csv, "
-        ".txt, .text, each also with .gz or .zst behind it; or say --format jsonl, csv or text\n",
+        ".txt, .text, each also with .gz, .zst, .bz2 or .xz behind it; or say --format jsonl, csv or text\n",
     )
 
 

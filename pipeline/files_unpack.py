@@ -1,0 +1,151 @@
+"""Packed bytes as plain ones: gzip, zstd, bzip2 and xz, told apart by their first bytes.
+
+However little a packed file holds, a block that comes out is bounded: nothing unpacks into memory at once.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import zstandard
+
+BLOCK_BYTES = 1 << 20
+
+PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".xz")
+"""Of inputs and outputs."""
+
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_BZIP2 = b"BZh"
+_XZ = b"\xfd7zXZ\x00"
+_MAGICS = {".gz": _GZIP, ".zst": _ZSTD, ".bz2": _BZIP2, ".xz": _XZ}
+_ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
+"""The last three bytes of a frame that is to be skipped; the first is 0x50 to 0x5f. pzstd begins with one."""
+# One zstd block of 4 bytes can stand for 128 KiB, so 1 KiB of input never becomes more than 32 MiB.
+_ZSTD_SLICE = 1 << 10
+_ZSTD_WINDOW = 1 << 31
+"""`zstd --long=31`, the longest there is. Memory is used as far as the content goes, and twice that far."""
+_XZ_MEMORY = 256 << 20
+"""`xz -9` asks for 65 MiB."""
+
+
+class CutOffError(Exception):
+    """Packed data end before their end."""
+
+
+class NeedsMemoryError(Exception):
+    """Packed data ask for more memory to be unpacked than they get."""
+
+
+class DamagedError(Exception):
+    """Packed data are not what they should be; the text says what the library found."""
+
+
+def is_stump(name: str, head: bytes) -> bool:
+    """Whether a file is by its name packed, and cut off before its bytes tell: an empty download, mostly.
+
+    >>> is_stump("a.gz", b""), is_stump("a.gz", b"a\\n"), is_stump("a.jsonl", b"")
+    (True, False, False)
+    """
+    magic = next((magic for ending, magic in _MAGICS.items() if name.endswith(ending)), b"")
+    return len(head) < len(magic) and magic.startswith(head)
+
+
+def unpacked(raw: io.BufferedReader) -> Iterator[bytes]:
+    """The plain content in blocks of about 1 MiB.
+
+    raises: CutOffError, NeedsMemoryError, DamagedError, OSError
+    """
+    head = raw.peek(6)[:6]
+    try:
+        if head.startswith(_GZIP):
+            with gzip.GzipFile(fileobj=raw) as packed:
+                yield from iter(lambda: packed.read(BLOCK_BYTES), b"")
+        elif head.startswith(_ZSTD) or _is_skippable(head):
+            yield from _gathered(_zstd_pieces(raw))
+        elif head.startswith(_BZIP2) and head[3:4] in b"123456789":
+            yield from _streams(raw, bz2.BZ2Decompressor)
+        elif head == _XZ:
+            yield from _streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY), padding=b"\0")
+        else:
+            yield from iter(lambda: raw.read1(BLOCK_BYTES), b"")
+    except EOFError as error:
+        raise CutOffError from error
+    except (gzip.BadGzipFile, zlib.error, zstandard.ZstdError, lzma.LZMAError) as error:
+        if "emory" in str(error):  # neither library has an error of its own for it
+            raise NeedsMemoryError from error
+        raise DamagedError(str(error)) from error
+
+
+def _is_skippable(head: bytes) -> bool:
+    return head[1:4] == _ZSTD_SKIPPABLE and head[0] >> 4 == 5
+
+
+def _zstd_pieces(raw: io.BufferedReader) -> Iterator[bytes]:
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    frame = None
+    while packed := raw.read(BLOCK_BYTES):
+        for start in range(0, len(packed), _ZSTD_SLICE):
+            piece = packed[start : start + _ZSTD_SLICE]
+            while piece:
+                frame = frame or unpacker.decompressobj()
+                yield frame.decompress(piece)
+                piece = frame.unused_data if frame.eof else b""
+                if frame.eof:
+                    frame = None
+    if frame is not None:
+        raise CutOffError
+
+
+class _Unpacker(Protocol):
+    """One stream of bzip2 or xz."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes: ...
+
+
+def _streams(raw: io.BufferedReader, make: Callable[[], _Unpacker], padding: bytes = b"") -> Iterator[bytes]:
+    """What streams that follow each other hold; padding: bytes that may stand between them."""
+    packed = raw.read(BLOCK_BYTES)
+    while packed:
+        stream = make()
+        while not stream.eof:
+            if stream.needs_input and not packed and not (packed := raw.read(BLOCK_BYTES)):
+                raise CutOffError
+            try:
+                block = stream.decompress(packed if stream.needs_input else b"", BLOCK_BYTES)
+            except OSError as error:  # bz2 has no error of its own
+                raise DamagedError(str(error)) from error
+            packed = b""
+            if block:
+                yield block
+        packed = stream.unused_data.lstrip(padding) if padding else stream.unused_data
+        while not packed and (more := raw.read(BLOCK_BYTES)):
+            packed = more.lstrip(padding) if padding else more
+
+
+def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    waiting: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
+        if size >= BLOCK_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if size:
+        yield b"".join(waiting)
