@@ -22,12 +22,19 @@ from twinsieve.pipeline.batches_fields import to_json
 from twinsieve.pipeline.dedup_entries import dead_entry, dropped_entry
 from twinsieve.pipeline.dedup_report import Example, Summary
 from twinsieve.pipeline.dedup_unreadable import FirstUnreadable, all_unreadable_line, first_unreadable
-from twinsieve.pipeline.files_clash import refuse_clashes
+from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
 from twinsieve.pipeline.files_format import Format
 from twinsieve.pipeline.files_input import Chunk, InputReader
 from twinsieve.pipeline.files_lock import StateLock
 from twinsieve.pipeline.files_read import Source
-from twinsieve.pipeline.files_state import leaders_folder, load_state, new_state, state_output, write_state
+from twinsieve.pipeline.files_state import (
+    leaders_folder,
+    load_state,
+    new_state,
+    state_output,
+    state_places,
+    write_state,
+)
 from twinsieve.pipeline.files_write import Output, RowWriter, place_all
 from twinsieve.pipeline.leaders import LeaderBook
 from twinsieve.pipeline.settings import Settings
@@ -53,6 +60,7 @@ class Job:
     dead_letter: str | None = None
     stats: str | None = None
     state: str | None = None
+    settings_file: str | None = None
     examples: int = 0
 
 
@@ -68,15 +76,15 @@ class Dedup:
     """
 
     def __init__(self, job: Job, settings: Settings, arrival_ms: int) -> None:
+        outputs = {
+            "-o": job.output,
+            "--duplicates": job.duplicates,
+            "--dead-letter": job.dead_letter,
+            "--stats": job.stats,
+        }
         refuse_clashes(
-            job.inputs,
-            {
-                "-o": job.output,
-                "--duplicates": job.duplicates,
-                "--dead-letter": job.dead_letter,
-                "--stats": job.stats,
-                "--state": job.state,
-            },
+            inputs_of(job.inputs) + settings_of(job.settings_file, settings),
+            outputs_of(outputs) + (state_places(job.state) if job.state is not None else []),
         )
         self._job = job
         self._settings = settings
@@ -146,14 +154,12 @@ class Dedup:
             state = opened(job.state, state_output)
             book = self._book(stack)
             kept_rows = RowWriter(output)
-            ended_bare = False
             for chunk, share in self._chunks(sources):
                 self.first_unreadable = self.first_unreadable or first_unreadable(chunk)
                 self._write_header(kept_rows)
                 verdicts = self._judge(chunk.columns)
                 started = perf_counter()
-                kept = self._write_kept(kept_rows, chunk, verdicts)
-                ended_bare = not chunk.rows.terminated and bool(kept) and kept[-1] == len(chunk.rows.rows) - 1
+                self._write_kept(kept_rows, chunk, verdicts)
                 self._explain(chunk, verdicts, book, duplicates)
                 self._write_dead(chunk, dead_letter)
                 self._state.rows += len(chunk.rows.rows)
@@ -164,7 +170,6 @@ class Dedup:
                 raise FileError(all_unreadable_line(summary.unreadable, self.first_unreadable))
             started = perf_counter()
             self._write_header(kept_rows)
-            kept_rows.end(newline=not ended_bare)
             written = [one for one in (output, duplicates, dead_letter) if one is not None]
             for one in written:
                 one.seal()
@@ -232,11 +237,11 @@ class Dedup:
             writer.write([self._reader.header])
             self._header_written = True
 
-    def _write_kept(self, writer: RowWriter, chunk: Chunk, verdicts: Verdicts) -> list[int]:
+    def _write_kept(self, writer: RowWriter, chunk: Chunk, verdicts: Verdicts) -> None:
         unique = np.array(chunk.columns.rows, dtype=np.int64)[verdicts.kinds == Kind.UNIQUE].tolist()
         rows = chunk.rows.rows
-        writer.write([row for index in unique if (row := rows[index]) is not None])
-        return list(unique)
+        bare = not chunk.rows.terminated and bool(unique) and unique[-1] == len(rows) - 1
+        writer.write([row for index in unique if (row := rows[index]) is not None], bare=bare)
 
     def _explain(
         self, chunk: Chunk, verdicts: Verdicts, book: LeaderBook | None, duplicates: Output | None

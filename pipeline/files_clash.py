@@ -1,45 +1,101 @@
-"""Files that would overwrite each other, found before anything is opened for writing."""
+"""The one place that decides whether a command may write where it is told to."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
 
+from twinsieve.pipeline.files_descriptor import descriptor_of
+from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings_files import named_files
 from twinsieve.stages.errors import UsageError
 
-_STDIN, _STDOUT = 0, 1
+_SHARED_BY_NOBODY = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFIFO)
+"""Kinds of files that hold one thing: rows of two outputs in one pipe could not be told apart."""
 
 
-def refuse_clashes(inputs: list[str], outputs: dict[str, str | None]) -> None:
-    """Nothing, if every output is a file of its own and none is an input.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file that a command reads or writes.
 
-    inputs: names as given; outputs: flag → name, None where not asked for; `-` is stdin or stdout
-    raises: UsageError naming both; links, hard links and redirections are seen through, devices may be shared
+    use: how an error calls it: `an input`, a flag, or a settings key
+    name: a path, or `-` for stdin or stdout
+    folder: the name stands for everything below it too
     """
-    taken = [(name, _status(name, _STDIN), "an input") for name in inputs]
-    for flag, name in outputs.items():
-        if name is None:
-            continue
-        status = _status(name, _STDOUT)
-        for other, known, use in taken:
-            if _clash(name, status, other, known, both_written=use != "an input"):
-                raise UsageError(f"{flag} {name}: is also {use} ({other}); name another file")
-        taken.append((name, status, flag))
+
+    use: str
+    name: str
+    folder: bool = False
 
 
-def _status(name: str, standard: int) -> os.stat_result | None:
-    """Of a file that is there, or None."""
-    try:
-        return os.fstat(standard) if name == "-" else os.stat(name)
-    except OSError:
-        return None
+def inputs_of(names: Iterable[str]) -> list[Place]:
+    """The places of inputs."""
+    return [Place("an input", name) for name in names]
 
 
-def _clash(
-    left: str, status: os.stat_result | None, right: str, known: os.stat_result | None, *, both_written: bool
-) -> bool:
-    if left == right == "-" and both_written:
-        return True
-    if status is not None and known is not None:
-        return stat.S_ISREG(status.st_mode) and os.path.samestat(status, known)
-    return "-" not in (left, right) and os.path.realpath(left) == os.path.realpath(right)
+def settings_of(config: str | None, settings: Settings) -> list[Place]:
+    """The places of the settings file and of every file that the settings name."""
+    own = [Place("the settings file", config)] if config is not None else []
+    return own + [Place(key, name) for key, name in named_files(settings)]
+
+
+def outputs_of(names: dict[str, str | None]) -> list[Place]:
+    """The places of outputs; names: flag → name, None where not asked for."""
+    return [Place(flag, name) for flag, name in names.items() if name is not None]
+
+
+def refuse_clashes(read: list[Place], written: list[Place]) -> None:
+    """Do nothing if every written file is a file of its own and none is read.
+
+    Links, hard links, descriptors and redirections are seen through. Devices may be shared.
+    raises: UsageError naming both; also for an empty name
+    """
+    taken = [(place, _Identity.of(place, writes=False)) for place in read]
+    for place in written:
+        if not place.name:
+            raise UsageError(f"{place.use}: the name is empty; name a file, or - for stdout")
+        identity = _Identity.of(place, writes=True)
+        for other, known in taken:
+            if identity.is_same(known) or identity.holds(known) or known.holds(identity):
+                raise UsageError(
+                    f"{place.use} {place.name}: is also {other.use} ({other.name}); name another file"
+                )
+        taken.append((place, identity))
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """Which file a name stands for.
+
+    status: None where there is no such file yet; path: without links, None for a descriptor
+    folder: what lies below the path belongs to it
+    """
+
+    descriptor: int | None
+    status: os.stat_result | None
+    path: str | None
+    folder: bool
+
+    @classmethod
+    def of(cls, place: Place, *, writes: bool) -> _Identity:
+        name = place.name
+        descriptor = descriptor_of(name, writes=writes)
+        try:
+            status = os.stat(name) if descriptor is None else os.fstat(descriptor)
+        except (OSError, ValueError):
+            status = None
+        path = os.path.realpath(name) if descriptor is None else None
+        return cls(descriptor, status, path, place.folder)
+
+    def holds(self, other: _Identity) -> bool:
+        return self.folder and other.path is not None and other.path.startswith(f"{self.path}{os.sep}")
+
+    def is_same(self, other: _Identity) -> bool:
+        if self.descriptor is not None and self.descriptor == other.descriptor:
+            return True
+        if self.status is not None and other.status is not None:
+            alone = stat.S_IFMT(self.status.st_mode) in _SHARED_BY_NOBODY
+            return alone and os.path.samestat(self.status, other.status)
+        return self.path is not None and self.path == other.path

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from types import TracebackType
 from typing import Self
 
 from twinsieve.stages.errors import FileError
+
+
+def lock_path(name: str) -> str:
+    """Where the lock of a state file is: beside what the name points to."""
+    return os.path.realpath(name) + ".lock"
 
 
 class StateLock:
@@ -18,7 +24,7 @@ class StateLock:
     """
 
     def __init__(self, name: str) -> None:
-        self._path = os.path.realpath(name) + ".lock"
+        self._path = lock_path(name)
         self._descriptor: int | None = None
         try:
             while self._descriptor is None:
@@ -33,7 +39,12 @@ class StateLock:
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(descriptor), os.stat(self._path)):
+            known = os.fstat(descriptor)
+            if known.st_size or not stat.S_ISREG(known.st_mode):
+                raise FileError(
+                    f"{self._path}: is no lock of a state, but lies where one must be; move it away"
+                )
+            if os.path.samestat(known, os.stat(self._path)):
                 taken, descriptor = descriptor, -1
                 return taken
         except FileNotFoundError:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import orjson
 
+from twinsieve.pipeline.files_clash import Place
+from twinsieve.pipeline.files_lock import lock_path
 from twinsieve.pipeline.files_write import Output
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.contract import SieveConfig
@@ -123,6 +125,17 @@ def write_state(output: Output, state: FileState, sieve: Sieve) -> None:
     header = orjson.dumps(asdict(state))
     output.write(_MAGIC + _HEAD.pack(_VERSION, len(header), zlib.crc32(header)) + header)
     sieve.save(output.stream())
+
+
+def state_places(name: str) -> list[Place]:
+    """Every file that a run with this state writes. raises: UsageError where a state cannot be"""
+    if name == "-" or (os.path.exists(name) and not os.path.isfile(name)):
+        raise UsageError(f"--state {name}: a state is a file of its own; name one")
+    return [
+        Place("--state", name),
+        Place("the lock of --state", lock_path(name)),
+        Place("the leaders of --state", str(leaders_folder(name)), folder=True),
+    ]
 
 
 def leaders_folder(name: str) -> Path:

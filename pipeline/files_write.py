@@ -1,4 +1,7 @@
-"""Outputs that appear whole or not at all: written without a name, or beside it, then renamed onto it."""
+"""Outputs that appear whole or not at all: written without a name, or beside it, then renamed onto it.
+
+Streams cannot do that: stdout, descriptors, pipes and devices show what is written at once.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from typing import BinaryIO, Protocol, Self, cast
 
 import zstandard
 
+from twinsieve.pipeline.files_descriptor import descriptor_of
 from twinsieve.stages.errors import FileError
 
 STDOUT = "-"
@@ -34,24 +38,28 @@ class ByteSink(Protocol):
 class Output:
     """One output file, plain or compressed by its ending; nothing has its name before `place`.
 
-    name: a path, or `-` for stdout (which of course shows what is written at once, as devices and pipes do)
-    mode: permissions of a new file; an existing one keeps its own unless 0600 is asked for
+    name: a path, `-` for stdout, or a name of a descriptor of this process, as /dev/stderr or `>(...)`
+    mode: permissions of a new file; an existing one keeps its own unless 0600 is asked for, and its owner and
+        group where the system allows that
     packed: an ending .gz, .zst, .bz2 or .xz means compressed
     raises: FileError when it cannot be made, written or renamed; nothing is left behind then
 
-    A link is followed: the file it points to is replaced, the link stays.
+    A link is followed: the file it points to is replaced, the link stays. Other hard links to that
+    file keep the old content.
     """
 
     def __init__(self, name: str, *, mode: int = 0o666, packed: bool = True) -> None:
         self.name = name
         self._mode = mode
-        self._target = Path(os.path.realpath(name)) if name != STDOUT else None
+        self._descriptor = descriptor_of(name, writes=True)
+        self._target: Path | None = None
         self._part: Path | None = None
         self._named_already = False
         try:
             self._raw = self._open()
         except OSError as error:
             raise FileError(f"{self._shown}: cannot be written: {error.strerror}") from error
+        self._stream = self._part is None
         try:
             # A gzip file begins with its header, for which the disk may be too full already.
             with self._named():
@@ -64,28 +72,37 @@ class Output:
     def _shown(self) -> str:
         return "stdout" if self.name == STDOUT else self.name
 
+    @property
+    def is_stream(self) -> bool:
+        """What is written is out at once; `place` has nothing to do."""
+        return self._stream
+
     def _open(self) -> BinaryIO:
-        if self._target is None:
-            return cast(BinaryIO, io.FileIO(1, "wb", closefd=False))
+        if self._descriptor is not None:
+            return cast(BinaryIO, io.FileIO(self._descriptor, "wb", closefd=False))
+        target = Path(os.path.realpath(self.name))
         try:
-            known = self._target.stat()
+            known = os.stat(self.name)
         except FileNotFoundError:
             known = None
         if known is not None and stat.S_ISDIR(known.st_mode):
             raise IsADirectoryError(21, "is a directory")
         if known is not None and not stat.S_ISREG(known.st_mode):
-            return cast(BinaryIO, io.FileIO(str(self._target), "wb"))
-        if known is not None and not os.access(self._target, os.W_OK):
+            # By the name as given: what links in /proc point to, as `pipe:[7]`, is no name.
+            return cast(BinaryIO, io.FileIO(self.name, "wb"))
+        if known is not None and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
-        part = self._target.with_name(f".{self._target.name}.{secrets.token_hex(4)}.part")
-        descriptor = _nameless(self._target.parent, self._mode)
+        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        descriptor = _nameless(target.parent, self._mode)
         if descriptor is None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = os.open(part, flags, self._mode)
             self._named_already = True
-        self._part = part
-        if known is not None and self._mode == 0o666:
-            os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
+        self._part, self._target = part, target
+        if known is not None:
+            _give_owner(descriptor, known)
+            if self._mode == 0o666:
+                os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
         return cast(BinaryIO, io.FileIO(descriptor, "wb"))
 
     def write(self, data: bytes, /) -> None:
@@ -103,7 +120,7 @@ class Output:
             self._packer.close()
             if self._part is not None:
                 os.fsync(self._raw.fileno())
-            elif self._target is not None:
+            elif self._descriptor is None:
                 self._raw.close()
 
     def place(self) -> None:
@@ -133,7 +150,7 @@ class Output:
         part, self._part = self._part, None
         if part is not None and self._named_already:
             part.unlink(missing_ok=True)
-        if self._target is not None:
+        if self._descriptor is None:
             self._raw.close()
 
     def __enter__(self) -> Self:
@@ -165,6 +182,16 @@ def _nameless(folder: Path, mode: int) -> int | None:
         if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
             return None
         raise
+
+
+def _give_owner(descriptor: int, known: os.stat_result) -> None:
+    """Give the file the owner and group of `known` where that is allowed, else the group, else nothing."""
+    for owner, group in ((known.st_uid, known.st_gid), (-1, known.st_gid)):
+        try:
+            os.fchown(descriptor, owner, group)
+        except OSError:
+            continue
+        return
 
 
 def _give_name(descriptor: int, path: Path) -> None:
@@ -232,21 +259,20 @@ def place_all(outputs: list[Output]) -> None:
 
 
 class RowWriter:
-    """Rows joined by newlines, byte for byte; the last one ends with a newline unless it came without."""
+    """Rows byte for byte, each with its newline at once: a line-based reader of a stream sees it.
+
+    The last row of an input may come without; its newline is written before the next row, or never.
+    """
 
     def __init__(self, sink: ByteSink) -> None:
         self._sink = sink
-        self._any = False
+        self._open = False
 
-    def write(self, rows: list[bytes]) -> None:
-        """Append rows, given without their newline."""
+    def write(self, rows: list[bytes], *, bare: bool = False) -> None:
+        """Append rows, given without their newline; bare: the last one came without."""
         if not rows:
             return
         joined = b"\n".join(rows)
-        self._sink.write(b"\n" + joined if self._any else joined)
-        self._any = True
-
-    def end(self, *, newline: bool = True) -> None:
-        """Close the last row."""
-        if self._any and newline:
-            self._sink.write(b"\n")
+        head, tail = b"\n" if self._open else b"", b"" if bare else b"\n"
+        self._sink.write(head + joined + tail if head or tail else joined)
+        self._open = bare

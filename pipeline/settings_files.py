@@ -24,6 +24,19 @@ _NAMED = (
 )
 
 
+def named_files(settings: Settings) -> list[tuple[str, str]]:
+    """Every file that the settings name, as (key, name)."""
+    values = settings.model_dump()
+    found = []
+    for path in _NAMED:
+        section = values
+        for part in path[:-1]:
+            section = section[part]
+        if section[path[-1]]:
+            found.append((".".join(path), str(section[path[-1]])))
+    return found
+
+
 def read_referenced(
     settings: Settings, base: Path, in_file: set[KeyPath]
 ) -> tuple[Settings, list[tuple[str, str]]]:

@@ -11,7 +11,7 @@ from twinsieve.pipeline.commands.terminal import report, say_error
 from twinsieve.pipeline.commands.warm_up import loading
 from twinsieve.pipeline.evaluate import run_evaluate
 from twinsieve.pipeline.evaluate_tables import report_tables
-from twinsieve.pipeline.files_clash import refuse_clashes
+from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
 from twinsieve.pipeline.files_write import Output
 from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
 from twinsieve.pipeline.settings_types import read_similarity
@@ -49,8 +49,11 @@ def command(
     The ideal drops a row if an earlier kept one is alike enough. An id that is not among the first rows of
     INPUT is passed over; so is a row beyond the last one that PAIRS names (see --rows).
     """
-    refuse_clashes([input_, pairs_file], {"--wrong": wrong, "--stats": stats})
     settings = settings_from(config, pairs, **given)
+    refuse_clashes(
+        inputs_of([input_, pairs_file]) + settings_of(config, settings),
+        outputs_of({"--wrong": wrong, "--stats": stats}),
+    )
     try:
         similarity = read_similarity(at) if at is not None else None
     except ValueError as error:

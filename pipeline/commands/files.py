@@ -80,6 +80,7 @@ def command(
         dead_letter=dead_letter,
         stats=stats,
         state=state,
+        settings_file=config,
         examples=examples,
     )
     console = talk()

@@ -9,6 +9,7 @@ import click
 
 from twinsieve.pipeline.commands.options import settings_from, settings_options
 from twinsieve.pipeline.commands.terminal import say_error
+from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
 from twinsieve.pipeline.files_format import format_of
 from twinsieve.pipeline.files_input import InputReader
 from twinsieve.pipeline.files_read import Source
@@ -38,6 +39,7 @@ def command(
     """Learn how rare each feature is in INPUTs; `features.idf_file` takes the result."""
     # Weighing by IDF is what the result is for, so it cannot be asked for while there is none.
     settings = settings_from(config, (*pairs, "features.weights=tf", "features.idf_file="), **given)
+    refuse_clashes(inputs_of(inputs) + settings_of(config, settings), outputs_of({"-o": output}))
     scheme = scheme_config(settings)
     unread = [0]
     learned = train_idf(

@@ -1,0 +1,150 @@
+"""Outputs that are streams: descriptors, pipes and devices are written to, never renamed over."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SMALL, Run
+from twinsieve.pipeline.generate import generate
+
+Words = Callable[[Sequence[str | Path]], list[str]]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps(post, ensure_ascii=False) + "\n" for post in generate(300, seed=5)))
+    return path
+
+
+@pytest.fixture
+def expected(tmp_path: Path, source: Path, run: Run) -> tuple[bytes, bytes]:
+    """Kept rows and lines of duplicates, as files take them."""
+    assert (
+        run("dedup", source, "-q", "-o", tmp_path / "kept", "--duplicates", tmp_path / "dropped", *SMALL).code
+        == 0
+    )
+    return (tmp_path / "kept").read_bytes(), (tmp_path / "dropped").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_stdout_has_many_names(
+    root: Path, source: Path, process: Words, expected: tuple[bytes, bytes], name: str
+) -> None:
+    words = process(["dedup", source, "-q", "-o", name, *SMALL])
+    ran = subprocess.run(words, capture_output=True, cwd=root, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, expected[0], b"")
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/stderr"])
+def test_a_redirected_stream_keeps_what_stands_before_and_after(
+    tmp_path: Path, root: Path, source: Path, process: Words, expected: tuple[bytes, bytes], name: str
+) -> None:
+    log = tmp_path / "log"
+    number = 1 if name == "/dev/stdout" else 2
+    words = process(["dedup", source, "-q", "-o", os.devnull, "--duplicates", name, *SMALL])
+    with log.open("wb", buffering=0) as stream:
+        stream.write(b"before\n")
+        ran = subprocess.run(words, cwd=root, check=False, **{["stdout", "stderr"][number - 1]: stream})
+        os.write(stream.fileno(), b"after\n")
+    assert ran.returncode == 0
+    assert log.read_bytes() == b"before\n" + expected[1] + b"after\n"
+
+
+def test_a_shells_process_substitution_takes_an_output(
+    tmp_path: Path, root: Path, source: Path, process: Words, expected: tuple[bytes, bytes]
+) -> None:
+    packed = tmp_path / "dropped.gz"
+    call = " ".join(process(["dedup", source, "-q", *SMALL]))
+    script = f"{call} -o >(cat > {tmp_path}/out) --duplicates >(gzip > {packed}); code=$?; wait; exit $code"
+    ran = subprocess.run(["bash", "-c", script], cwd=root, capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    # Bash waits for the last substitution alone.
+    assert gzip.decompress(packed.read_bytes()) == expected[1]
+
+
+def test_a_named_pipe_takes_an_output_and_stays(
+    tmp_path: Path, root: Path, source: Path, process: Words, expected: tuple[bytes, bytes]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(process(["dedup", source, "-q", "-o", pipe, *SMALL]), cwd=root) as running:
+        assert pipe.read_bytes() == expected[0]
+        assert running.wait(120) == 0
+    assert pipe.is_fifo()
+
+
+def test_a_line_reader_sees_each_kept_row_at_once(root: Path, process: Words) -> None:
+    """A row's newline goes with the row: the reader gets whole lines while the input stays open."""
+    words = process(["dedup", "-q", *SMALL])
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        for text in ("one row and the pipe stays open", "another that is quite different", "完全不同的一句"):
+            row = json.dumps({"text": text}).encode() + b"\n"
+            running.stdin.write(row + row)
+            running.stdin.flush()
+            assert running.stdout.readline() == row
+        running.stdin.close()
+        assert running.stdout.read() == b""
+        assert running.wait(120) == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        (b"a\nb", b"c\nd", b"a\nb\nc\nd"),
+        (b"a\nb\n", b"c\nd\n", b"a\nb\nc\nd\n"),
+        (b"a\nb", b"b\na\n", b"a\nb"),
+        (b"a\nb", b"b\nc\n", b"a\nb\nc\n"),
+        (b"a\nb\n", b"b", b"a\nb\n"),
+        (b"a", b"", b"a"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_last_row_ends_as_it_came(
+    tmp_path: Path,
+    root: Path,
+    process: Words,
+    run: Run,
+    first: bytes,
+    second: bytes,
+    kept: bytes,
+    stream: bool,
+) -> None:
+    (tmp_path / "a.txt").write_bytes(first)
+    (tmp_path / "b.txt").write_bytes(second)
+    call = ("dedup", tmp_path / "a.txt", tmp_path / "b.txt", "-q", *SMALL)
+    if stream:
+        ran = subprocess.run(process(call), stdout=subprocess.PIPE, cwd=root, check=False)
+        assert (ran.returncode, ran.stdout) == (0, kept)
+    else:
+        assert run(*call, "-o", tmp_path / "out").code == 0
+        assert (tmp_path / "out").read_bytes() == kept
+
+
+def test_an_output_keeps_its_owner_where_that_is_allowed(tmp_path: Path, source: Path, run: Run) -> None:
+    """Only root may give files away; others write what they own, and the group they are in."""
+    out = tmp_path / "out"
+    out.touch(0o640)
+    owner = (12345, 54321) if os.geteuid() == 0 else (os.geteuid(), os.getgroups()[-1])
+    os.chown(out, *owner)
+    assert run("dedup", source, "-q", "-o", out, *SMALL).code == 0
+    known = out.stat()
+    assert (known.st_uid, known.st_gid, known.st_mode & 0o777) == (*owner, 0o640)
+
+
+def test_a_hard_link_to_an_output_keeps_the_old_content(tmp_path: Path, source: Path, run: Run) -> None:
+    out = tmp_path / "out"
+    out.write_text("old")
+    os.link(out, tmp_path / "hard")
+    assert run("dedup", source, "-q", "-o", out, *SMALL).code == 0
+    assert (tmp_path / "hard").read_text() == "old"
+    assert out.stat().st_size > 3
