@@ -27,6 +27,7 @@ from twinsieve.pipeline.files_format import Format
 from twinsieve.pipeline.files_input import Chunk, InputReader
 from twinsieve.pipeline.files_lock import StateLock
 from twinsieve.pipeline.files_read import Source
+from twinsieve.pipeline.files_repeats import KEPT_DIGESTS, content_digest, refuse_empty_replacement
 from twinsieve.pipeline.files_state import (
     leaders_folder,
     load_state,
@@ -89,6 +90,7 @@ class Dedup:
         self._job = job
         self._settings = settings
         self._arrival_ms = arrival_ms
+        self._digests: list[str | None] = []
         self._scheme = Scheme(scheme_config(settings))
         config = sieve_config(settings, self._scheme.scheme_id)
         with ExitStack() as undo:
@@ -97,13 +99,13 @@ class Dedup:
                 undo.enter_context(StateLock(job.state))
                 earlier = load_state(job.state, new_state(settings), config)
             self._state, self._sieve = earlier or (new_state(settings), Sieve(config))
-            if job.state is not None:
-                self._state.take_inputs(job.inputs, job.state)
+            self.repeated = self._know_inputs()
             self._held = undo.pop_all()
         self._hamming = config.near.method == "hamming"
         self._window = max(config.exact.window.messages, config.near.window.messages)
         self._reader = InputReader(settings, job.format)
         self._header_written = False
+        self._inputs_done = 0
         self.summary = Summary(examples_wanted=job.examples)
         self.first_unreadable: FirstUnreadable | None = None
 
@@ -114,6 +116,18 @@ class Dedup:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._held.close()
+
+    def _know_inputs(self) -> list[str]:
+        """Inputs that an earlier run has read. raises: UsageError where that would cost an output"""
+        job = self._job
+        if job.state is None:
+            return []
+        self._digests = [content_digest(name) for name in job.inputs]
+        known = set(self._state.inputs)
+        repeated = [name for name, one in zip(job.inputs, self._digests, strict=True) if one in known]
+        for name in repeated:
+            refuse_empty_replacement(name, job.state, {"-o": job.output, "--duplicates": job.duplicates})
+        return repeated
 
     def warm_up(self) -> None:
         """Nothing; kernels are compiled or loaded, so that the first rows are timed like all others."""
@@ -146,7 +160,7 @@ class Dedup:
             def opened(name: str | None, make: Callable[[str], Output] = Output) -> Output | None:
                 return stack.enter_context(make(name)) if name is not None else None
 
-            sources = [Source(name) for name in job.inputs]
+            sizes = [self._reader.look(name) for name in job.inputs]
             output = stack.enter_context(Output(job.output))
             duplicates = opened(job.duplicates)
             dead_letter = opened(job.dead_letter)
@@ -154,7 +168,7 @@ class Dedup:
             state = opened(job.state, state_output)
             book = self._book(stack)
             kept_rows = RowWriter(output)
-            for chunk, share in self._chunks(sources):
+            for chunk, share in self._chunks(sizes):
                 self.first_unreadable = self.first_unreadable or first_unreadable(chunk)
                 self._write_header(kept_rows)
                 verdicts = self._judge(chunk.columns)
@@ -197,16 +211,19 @@ class Dedup:
     def _write_state(self, state: Output, book: LeaderBook | None) -> None:
         started = perf_counter()
         self._state.leaders = book.marks() if book is not None else []
+        ended = [one for one in self._digests[: self._inputs_done] if one is not None]
+        inputs = dict.fromkeys([*self._state.inputs, *ended])
+        self._state.inputs = list(inputs)[-KEPT_DIGESTS:]
         write_state(state, self._state, self._sieve)
         state.seal()
         self.summary.seconds["state"] += perf_counter() - started
 
-    def _chunks(self, sources: list[Source]) -> Iterator[tuple[Chunk, float | None]]:
-        sizes = [source.size for source in sources]
+    def _chunks(self, sizes: list[int | None]) -> Iterator[tuple[Chunk, float | None]]:
+        """Every chunk, with the share of input bytes taken or None; one input is open at a time."""
         total = None if None in sizes else sum(size or 0 for size in sizes)
         done = 0
-        for source in sources:
-            with source:
+        for name, size in zip(self._job.inputs, sizes, strict=True):
+            with Source(name) as source:
                 chunks = self._reader.chunks(source)
                 while True:
                     started = perf_counter()
@@ -215,7 +232,8 @@ class Dedup:
                     if chunk is None:
                         break
                     yield chunk, (done + source.consumed) / total if total else None
-            done += source.size or 0
+            done += size or 0
+            self._inputs_done += 1
 
     def _judge(self, columns: Columns) -> Verdicts:
         seconds = self.summary.seconds
@@ -257,12 +275,15 @@ class Dedup:
         book.add(positions[kept], [columns.ids[i] for i in chosen], [columns.texts[i] for i in chosen])
         dropped = np.flatnonzero(verdicts.kinds != Kind.UNIQUE)
         leaders = book.find(verdicts.leaders[dropped]) if len(dropped) else {}
+        self.summary.explained += len(dropped)
         lines = []
         for row in dropped.tolist():
             leader = leaders.get(int(verdicts.leaders[row]))
             entry = dropped_entry(columns, verdicts, row, int(positions[row]), leader, in_bits=self._hamming)
             if leader is not None:
                 self.summary.examples.offer(Example(entry))
+            elif entry["duplicate_of"] is not None:
+                self.summary.leaders_unknown += 1
             if duplicates is not None:
                 lines.append(to_json(entry))
         if duplicates is not None and lines:

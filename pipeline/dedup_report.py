@@ -67,6 +67,7 @@ class Summary:
     """Counts of one run.
 
     rows: all rows read; kinds: readable rows by verdict; unreadable: rows by reason
+    explained: dropped rows that were written out; leaders_unknown: those of them whose leader has no text
     flags: rows by flag; seconds: by step, `start` is everything before the first row
     """
 
@@ -76,6 +77,8 @@ class Summary:
     unreadable: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
     bad_times: int = 0
+    explained: int = 0
+    leaders_unknown: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(["start", *STEPS], 0.0))
     examples: Examples = field(default_factory=Examples)
 

@@ -55,7 +55,7 @@ def refuse_clashes(read: list[Place], written: list[Place]) -> None:
     taken = [(place, _Identity.of(place, writes=False)) for place in read]
     for place in written:
         if not place.name:
-            raise UsageError(f"{place.use}: the name is empty; name a file, or - for stdout")
+            raise UsageError(f"{place.use}: the name is empty; name a file, or `-` for stdout")
         identity = _Identity.of(place, writes=True)
         for other, known in taken:
             if identity.is_same(known) or identity.holds(known) or known.holds(identity):

@@ -11,7 +11,7 @@ from typing import Any
 from twinsieve.pipeline.batches import Columns, MessageReader, Unreadable
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.files_format import Format
-from twinsieve.pipeline.files_read import STDIN, Source
+from twinsieve.pipeline.files_read import BOM, STDIN, Source, is_stream
 from twinsieve.pipeline.files_rows import Rows, join_records, split_lines
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.errors import FileError, UsageError
@@ -42,7 +42,8 @@ class Chunk:
 class InputReader:
     """Reads inputs one after the other.
 
-    header: of CSV inputs, once the first one was begun: the bytes of its header row
+    header: of CSV inputs, once the first one was begun: the bytes of its header row, with the byte order mark
+        that stands before it
     """
 
     def __init__(self, settings: Settings, format_: Format) -> None:
@@ -63,19 +64,34 @@ class InputReader:
         limit = self._settings.input.max_bytes
         lines = split_lines(source.blocks(), limit)
         if self._format == "csv":
-            for rows in self._without_header(shown, join_records(lines, limit)):
+            for rows in self._without_header(source, join_records(lines, limit)):
                 yield Chunk(shown, rows, self._read_csv(rows))
             return
         for rows in lines:
             yield Chunk(shown, rows, _with_too_large(rows, self._reader.read(self._payloads(rows))))
+
+    def look(self, name: str) -> int | None:
+        """The size of an input, None for a stream; a file can be read and its columns fit when this returns.
+
+        Streams are not touched: what is read of them is gone.
+        raises: FileError, UsageError, as `chunks` does
+        """
+        if is_stream(name):
+            return None
+        with Source(name) as source:
+            if self._format == "csv":
+                limit = self._settings.input.max_bytes
+                self._begin(source, next(join_records(split_lines(source.blocks(), limit), limit), None))
+            return source.size
 
     def _payloads(self, rows: Rows) -> list[bytes | None]:
         if self._format == "text":
             return [None if row is None else row.removesuffix(b"\r") for row in rows.rows]
         return rows.rows
 
-    def _without_header(self, shown: str, batches: Iterator[Rows]) -> Iterator[Rows]:
-        first = next(batches, None)
+    def _begin(self, source: Source, first: Rows | None) -> Rows:
+        """The first rows of a CSV input; its header is known and fits the inputs before."""
+        shown = "stdin" if source.name == STDIN else source.name
         if first is None or first.rows == [b""]:
             raise FileError(f"{shown}: has no header row; the first row of a CSV file names its columns")
         head = first.rows[0]
@@ -83,7 +99,12 @@ class InputReader:
         if names is None:
             raise FileError(f"{shown}:1: is no CSV header; the first row names the columns")
         self._accept(shown, names)
-        self.header = self.header or head
+        if self.header is None and head is not None:
+            self.header = (BOM if source.marked else b"") + head
+        return first
+
+    def _without_header(self, source: Source, batches: Iterator[Rows]) -> Iterator[Rows]:
+        first = self._begin(source, next(batches, None))
         skipped = first.lines_of[0] if first.lines_of else 1
         rest = Rows(
             first.rows[1:],

@@ -10,20 +10,33 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
+from twinsieve.pipeline.files_descriptor import descriptor_of
 from twinsieve.pipeline.files_foreign import foreign
 from twinsieve.pipeline.files_unpack import CutOffError, DamagedError, NeedsMemoryError, is_stump, unpacked
 from twinsieve.stages.errors import FileError
 
 STDIN = "-"
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _HEAD_BYTES = 512
-"""Enough to see what a file is."""
+"""Enough to see what a file is; so is a whole line, behind which a stream may be silent for long."""
+
+
+def is_stream(name: str) -> bool:
+    """Whether an input can be read only once: stdin, a descriptor, a pipe or a device."""
+    if descriptor_of(name, writes=False) is not None:
+        return True
+    try:
+        mode = os.stat(name).st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 class Source:
     """One input: a file, or stdin as `-`; open between `__enter__` and `__exit__`, not longer.
 
+    marked: the content began with a byte order mark, which `blocks` leaves out
     size: bytes of a regular file as it lies there, None for pipes and devices
     raises: FileError when it could not be opened: no such file, no permission, a directory
     """
@@ -32,6 +45,7 @@ class Source:
         self.name = name
         self._shown = "stdin" if name == STDIN else name
         self._raw: io.BufferedReader | None = None
+        self.marked = False
         try:
             known = os.fstat(0) if name == STDIN else os.stat(name)
             if stat.S_ISDIR(known.st_mode):
@@ -79,11 +93,12 @@ class Source:
                 raise CutOffError
             blocks = unpacked(raw)
             head = b""
-            while len(head) < _HEAD_BYTES and (block := next(blocks, b"")):
+            while len(head) < _HEAD_BYTES and b"\n" not in head and (block := next(blocks, b"")):
                 head += block
             if (said := foreign(head)) is not None:
                 raise FileError(f"{self._shown}: {said}")
-            yield head.removeprefix(_BOM)
+            self.marked = head.startswith(BOM)
+            yield head.removeprefix(BOM)
             yield from blocks
         except CutOffError as error:
             raise FileError(

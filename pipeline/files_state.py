@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import struct
 import zlib
 from dataclasses import asdict, dataclass, field
@@ -20,7 +19,9 @@ from twinsieve.stages.errors import FileError, StateError, UsageError
 from twinsieve.stages.sieve import Sieve
 
 _MAGIC = b"twinsieve files\n"
-_VERSION = 1
+_VERSION = 2
+_READ = (1, 2)
+"""Version 1 named inputs by path, size and time, and leaders had no checksums."""
 _HEAD = struct.Struct("<HII")
 _MAX_HEADER = 1 << 20
 
@@ -33,36 +34,13 @@ class FileState:
         would never be equal, or messages would meet that never should
     rows: rows read since the state began; the next one has position rows + 1
     leaders: marks of the leader book, empty when there is none
-    inputs: files of the last run as (path, size, time of change)
+    inputs: digests of what earlier runs read to its end
     """
 
     fields: dict[str, list[str]]
     rows: int = 0
     leaders: list[list[int]] = field(default_factory=list)
-    inputs: list[list[str | int]] = field(default_factory=list)
-
-    def take_inputs(self, names: list[str], state: str) -> None:
-        """Nothing; `inputs` are these files.
-
-        raises: UsageError if the last run read one of them, unchanged: a run that is repeated because it was
-            killed after its end would drop every row and put empty outputs in the place of good ones
-        """
-        taken: list[list[str | int]] = []
-        for name in names:
-            try:
-                known = os.stat(name)
-            except OSError:
-                continue
-            if not stat.S_ISREG(known.st_mode):
-                continue
-            mark: list[str | int] = [os.path.realpath(name), known.st_size, known.st_mtime_ns]
-            if mark in self.inputs:
-                raise UsageError(
-                    f"{name}: the last run on {state} read it to its end, all its rows would be dropped; "
-                    "name another file, or another state"
-                )
-            taken.append(mark)
-        self.inputs = taken
+    inputs: list[str] = field(default_factory=list)
 
 
 def new_state(settings: Settings) -> FileState:
@@ -88,12 +66,17 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
             if head[: len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _HEAD.size:
                 raise StateError(f"{name}: is no state of `twinsieve dedup`; name another file")
             version, length, checksum = _HEAD.unpack(head[len(_MAGIC) :])
-            if version != _VERSION:
-                raise StateError(f"{name}: has format {version}, not {_VERSION}; start with an empty file")
+            if version not in _READ:
+                raise StateError(
+                    f"{name}: has format {version}, this program reads {_READ[0]} to {_VERSION}; "
+                    "use the program that wrote it, or start with an empty state file"
+                )
             header = stream.read(min(length, _MAX_HEADER))
             if len(header) < length or zlib.crc32(header) != checksum:
                 raise StateError(f"{name}: is damaged; restore it or start with an empty state file")
             state = FileState(**orjson.loads(header))
+            if version == 1:
+                state.inputs = []
             for key, wanted in fresh.fields.items():
                 if state.fields[key] != wanted:
                     raise StateError(

@@ -12,6 +12,7 @@ from twinsieve.pipeline.commands.warm_up import loading
 from twinsieve.pipeline.evaluate import run_evaluate
 from twinsieve.pipeline.evaluate_tables import report_tables
 from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
+from twinsieve.pipeline.files_format import refuse_endings_of_reports
 from twinsieve.pipeline.files_write import Output
 from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
 from twinsieve.pipeline.settings_types import read_similarity
@@ -54,6 +55,7 @@ def command(
         inputs_of([input_, pairs_file]) + settings_of(config, settings),
         outputs_of({"--wrong": wrong, "--stats": stats}),
     )
+    refuse_endings_of_reports({"--wrong": wrong, "--stats": stats})
     try:
         similarity = read_similarity(at) if at is not None else None
     except ValueError as error:

@@ -27,7 +27,12 @@ from twinsieve.pipeline.commands.warm_up import loading
 from twinsieve.pipeline.dedup import Dedup, Job
 from twinsieve.pipeline.dedup import Progress as Shown
 from twinsieve.pipeline.dedup_unreadable import unreadable_line
-from twinsieve.pipeline.files_format import format_of, refuse_names, refuse_output_ending
+from twinsieve.pipeline.files_format import (
+    format_of,
+    refuse_empty_names,
+    refuse_endings_of_reports,
+    refuse_output_ending,
+)
 from twinsieve.stages.errors import FileError
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -68,10 +73,10 @@ def command(
     """
     settings = settings_from(config, pairs, **given)
     names = list(inputs) or ["-"]
-    refuse_names(names, output)
+    refuse_empty_names(names)
     format_ = format_of(names, form, settings)
-    if form is None and settings.input.encoding == "json":
-        refuse_output_ending(output, format_)
+    refuse_output_ending(output, format_, given=form is not None or settings.input.encoding != "json")
+    refuse_endings_of_reports({"--duplicates": duplicates, "--dead-letter": dead_letter, "--stats": stats})
     job = Job(
         inputs=names,
         format=format_,
@@ -95,6 +100,14 @@ def command(
         for example in summary.examples.chosen():
             console.print(pair_panel(example.entry), soft_wrap=True)
         console.print(summary_table(summary, dedup.sieve_stats()))
+    for name in dedup.repeated:
+        say_error(f"{name}: an earlier run on {state} read this content; all its rows are dropped")
+    if duplicates is not None and summary.leaders_unknown:
+        say_error(
+            f"{duplicates}: {summary.leaders_unknown:,} of {summary.explained:,} duplicates name a leader "
+            "without text and id: "
+            f"earlier runs on {state} kept none; they are kept since --duplicates was given"
+        )
     if dedup.first_unreadable is not None:
         say_error(unreadable_line(summary.unreadable, summary.rows, dedup.first_unreadable, dead_letter))
 

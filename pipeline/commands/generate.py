@@ -7,6 +7,7 @@ from itertools import islice
 import click
 
 from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.pipeline.files_format import refuse_endings_of_reports
 from twinsieve.pipeline.files_write import Output
 from twinsieve.pipeline.generate import CHUNK, generate
 
@@ -21,6 +22,7 @@ from twinsieve.pipeline.generate import CHUNK, generate
 )
 def command(messages: int, seed: int, repeats: float, truth: bool, output: str) -> None:
     """Make up a stream of microblog posts with reposts, edits, chains, polls and reports."""
+    refuse_endings_of_reports({"-o": output})
     posts = generate(messages, seed, repeats=repeats, truth=truth)
     with Output(output) as out:
         while chunk := list(islice(posts, CHUNK)):

@@ -10,7 +10,7 @@ import click
 from twinsieve.pipeline.commands.options import settings_from, settings_options
 from twinsieve.pipeline.commands.terminal import say_error
 from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
-from twinsieve.pipeline.files_format import format_of
+from twinsieve.pipeline.files_format import format_of, refuse_other_endings
 from twinsieve.pipeline.files_input import InputReader
 from twinsieve.pipeline.files_read import Source
 from twinsieve.pipeline.files_write import Output
@@ -40,6 +40,7 @@ def command(
     # Weighing by IDF is what the result is for, so it cannot be asked for while there is none.
     settings = settings_from(config, (*pairs, "features.weights=tf", "features.idf_file="), **given)
     refuse_clashes(inputs_of(inputs) + settings_of(config, settings), outputs_of({"-o": output}))
+    refuse_other_endings("lines of features and weights", ("text",), {"-o": output})
     scheme = scheme_config(settings)
     unread = [0]
     learned = train_idf(

@@ -136,7 +136,10 @@ def test_a_state_must_be_a_file(run: Run, source: Path, name: str) -> None:
 @pytest.mark.parametrize("flag", ["-o", "--duplicates", "--stats", "--state"])
 def test_an_empty_name_is_said(run: Run, source: Path, flag: str) -> None:
     ran = run("dedup", source, flag, "")
-    assert (ran.code, ran.err) == (2, f"twinsieve: {flag}: the name is empty; name a file, or - for stdout\n")
+    assert (ran.code, ran.err) == (
+        2,
+        f"twinsieve: {flag}: the name is empty; name a file, or `-` for stdout\n",
+    )
 
 
 def test_one_pipe_does_not_take_two_outputs(tmp_path: Path, run: Run, source: Path) -> None:

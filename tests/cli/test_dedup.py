@@ -162,7 +162,7 @@ def test_csv_keeps_its_header_and_quoted_newlines(tmp_path: Path, run: Run) -> N
     options = ("--text-field", "body text", "--duplicates", tmp_path / "d", "--dead-letter", tmp_path / "x")
     assert run("dedup", source, source.with_name("copy.csv"), *options, *SMALL).code == 1
     assert run("dedup", source, "-o", tmp_path / "out.csv", *options, *SMALL).code == 0
-    assert (tmp_path / "out.csv").read_bytes() == header[3:] + rows[0] + rows[3]
+    assert (tmp_path / "out.csv").read_bytes() == header + rows[0] + rows[3]
     assert [(entry["position"], entry["id"]) for entry in _lines(tmp_path / "d")] == [(2, "2")]
     (dead,) = _lines(tmp_path / "x")
     assert (dead["position"], dead["line"], dead["reason"]) == (3, 6, "invalid_csv")

@@ -166,21 +166,6 @@ def test_what_is_no_text_is_named_and_nothing_is_read(tmp_path: Path, run: Run, 
     assert not (tmp_path / "out.jsonl").exists()
 
 
-@pytest.mark.parametrize("ending", [".zip", ".xlsx", ".jsonl.lz4", ".jsonl.7z"])
-@pytest.mark.parametrize("form", [(), ("--format", "jsonl")])
-def test_an_output_that_is_named_like_what_is_not_written_is_refused(
-    tmp_path: Path, run: Run, ending: str, form: tuple[str, ...]
-) -> None:
-    source = tmp_path / "in.jsonl"
-    source.write_bytes(_ROWS)
-    ran = run("dedup", "-q", source, "-o", tmp_path / f"out{ending}", *form, *SMALL)
-    assert (ran.code, ran.err) == (
-        2,
-        f"twinsieve: -o {tmp_path / f'out{ending}'}: outputs are packed as .gz, .zst, .bz2 or .xz and not as "
-        f"{Path(ending).suffix or ending}; name another file\n",
-    )
-
-
 def test_an_empty_output_name_is_refused(tmp_path: Path, run: Run) -> None:
     (tmp_path / "in.jsonl").write_bytes(_ROWS)
     ran = run("dedup", "-q", tmp_path / "in.jsonl", "-o", "", *SMALL)
