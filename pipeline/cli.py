@@ -1,6 +1,7 @@
 """The command line: `twinsieve COMMAND`.
 
-Exit codes: 0 done, 1 failed, 2 misused. Data goes to stdout, talk to stderr, an error is one line.
+Exit codes: 0 done, 1 failed, 2 misused. Data goes to stdout, talk to stderr, an error is one line. Where the
+reader of stdout went away, as `head` does, the process ends by SIGPIPE and says nothing, like other tools.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -41,7 +43,17 @@ _ACTS_ON_KAFKA = {"reset": 0.85, "seed": 0.85}
 """Commands that move offsets or fill windows: suggested for a slip of one key alone."""
 
 
+class _ReaderGoneError(Exception):
+    """The reader of stdout or stderr went away. Click would make exit code 1 of a BrokenPipeError."""
+
+
 class _Lazy(click.Group):
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGoneError from error
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -132,6 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SieveError as error:
         say_error(f"twinsieve: {error}")
         return 2 if isinstance(error, UsageError) else 1
+    except _ReaderGoneError:
+        return _end_by_sigpipe()
     except OSError as error:
         say_error(f"twinsieve: {error.filename or 'stdout'}: {error.strerror or error}")
         _let_go_of_stdout()
@@ -143,6 +157,14 @@ def _let_stdout_take_any_text() -> None:
     r"""Nothing; what the terminal's encoding lacks is shown as `\u4e2d`. Data are bytes, past this."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _end_by_sigpipe() -> int:
+    """End the process as the signal would; the exit code that shells show for it, where it is blocked."""
+    _let_go_of_stdout()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGPIPE)
+    return 128 + signal.SIGPIPE
 
 
 def _let_go_of_stdout() -> None:

@@ -25,6 +25,7 @@ from twinsieve.pipeline.files_descriptor import descriptor_of
 from twinsieve.stages.errors import FileError
 
 STDOUT = "-"
+_STDOUT_DESCRIPTOR = 1
 _DESCRIPTORS = "/proc/self/fd"
 
 
@@ -106,7 +107,11 @@ class Output:
         return cast(BinaryIO, io.FileIO(descriptor, "wb"))
 
     def write(self, data: bytes, /) -> None:
-        """Append bytes; raises FileError when the disk is full or the reader of a pipe went away."""
+        """Append bytes.
+
+        raises: FileError when the disk is full or the reader of a pipe went away; BrokenPipeError for stdout,
+            where that is how `... | head` ends a program
+        """
         with self._named():
             self._packer.write(data)
 
@@ -166,6 +171,8 @@ class Output:
         try:
             yield
         except BrokenPipeError as error:
+            if self._descriptor == _STDOUT_DESCRIPTOR:
+                raise
             raise FileError(f"{self._shown}: the reader went away before the end") from error
         except OSError as error:
             outcome = "" if self._part is None else "; nothing was put in its place"

@@ -1,7 +1,20 @@
-"""`python -m twinsieve COMMAND`: the command line, as the program `twinsieve`."""
+"""`python -m twinsieve COMMAND`, and the program `twinsieve`: the command line."""
 
+import signal
 import sys
 
-from twinsieve.pipeline.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """The exit code. Ctrl-C during the imports ends the process by SIGINT, without a traceback."""
+    untouched = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if untouched:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from twinsieve.pipeline import cli
+
+    if untouched:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return cli.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

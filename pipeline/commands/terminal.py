@@ -51,7 +51,11 @@ def _console(*, stderr: bool, width: int) -> Console:
     """`width`: columns where there is no terminal, so that tables in files and pipes are not folded."""
     from rich.console import Console
 
-    console = Console(stderr=stderr, highlight=False)
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    console = Plain(stderr=stderr, highlight=False)
     if not console.is_terminal:
         console.width = width
     return console

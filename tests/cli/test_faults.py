@@ -6,6 +6,7 @@ import ctypes
 import gzip
 import json
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
@@ -100,15 +101,63 @@ def test_no_permission_is_one_line(tmp_path: Path, root: Path, source: Path, pro
         assert (ran.returncode, ran.stderr.decode()) == (1, f"twinsieve: {said}\n")
 
 
-def test_a_reader_that_goes_away_is_one_line(root: Path, source: Path, process: Words) -> None:
-    words = process(["dedup", source, *SMALL])
+@pytest.mark.parametrize(
+    "call", ["dedup {source}", "dedup {source} -o /dev/stdout", "explain one two", "lint"]
+)
+def test_a_reader_of_stdout_that_goes_away_ends_a_command_by_sigpipe(
+    root: Path, source: Path, process: Words, call: str
+) -> None:
+    words = process([*call.format(source=source).split(), *SMALL])
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root) as running:
         assert running.stdout is not None
         assert running.stderr is not None
         running.stdout.close()
         err = running.stderr.read().decode()
-        assert running.wait(120) == 1
-    assert err == "twinsieve: stdout: the reader went away before the end\n"
+        assert (running.wait(120), err) == (-signal.SIGPIPE, "")
+
+
+def test_a_shell_sees_141_and_nothing_else_changes(tmp_path: Path, root: Path, process: Words) -> None:
+    source, state, dropped = (tmp_path / name for name in ("in.jsonl", "state", "dropped.jsonl"))
+    posts = [json.dumps(post) + "\n" for post in generate(6000, seed=5)]
+    source.write_text("".join(posts[:3000]))
+    windows = ("--set", "near.window.messages=9000", "--set", "exact.window.messages=9000")
+    call = process(["dedup", source, "-q", "--state", state, "--duplicates", dropped, *windows])
+    assert subprocess.run(call, stdout=subprocess.DEVNULL, cwd=root, check=False).returncode == 0
+    source.write_text("".join(posts[3000:]))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path != source}
+    assert {state, dropped} < set(before)
+    other = ["--duplicates", str(tmp_path / "new.jsonl")]
+    script = f"set -o pipefail; {shlex.join([*call, *other])} | head -n 1 > /dev/null; exit $?"
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, cwd=root, check=False)
+    assert (ran.returncode, ran.stderr) == (141, b"")
+    names = set(before) - {path for path in before if path.parent != tmp_path}
+    assert {path for path in tmp_path.iterdir() if path.is_file()} == names | {source}
+    assert all(path.read_bytes() == content for path, content in before.items() if path.parent == tmp_path)
+    ran = subprocess.run([*call, *other], capture_output=True, cwd=root, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    whole = tmp_path / "whole.jsonl"
+    whole.write_text("".join(posts))
+    kept = subprocess.run(
+        process(["dedup", whole, "-q", *windows]), capture_output=True, cwd=root, check=False
+    )
+    assert kept.stdout.endswith(ran.stdout)
+    assert ran.stdout.count(b"\n") > 1000
+
+
+def test_a_reader_of_another_output_that_goes_away_is_one_line(
+    tmp_path: Path, root: Path, source: Path, process: Words
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    words = process(["dedup", source, "-o", os.devnull, "--duplicates", pipe, *SMALL])
+    with subprocess.Popen(words, stderr=subprocess.PIPE, cwd=root) as running:
+        with pipe.open("rb"):
+            pass
+        _, err = running.communicate(timeout=120)
+        assert (running.returncode, err.decode()) == (
+            1,
+            f"twinsieve: {pipe}: the reader went away before the end\n",
+        )
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGKILL, -9)])
@@ -234,3 +283,15 @@ def test_a_report_that_cannot_be_written_is_one_line(
             process([*arguments, *SMALL]), stdout=full, stderr=subprocess.PIPE, cwd=root, check=False
         )
     assert (ran.returncode, ran.stderr) == (1, b"twinsieve: stdout: No space left on device\n")
+
+
+def test_ctrl_c_while_the_program_is_imported_ends_it_without_a_word(
+    tmp_path: Path, root: Path, process: Words
+) -> None:
+    """A module that everything needs plays the key at the moment it is imported."""
+    (tmp_path / "click.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"}
+    ran = subprocess.run(process(["lint"]), capture_output=True, cwd=root, env=environment, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (-signal.SIGINT, b"", b"")
