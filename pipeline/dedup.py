@@ -4,6 +4,8 @@ Order of the end, which is a contract: everything, the state too, is on disk bes
 are renamed, the state last. A run that fails before the first name changes nothing. One killed between two
 names is repeated against the earlier state and makes the same outputs again; the other order would lose what
 was judged but never written. Runs on one state exclude each other.
+
+Where the kept rows are a stream they are out before the end: see `dedup_saves`.
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ from twinsieve.pipeline.batches import Columns, make_batch
 from twinsieve.pipeline.batches_fields import to_json
 from twinsieve.pipeline.dedup_entries import dead_entry, dropped_entry
 from twinsieve.pipeline.dedup_report import Example, Summary
+from twinsieve.pipeline.dedup_saves import SAVE_EVERY_S, Saves, Stop
 from twinsieve.pipeline.dedup_unreadable import FirstUnreadable, all_unreadable_line, first_unreadable
 from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
 from twinsieve.pipeline.files_format import Format
 from twinsieve.pipeline.files_input import Chunk, InputReader
 from twinsieve.pipeline.files_lock import StateLock
-from twinsieve.pipeline.files_read import Source
+from twinsieve.pipeline.files_read import Source, StoppedError, is_stream
 from twinsieve.pipeline.files_repeats import KEPT_DIGESTS, content_digest, refuse_empty_replacement
 from twinsieve.pipeline.files_state import (
     leaders_folder,
@@ -41,7 +44,7 @@ from twinsieve.pipeline.leaders import LeaderBook
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
 from twinsieve.stages.contract import NO_TIME, Batch, Kind, Verdicts, Window
-from twinsieve.stages.errors import FileError
+from twinsieve.stages.errors import FileError, SieveError
 from twinsieve.stages.scheme import Scheme
 from twinsieve.stages.sieve import Sieve, SieveStats
 
@@ -106,6 +109,9 @@ class Dedup:
         self._reader = InputReader(settings, job.format)
         self._header_written = False
         self._inputs_done = 0
+        self._streams = False
+        self._saves: Saves | None = None
+        self.stopped: StoppedError | None = None
         self.summary = Summary(examples_wanted=job.examples)
         self.first_unreadable: FirstUnreadable | None = None
 
@@ -143,13 +149,40 @@ class Dedup:
         positions = np.arange(len(texts), dtype=np.int64)
         Sieve(tiny).judge(Batch(positions, times, times, none, none, bodies, fingerprints))
 
+    def interrupted(self) -> str:
+        """What is true of the outputs of a run that was broken off."""
+        job = self._job
+        if not self._streams:
+            return "interrupted; no output was put in place"
+        shown = "stdout" if job.output == "-" else job.output
+        rows = f"interrupted; rows that came out on {shown} stay there"
+        if self._saves is not None:
+            return f"{rows}, those since the last save of {job.state} come out again"
+        return f"{rows}, nothing else was put in place"
+
+    def stopped_line(self, stopped: StoppedError) -> str:
+        """What is true of a run that stopped in good order."""
+        said = f"stopped before the end of the input; all rows that came out are in {self._job.state}"
+        lost = (
+            f"; {stopped.unfinished:,} bytes of a row without its end are lost" if stopped.unfinished else ""
+        )
+        return said + lost
+
     def sieve_stats(self) -> SieveStats:
         """How full the sieve is."""
         return self._sieve.stats()
 
-    def run(self, progress: Progress | None = None, before_placing: Callable[[], None] = _nothing) -> Summary:
+    def run(
+        self,
+        progress: Progress | None = None,
+        before_placing: Callable[[], None] = _nothing,
+        stop: Stop | None = None,
+        save_every_s: float = SAVE_EVERY_S,
+    ) -> Summary:
         """What was done; all outputs are there when this returns.
 
+        stop: ends a run in good order before its input ends (`stopped` says so), where kept rows are a stream
+            and there is a state; save_every_s: how often such a run saves
         before_placing: called when all is on disk and the outputs are about to get their names
         raises: FileError, also when there are rows and none can be read; no output is there then, unless
             renaming itself failed, which the error says
@@ -168,6 +201,13 @@ class Dedup:
             state = opened(job.state, state_output)
             book = self._book(stack)
             kept_rows = RowWriter(output)
+            written = [one for one in (output, duplicates, dead_letter) if one is not None]
+            self._streams = output.is_stream
+            if stop is not None and state is not None and output.is_stream:
+                self._saves = Saves(
+                    stop, lambda: self._save(written, book), lambda: self._state.rows, save_every_s
+                )
+                stop.taken = True
             for chunk, share in self._chunks(sizes):
                 self.first_unreadable = self.first_unreadable or first_unreadable(chunk)
                 self._write_header(kept_rows)
@@ -180,11 +220,14 @@ class Dedup:
                 summary.seconds["write"] += perf_counter() - started
                 if progress is not None:
                     progress(summary.rows, summary.dropped, share)
-            if self.first_unreadable is not None and summary.unreadable.total() == summary.rows:
+            if (
+                self.first_unreadable is not None
+                and self.stopped is None
+                and summary.unreadable.total() == summary.rows
+            ):
                 raise FileError(all_unreadable_line(summary.unreadable, self.first_unreadable))
             started = perf_counter()
             self._write_header(kept_rows)
-            written = [one for one in (output, duplicates, dead_letter) if one is not None]
             for one in written:
                 one.seal()
             summary.seconds["write"] += perf_counter() - started
@@ -208,6 +251,17 @@ class Dedup:
         stack.callback(book.close)
         return book
 
+    def _save(self, written: list[Output], book: LeaderBook | None) -> None:
+        """Put everything that was judged so far on disk under its name, the state last."""
+        for one in written:
+            one.publish()
+        if self._job.state is not None:
+            with state_output(self._job.state) as state:
+                self._write_state(state, book)
+                state.place()
+        if book is not None:
+            book.tidy()
+
     def _write_state(self, state: Output, book: LeaderBook | None) -> None:
         started = perf_counter()
         self._state.leaders = book.marks() if book is not None else []
@@ -223,17 +277,56 @@ class Dedup:
         total = None if None in sizes else sum(size or 0 for size in sizes)
         done = 0
         for name, size in zip(self._job.inputs, sizes, strict=True):
-            with Source(name) as source:
+            with ExitStack() as opened:
+                source = self._open(name, opened)
+                if source is None:
+                    return
                 chunks = self._reader.chunks(source)
                 while True:
                     started = perf_counter()
-                    chunk = next(chunks, None)
+                    chunk = self._next(chunks)
                     self.summary.seconds["read"] += perf_counter() - started
+                    if self.stopped is not None:
+                        return
                     if chunk is None:
                         break
                     yield chunk, (done + source.consumed) / total if total else None
             done += size or 0
             self._inputs_done += 1
+
+    def _open(self, name: str, opened: ExitStack) -> Source | None:
+        """The input, or None when the run was stopped while a pipe had no writer."""
+        saves = self._saves
+        if saves is None:
+            return opened.enter_context(Source(name))
+        if not saves.stop.asked:
+            saves.stop.taken = False
+            try:
+                return opened.enter_context(Source(name, saves.wait if is_stream(name) else None))
+            except KeyboardInterrupt:
+                saves.stop.ask()
+            finally:
+                saves.stop.taken = True
+        self.stopped = StoppedError()
+        return None
+
+    def _next(self, chunks: Iterator[Chunk]) -> Chunk | None:
+        """The next chunk; None at the end of the input, and when the run was stopped."""
+        saves = self._saves
+        if saves is None:
+            return next(chunks, None)
+        try:
+            saves.save_if_due()
+            if saves.stop.asked:
+                raise StoppedError
+            return next(chunks, None)
+        except StoppedError as stopped:
+            self.stopped = stopped
+            return None
+        except SieveError:
+            # The rows before are out; without this they would come out again when the input is mended.
+            saves.save()
+            raise
 
     def _judge(self, columns: Columns) -> Verdicts:
         seconds = self.summary.seconds

@@ -6,9 +6,9 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from twinsieve.pipeline.files_descriptor import descriptor_of
 from twinsieve.pipeline.files_foreign import foreign
@@ -33,17 +33,28 @@ def is_stream(name: str) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
+class StoppedError(Exception):
+    """Whoever reads was asked to stop while there was nothing to read.
+
+    unfinished: bytes of a row that had not come to its end
+    """
+
+    unfinished = 0
+
+
 class Source:
     """One input: a file, or stdin as `-`; open between `__enter__` and `__exit__`, not longer.
 
+    wait: called with the descriptor before every read; may raise StoppedError, which `blocks` passes on
     marked: the content began with a byte order mark, which `blocks` leaves out
     size: bytes of a regular file as it lies there, None for pipes and devices
     raises: FileError when it could not be opened: no such file, no permission, a directory
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, wait: Callable[[int], None] | None = None) -> None:
         self.name = name
         self._shown = "stdin" if name == STDIN else name
+        self._wait = wait
         self._raw: io.BufferedReader | None = None
         self.marked = False
         try:
@@ -60,6 +71,8 @@ class Source:
         try:
             # Closed by `__exit__`: the blocks are read long after this returns.
             self._raw = open(0 if self.name == STDIN else self.name, "rb", closefd=self.name != STDIN)
+            if self._wait is not None:
+                self._raw = io.BufferedReader(_Waiting(self._raw.detach(), self._wait))
         except OSError as error:
             raise self._cannot_be_read(error) from error
         return self
@@ -112,3 +125,26 @@ class Source:
             raise FileError(f"{self._shown}: compressed data is damaged ({error}); fetch it again") from error
         except OSError as error:
             raise self._cannot_be_read(error) from error
+
+
+class _Waiting(io.RawIOBase):
+    """A stream that waits before it reads."""
+
+    def __init__(self, raw: io.RawIOBase, wait: Callable[[int], None]) -> None:
+        self._raw = raw
+        self._wait = wait
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._raw.fileno()
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        self._wait(self._raw.fileno())
+        taken: int | None = self._raw.readinto(buffer)
+        return taken
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+from twinsieve.pipeline.files_read import StoppedError
+
+_T = TypeVar("_T")
 
 _SHOWN_BYTES = 256
 """How much of a row that is too large goes to the dead letter."""
@@ -34,7 +39,7 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
     number = 1
     rest = b""
     head, dropped = b"", 0
-    for block in blocks:
+    for block in _noting(blocks, lambda: len(rest) + dropped):  # noqa: B023 (as they are then)
         parts = block.split(b"\n")
         if len(parts) == 1:
             if dropped or len(rest) + len(block) > max_bytes:
@@ -66,6 +71,15 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
         yield Rows(last, number, number, heads=heads, terminated=False)
 
 
+def _noting(items: Iterator[_T], unfinished: Callable[[], int]) -> Iterator[_T]:
+    """The items; a stop among them is told how many bytes of a row were held."""
+    try:
+        yield from items
+    except StoppedError as stopped:
+        stopped.unfinished += unfinished()
+        raise
+
+
 def _take_out(rows: list[bytes | None], heads: dict[int, tuple[bytes, int]], max_bytes: int) -> None:
     if max(map(len, filter(None, rows)), default=0) <= max_bytes:
         return
@@ -86,7 +100,7 @@ def join_records(batches: Iterator[Rows], max_bytes: int) -> Iterator[Rows]:
     open_bytes = 0
     quoted = False
     start = 1
-    for batch in batches:
+    for batch in _noting(batches, lambda: open_bytes):  # noqa: B023 (as it is then)
         rows: list[bytes | None] = []
         lines_of: list[int] = []
         heads: dict[int, tuple[bytes, int]] = {}

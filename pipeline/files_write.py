@@ -52,6 +52,8 @@ class Output:
     def __init__(self, name: str, *, mode: int = 0o666, packed: bool = True) -> None:
         self.name = name
         self._mode = mode
+        self._packed = packed
+        self._packer: _Packer | None = None
         self._descriptor = descriptor_of(name, writes=True)
         self._target: Path | None = None
         self._part: Path | None = None
@@ -64,7 +66,7 @@ class Output:
         try:
             # A gzip file begins with its header, for which the disk may be too full already.
             with self._named():
-                self._packer = _packer(name, self._raw) if packed else _Plain(self._raw)
+                self._packer = self._pack()
         except FileError:
             self.discard()
             raise
@@ -72,6 +74,9 @@ class Output:
     @property
     def _shown(self) -> str:
         return "stdout" if self.name == STDOUT else self.name
+
+    def _pack(self) -> _Packer:
+        return _packer(self.name, self._raw) if self._packed else _Plain(self._raw)
 
     @property
     def is_stream(self) -> bool:
@@ -113,6 +118,8 @@ class Output:
             where that is how `... | head` ends a program
         """
         with self._named():
+            if self._packer is None:
+                self._packer = self._pack()
             self._packer.write(data)
 
     def stream(self) -> BinaryIO:
@@ -122,28 +129,46 @@ class Output:
     def seal(self) -> None:
         """Everything is on disk when this returns, without its name; only `place` is left."""
         with self._named():
-            self._packer.close()
-            if self._part is not None:
+            if self._packer is not None:
+                self._packer.close()
+            if not self._stream:
                 os.fsync(self._raw.fileno())
             elif self._descriptor is None:
                 self._raw.close()
 
     def place(self) -> None:
         """What was sealed has its name when this returns."""
-        if self._part is None or self._target is None:
-            return
         with self._named():
+            self._rename()
+        if not self._stream:
+            self._raw.close()
+
+    def _rename(self) -> None:
+        if self._part is not None and self._target is not None:
             if not self._named_already:
                 _give_name(self._raw.fileno(), self._part)
                 self._named_already = True
             os.replace(self._part, self._target)
             self._part = None
-            self._raw.close()
             folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.fsync(folder)
             finally:
                 os.close(folder)
+
+    def publish(self) -> None:
+        """Everything written so far is on disk under its name when this returns; more may follow.
+
+        A packed output ends one member, or frame, and begins the next.
+        """
+        with self._named():
+            if self._packer is not None:
+                self._packer.close()
+                # The next one begins with the next byte: a head without an end is a damaged file.
+                self._packer = None
+            if not self._stream:
+                os.fsync(self._raw.fileno())
+            self._rename()
 
     def finish(self) -> None:
         """Everything is on disk under its name when this returns."""

@@ -26,6 +26,7 @@ from twinsieve.pipeline.commands.terminal import say_error, talk
 from twinsieve.pipeline.commands.warm_up import loading
 from twinsieve.pipeline.dedup import Dedup, Job
 from twinsieve.pipeline.dedup import Progress as Shown
+from twinsieve.pipeline.dedup_saves import Stop
 from twinsieve.pipeline.dedup_unreadable import unreadable_line
 from twinsieve.pipeline.files_format import (
     format_of,
@@ -69,7 +70,8 @@ def command(
     """Write the unique messages of INPUTs (`-`: stdin) in order; drop exact and near duplicates.
 
     Reads and writes JSON lines, CSV or plain lines; inputs may be packed by gzip, zstd, bzip2 or xz, outputs
-    are when their names end in .gz, .zst, .bz2 or .xz. Outputs appear under their names when all is done.
+    are when their names end in .gz, .zst, .bz2 or .xz. Files appear under their names when all is done;
+    streams show each row at once.
     """
     settings = settings_from(config, pairs, **given)
     names = list(inputs) or ["-"]
@@ -89,13 +91,14 @@ def command(
         examples=examples,
     )
     console = talk()
-    with _stopped_by_signals() as no_more, ExitStack() as stack:
+    with _stopped_by_signals() as signals, ExitStack() as stack:
         with loading(quiet):
             dedup = stack.enter_context(Dedup(job, settings, int(time.time() * 1000)))
             dedup.warm_up()
+        signals.interrupted = dedup.interrupted
         dedup.summary.seconds["start"] = time.perf_counter() - _STARTED
         with _progress(console, quiet) as shown:
-            summary = dedup.run(shown, before_placing=no_more)
+            summary = dedup.run(shown, before_placing=signals.no_more, stop=signals.stop)
     if not quiet:
         for example in summary.examples.chosen():
             console.print(pair_panel(example.entry), soft_wrap=True)
@@ -110,6 +113,8 @@ def command(
         )
     if dedup.first_unreadable is not None:
         say_error(unreadable_line(summary.unreadable, summary.rows, dedup.first_unreadable, dead_letter))
+    if dedup.stopped is not None:
+        raise FileError(dedup.stopped_line(dedup.stopped))
 
 
 def _shows(console: Console, quiet: bool) -> bool:
@@ -147,30 +152,45 @@ def _progress(console: Console, quiet: bool) -> Iterator[Shown | None]:
         yield show
 
 
-@contextmanager
-def _stopped_by_signals() -> Iterator[Callable[[], None]]:
-    """Ctrl-C, SIGTERM and a closed terminal stop the run, until the function given is called.
+class _Signals:
+    """What Ctrl-C, SIGTERM and a closed terminal do.
 
-    From then on the outputs get their names, which takes a moment and must not be left half way.
-    raises: FileError in place of KeyboardInterrupt, which click would announce with an empty line
+    They stop the run in good order where it takes that (`stop`), else at once; a second one always at once.
+    After `no_more` they do nothing: the outputs get their names, which must not be left half way.
     """
-    over = False
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        if not over:
+    def __init__(self) -> None:
+        self.stop = Stop()
+        self.interrupted: Callable[[], str] = lambda: "interrupted; no output was put in place"
+        self._over = False
+
+    def no_more(self) -> None:
+        self._over = True
+
+    def handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self._over:
+            return
+        if self.stop.taken and not self.stop.asked:
+            self.stop.ask()
+        else:
             raise KeyboardInterrupt
 
-    def no_more() -> None:
-        nonlocal over
-        over = True
 
+@contextmanager
+def _stopped_by_signals() -> Iterator[_Signals]:
+    """Handle signals as `_Signals` says.
+
+    raises: FileError in place of KeyboardInterrupt, which click would announce with an empty line
+    """
+    signals = _Signals()
     # One that is ignored (nohup, a background job of a script) stays so.
     wanted = [one for one in _STOPPING if signal.getsignal(one) is not signal.SIG_IGN]
-    before = [(one, signal.signal(one, stop)) for one in wanted]
+    before = [(one, signal.signal(one, signals.handle)) for one in wanted]
     try:
-        yield no_more
+        yield signals
     except KeyboardInterrupt as error:
-        raise FileError("interrupted; no output was put in place") from error
+        raise FileError(signals.interrupted()) from error
     finally:
         for one, handler in before:
             signal.signal(one, handler)
+        signals.stop.close()
