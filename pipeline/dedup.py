@@ -25,6 +25,7 @@ from twinsieve.pipeline.dedup_entries import dead_entry, dropped_entry
 from twinsieve.pipeline.dedup_report import Example, Summary
 from twinsieve.pipeline.dedup_saves import SAVE_EVERY_S, Saves, Stop
 from twinsieve.pipeline.dedup_unreadable import FirstUnreadable, all_unreadable_line, first_unreadable
+from twinsieve.pipeline.dedup_windows import Reaches
 from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
 from twinsieve.pipeline.files_format import Format
 from twinsieve.pipeline.files_input import Chunk, InputReader
@@ -112,7 +113,8 @@ class Dedup:
         self._streams = False
         self._saves: Saves | None = None
         self.stopped: StoppedError | None = None
-        self.summary = Summary(examples_wanted=job.examples)
+        self._reaches = Reaches(config, self._sieve.stats())
+        self.summary = Summary(examples_wanted=job.examples, windows=self._reaches.by_stage)
         self.first_unreadable: FirstUnreadable | None = None
 
     def __enter__(self) -> Self:
@@ -336,7 +338,9 @@ class Dedup:
         fingerprints = self._scheme.fingerprints(bodies, columns.keys)
         times.append(perf_counter())
         positions = np.array(columns.rows, dtype=np.int64) + (self._state.rows + 1)
-        verdicts = self._sieve.judge(make_batch(columns, bodies, fingerprints, positions, self._arrival_ms))
+        batch = make_batch(columns, bodies, fingerprints, positions, self._arrival_ms)
+        verdicts = self._sieve.judge(batch)
+        self._reaches.count(batch, verdicts)
         times.append(perf_counter())
         for step, start, end in zip(("text", "fingerprints", "judge"), times, times[1:], strict=False):
             seconds[step] += end - start

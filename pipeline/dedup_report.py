@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 
 from twinsieve.pipeline.batches import Columns
+from twinsieve.pipeline.dedup_windows import Reach
 from twinsieve.stages.contract import Flag, Kind, Verdicts
 from twinsieve.stages.sieve import SieveStats
 
@@ -69,6 +70,7 @@ class Summary:
     rows: all rows read; kinds: readable rows by verdict; unreadable: rows by reason
     explained: dropped rows that were written out; leaders_unknown: those of them whose leader has no text
     flags: rows by flag; seconds: by step, `start` is everything before the first row
+    windows: by stage, how far each reached
     """
 
     examples_wanted: int = 0
@@ -81,6 +83,7 @@ class Summary:
     leaders_unknown: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(["start", *STEPS], 0.0))
     examples: Examples = field(default_factory=Examples)
+    windows: dict[str, Reach] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.examples.wanted = self.examples_wanted
@@ -120,6 +123,7 @@ class Summary:
             "unreadable": {str(reason): count for reason, count in self.unreadable.items()},
             "flags": dict(self.flags),
             "bad_times": self.bad_times,
+            "windows": {stage: asdict(reach) for stage, reach in self.windows.items()},
             "start_seconds": round(self.seconds["start"], 3),
             "seconds": round(busy, 3),
             "rows_per_second": round(self.rows / busy) if busy else 0,

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings import ExactSettings, NearSettings, Settings
 from twinsieve.pipeline.settings_checks import cross_check
 from twinsieve.pipeline.settings_files import read_referenced
 from twinsieve.pipeline.settings_schema import (
@@ -40,31 +40,45 @@ class Override:
 
 
 def load_settings(
-    path: Path | None, environ: Mapping[str, str] | None = None, flags: Iterable[Override] = ()
+    path: Path | None,
+    environ: Mapping[str, str] | None = None,
+    flags: Iterable[Override] = (),
+    *,
+    on_files: bool = False,
 ) -> Settings:
     """The settings, or every problem with them.
 
     path: a YAML file, None for defaults alone; environ: variables, of which `TWINSIEVE_*` count
+    on_files: the input is finite: a window has no age limit unless somebody sets one
     raises: ConfigError with all findings
     """
-    settings, findings = check_settings(path, environ, flags)
+    settings, findings = check_settings(path, environ, flags, on_files=on_files)
     if findings or settings is None:
         raise ConfigError([str(finding) for finding in findings])
     return settings
 
 
 def check_settings(
-    path: Path | None, environ: Mapping[str, str] | None = None, flags: Iterable[Override] = ()
+    path: Path | None,
+    environ: Mapping[str, str] | None = None,
+    flags: Iterable[Override] = (),
+    *,
+    on_files: bool = False,
 ) -> tuple[Settings | None, list[Finding]]:
     """Settings as far as they can be read, and all findings in the order of their places."""
     tree = read_yaml(path) if path is not None else Tree()
     base = path.parent if path is not None else Path()
     _refuse_secrets(tree)
-    return check_tree(tree, base, environ, flags)
+    return check_tree(tree, base, environ, flags, on_files=on_files)
 
 
 def check_tree(
-    tree: Tree, base: Path, environ: Mapping[str, str] | None = None, flags: Iterable[Override] = ()
+    tree: Tree,
+    base: Path,
+    environ: Mapping[str, str] | None = None,
+    flags: Iterable[Override] = (),
+    *,
+    on_files: bool = False,
 ) -> tuple[Settings | None, list[Finding]]:
     """As `check_settings`, of values that were read already; base: the folder of the file names in them."""
     overrides, misspelt = _from_environment(environ or {})
@@ -74,6 +88,8 @@ def check_tree(
     settings = _validate(tree)
     if settings is not None:
         settings = _near_off_with_fields(settings, tree.values)
+        if on_files:
+            settings = _no_age_unless_set(settings)
         settings, problems = read_referenced(settings, base, set(tree.key_places))
         problems += cross_check(settings, tree.values)
         broken = {dotted(path) for path in _broken_paths(tree)}
@@ -89,6 +105,17 @@ def _near_off_with_fields(settings: Settings, written: dict[str, Raw]) -> Settin
     if not settings.exact.fields or (isinstance(near, dict) and "method" in near):
         return settings
     return settings.model_copy(update={"near": settings.near.model_copy(update={"method": "none"})})
+
+
+def _no_age_unless_set(settings: Settings) -> Settings:
+    """A stream without end needs an age limit; on files it would keep equal rows far apart."""
+    stages: dict[str, ExactSettings | NearSettings] = {"exact": settings.exact, "near": settings.near}
+    changed = {
+        name: stage.model_copy(update={"window": stage.window.model_copy(update={"age_ms": None})})
+        for name, stage in stages.items()
+        if "age_ms" not in stage.window.model_fields_set
+    }
+    return settings.model_copy(update=changed)
 
 
 def _refuse_secrets(tree: Tree) -> None:

@@ -49,6 +49,19 @@ def read_duration_ms(value: object) -> int:
     return _with_unit(value, _DURATIONS_MS, "a duration", "24h")
 
 
+def duration_text(milliseconds: int) -> str:
+    """The duration as it is written in settings, in the largest unit that is whole; one day is 24h.
+
+    >>> [duration_text(ms) for ms in (86_400_000, 7 * 86_400_000, 90_000, 1_500, 0)]
+    ['24h', '7d', '90s', '1500ms', '0s']
+    """
+    for unit in ("d", "h", "m", "s"):
+        whole, rest = divmod(milliseconds, _DURATIONS_MS[unit])
+        if not rest and (whole > 1 or unit == "s"):
+            return f"{whole}{unit}"
+    return f"{milliseconds}ms"
+
+
 def read_size_bytes(value: object) -> int:
     """Bytes of `512MiB`, `4kB`; an int is taken as bytes.
 

@@ -78,8 +78,8 @@ def _check_origin(described: Mapping[str, Any], scheme_id: str, parameters: Mapp
         saved = described["parameters"].get(name)
         if saved != wanted:
             raise StateError(
-                f"state was written with {name} {saved}, the configuration says {wanted}; "
-                "restore the setting, or start with an empty state"
+                f"state was written with {_as_set(name, saved)}, the configuration says "
+                f"{_as_set(name, wanted)}; set it as it was, or start with an empty state"
             )
     if described["scheme"] != scheme_id:
         raise StateError(
@@ -87,6 +87,17 @@ def _check_origin(described: Mapping[str, Any], scheme_id: str, parameters: Mapp
             f"{scheme_id} (profile, features, seed or dictionaries differ, or another version of twinsieve, "
             "jieba or OpenCC wrote it); restore what differs, or start with an empty state"
         )
+
+
+def _as_set(name: str, value: object) -> str:
+    """Key and value as they stand in settings, so that they can be copied from the message.
+
+    >>> _as_set("exact.window.age_ms", 5000), _as_set("exact.window.age_ms", None), _as_set("scope", False)
+    ('exact.window.age=5000ms', 'exact.window.age=none', 'scope=False')
+    """
+    unit = "ms" if name.endswith("_ms") else ""
+    shown = "none" if value is None else f"{value}{unit}"
+    return f"{name.removesuffix('_ms')}={shown}"
 
 
 def _read_section(stream: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.options import file_settings_from, settings_options
 from twinsieve.pipeline.commands.terminal import report, say_error
 from twinsieve.pipeline.commands.warm_up import loading
 from twinsieve.pipeline.evaluate import run_evaluate
@@ -50,7 +50,7 @@ def command(
     The ideal drops a row if an earlier kept one is alike enough. An id that is not among the first rows of
     INPUT is passed over; so is a row beyond the last one that PAIRS names (see --rows).
     """
-    settings = settings_from(config, pairs, **given)
+    settings = file_settings_from(config, pairs, **given)
     refuse_clashes(
         inputs_of([input_, pairs_file]) + settings_of(config, settings),
         outputs_of({"--wrong": wrong, "--stats": stats}),

@@ -6,7 +6,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.options import file_settings_from, settings_options
 from twinsieve.pipeline.commands.pairs import diff
 from twinsieve.pipeline.commands.terminal import printable, report
 from twinsieve.pipeline.commands.warm_up import loading
@@ -29,7 +29,7 @@ def command(
     **given: str | None,
 ) -> None:
     """Say of two texts what every step of the sieve says: EARLIER is taken as kept, is LATER dropped?"""
-    settings = settings_from(config, pairs, **given)
+    settings = file_settings_from(config, pairs, **given)
     if source is not None:
         if len(ids) != 2 or texts:
             raise click.UsageError("--input needs --id twice and no texts, as in --input FILE --id 1 --id 2")

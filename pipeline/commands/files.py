@@ -19,7 +19,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.options import file_settings_from, settings_options
 from twinsieve.pipeline.commands.pairs import pair_panel
 from twinsieve.pipeline.commands.summary import summary_table
 from twinsieve.pipeline.commands.terminal import say_error, talk
@@ -73,7 +73,7 @@ def command(
     are when their names end in .gz, .zst, .bz2 or .xz. Files appear under their names when all is done;
     streams show each row at once.
     """
-    settings = settings_from(config, pairs, **given)
+    settings = file_settings_from(config, pairs, **given)
     names = list(inputs) or ["-"]
     refuse_empty_names(names)
     format_ = format_of(names, form, settings)

@@ -56,6 +56,14 @@ def overrides_from(pairs: tuple[str, ...], **given: str | None) -> list[Override
 
 
 def settings_from(config: str | None, pairs: tuple[str, ...], **given: str | None) -> Settings:
-    """Settings of file, environment and flags. raises: ConfigError"""
-    path = Path(config) if config is not None else None
-    return load_settings(path, os.environ, overrides_from(pairs, **given))
+    """Settings of file, environment and flags, for a command on Kafka. raises: ConfigError"""
+    return load_settings(_path(config), os.environ, overrides_from(pairs, **given))
+
+
+def file_settings_from(config: str | None, pairs: tuple[str, ...], **given: str | None) -> Settings:
+    """The same for a command on files, whose windows have no age limit unless one is set."""
+    return load_settings(_path(config), os.environ, overrides_from(pairs, **given), on_files=True)
+
+
+def _path(config: str | None) -> Path | None:
+    return Path(config) if config is not None else None

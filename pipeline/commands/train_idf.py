@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import click
 
-from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.options import file_settings_from, settings_options
 from twinsieve.pipeline.commands.terminal import say_error
 from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
 from twinsieve.pipeline.files_format import format_of, refuse_other_endings
@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Learn how rare each feature is in INPUTs; `features.idf_file` takes the result."""
     # Weighing by IDF is what the result is for, so it cannot be asked for while there is none.
-    settings = settings_from(config, (*pairs, "features.weights=tf", "features.idf_file="), **given)
+    settings = file_settings_from(config, (*pairs, "features.weights=tf", "features.idf_file="), **given)
     refuse_clashes(inputs_of(inputs) + settings_of(config, settings), outputs_of({"-o": output}))
     refuse_other_endings("lines of features and weights", ("text",), {"-o": output})
     scheme = scheme_config(settings)

@@ -337,7 +337,7 @@ def test_settings_are_those_of_the_command_and_keywords_count_first(tmp_path: Pa
         config = Sieve(settings=chosen, number_guard=False)._engine.config
         assert (config.near.similarity, config.near.window, config.near.number_guard) == (
             7_000,
-            Window(50, 86_400_000),
+            Window(50),
             False,
         )
         assert Sieve(settings=chosen, similarity=0.9)._engine.config.near.similarity == 9_000

@@ -74,12 +74,12 @@ def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, o
     overrides = list(_overrides(options))
     if given is None or isinstance(given, Mapping):
         settings, findings = check_tree(
-            tree_of(_DEFAULTS if given is None else given), Path(), None, overrides
+            tree_of(_DEFAULTS if given is None else given), Path(), None, overrides, on_files=True
         )
         if findings or settings is None:
             raise ConfigError([str(finding) for finding in findings])
     elif isinstance(given, (str, os.PathLike)):
-        settings = load_settings(Path(given), os.environ, overrides)
+        settings = load_settings(Path(given), os.environ, overrides, on_files=True)
     else:
         raise UsageError(f"settings is {a_type(given)}; give the path of a YAML file, or a mapping")
     _refuse_fields(settings)

@@ -63,8 +63,8 @@ class Sieve:
     threads: at most so many (one a core)
     settings: path of a YAML file, or a mapping with the same keys (nested or dotted), for everything else.
         All that is not named in it has the default of `twinsieve dedup -c`, which keeps more and longer:
-        profile `microblog`, 1,000,000 kept texts for a day, 10,000,000 for a week. Environment variables
-        count with a file, as for commands
+        profile `microblog`, 1,000,000 and 10,000,000 kept texts, also without age limit. Environment
+        variables count with a file, as for commands
     raises: ConfigError with every problem, UsageError
 
     Several threads may use one sieve; their calls are judged one after the other. A sieve is of one process:
