@@ -28,6 +28,7 @@ _LEAST = (
 def cross_check(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
     """Problems as (dotted key, what is wrong and what to do); `written` is what was set explicitly."""
     return [
+        *_windows(settings),
         *_near(settings),
         *_stages(settings, written),
         *_patterns(settings),
@@ -36,6 +37,22 @@ def cross_check(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
         *_kafka(settings),
         *_state(settings),
     ]
+
+
+def _windows(settings: Settings) -> list[Problem]:
+    problems = [
+        (
+            f"{name}.window.age",
+            "is 0s, so whatever has a time would be forgotten at once; give a time, or none for no limit",
+        )
+        for name, stage in (("exact", settings.exact), ("near", settings.near))
+        if stage.window.age_ms == 0
+    ]
+    for key, names in (("scope", settings.scope), ("exact.fields", settings.exact.fields)):
+        twice = [name for number, name in enumerate(names) if name in names[:number]]
+        if twice:
+            problems.append((key, f"names {twice[0]!r} twice; remove one"))
+    return problems
 
 
 def _near(settings: Settings) -> list[Problem]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from pydantic import SecretStr
 
@@ -10,6 +13,7 @@ from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.settings_yaml import KeyPath
 
 _MAX_SECRET_BYTES = 4096
+_SECRETS = frozenset({"seed", "password", "key_password"})
 
 _NAMED = (
     ("features", "dictionary_file"),
@@ -57,18 +61,26 @@ def read_referenced(
         key = ".".join(path)
         file = (base / name if path in in_file else Path(name)).absolute()
         section[path[-1]] = str(file)
+        secret_of = path[-1].removesuffix("_file")
         try:
-            with file.open("rb") as stream:
+            # A secret is read once, so it may come through a pipe; the others are read again later.
+            with file.open("rb") if secret_of in _SECRETS else open_regular(file) as stream:
                 content = stream.read(_MAX_SECRET_BYTES + 1)
         except OSError as error:
             problems.append((key, f"names {name!r}, which cannot be read: {error.strerror}"))
             continue
-        secret_of = path[-1].removesuffix("_file")
-        if secret_of in ("seed", "password", "key_password"):
+        if secret_of in _SECRETS:
             problem = _fill(section, secret_of, content)
             if problem:
                 problems.append((key, f"names {name!r}, which {problem}"))
     return Settings.model_validate(values), problems
+
+
+def open_regular(file: Path) -> BinaryIO:
+    """The file, opened; raises: OSError, also for a pipe or a device, which could go on for ever"""
+    if not stat.S_ISREG(file.stat().st_mode) and not file.is_dir():
+        raise OSError(errno.EINVAL, "is no regular file", str(file))
+    return file.open("rb")
 
 
 def _fill(section: dict[str, object], name: str, content: bytes) -> str | None:

@@ -6,7 +6,7 @@ mapping `8:3,64:5`, or both as in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,11 @@ from twinsieve.pipeline.settings_checks import cross_check
 from twinsieve.pipeline.settings_files import read_referenced
 from twinsieve.pipeline.settings_schema import (
     SECRETS,
-    by_underscores,
+    by_letters,
     did_you_mean,
     is_misspelt,
+    keys_that_end_in,
+    letters_of,
     literals,
     schema,
 )
@@ -82,7 +84,8 @@ def check_tree(
 ) -> tuple[Settings | None, list[Finding]]:
     """As `check_settings`, of values that were read already; base: the folder of the file names in them."""
     overrides, misspelt = _from_environment(environ or {})
-    tree.findings += misspelt
+    flags = list(flags)
+    tree.findings += [*misspelt, *_contradictions(flags), *_secret_flags(flags)]
     for override in [*overrides, *flags]:
         _put(tree, override)
     settings = _validate(tree)
@@ -90,7 +93,7 @@ def check_tree(
         settings = _near_off_with_fields(settings, tree.values)
         if on_files:
             settings = _no_age_unless_set(settings)
-        settings, problems = read_referenced(settings, base, set(tree.key_places))
+        settings, problems = read_referenced(settings, base, _in_file(tree))
         problems += cross_check(settings, tree.values)
         broken = {dotted(path) for path in _broken_paths(tree)}
         for key, message in problems:
@@ -126,21 +129,63 @@ def _refuse_secrets(tree: Tree) -> None:
             tree.findings.append(Finding(place, f"{key} is a secret; {advice}"))
 
 
+def _contradictions(flags: Sequence[Override]) -> list[Finding]:
+    """Flags that set a key to something else than an earlier one did."""
+    first: dict[str, Override] = {}
+    return [
+        Finding(
+            Place(flag.source),
+            f"sets {flag.key} to {_shown(flag.text)}, but {before.source} sets it to {_shown(before.text)}; "
+            "leave one of the two out",
+        )
+        for flag in flags
+        if (before := first.setdefault(flag.key, flag)).text != flag.text and flag.key not in SECRETS
+    ]
+
+
+def _secret_flags(flags: Sequence[Override]) -> list[Finding]:
+    """Whoever may list processes reads their arguments. A keyword of a program is no flag."""
+    return [
+        Finding(
+            Place(flag.source),
+            f"{flag.key} is a secret, and other users can see command lines; "
+            f"set {_variable(flag.key)} or name a file in {flag.key}_file",
+        )
+        for flag in flags
+        if flag.key in SECRETS and flag.source.startswith("-")
+    ]
+
+
 def _from_environment(environ: Mapping[str, str]) -> tuple[list[Override], list[Finding]]:
     overrides, findings = [], []
     for name in sorted(environ):
         if not name.startswith(_PREFIX):
             continue
         key = name[len(_PREFIX) :].lower().replace("__", ".")
-        meant = by_underscores().get(key.replace(".", "_"), key)
-        if meant != key:
-            findings.append(Finding(Place(name), f"sets nothing; did you mean {_variable(meant)}?"))
-            continue
-        # Other variables of this name belong to others (a service's address in Kubernetes), unless misspelt.
-        if "." not in key and schema().get(key, "section") == "section" and not is_misspelt(key):
-            continue
+        if key not in schema() or schema()[key] == "section":
+            problem = _stray(key)
+            if problem is not None:
+                findings.append(Finding(Place(name), problem))
+                continue
+            # Other variables of this name belong to others (a service's address in Kubernetes).
+            if "." not in key and not is_misspelt(key):
+                continue
         overrides.append(Override(key, environ[name], name))
     return overrides, findings
+
+
+def _stray(key: str) -> str | None:
+    """What to say of a variable that is no key but looks as if it should set one."""
+    if key == "config":
+        return "sets nothing; name the settings file with -c"
+    if schema().get(key) == "section":
+        return f"sets nothing; {key} holds other keys, as {_variable(next(iter(_values_below(key))))}"
+    meant = [by_letters()[letters_of(key)]] if letters_of(key) in by_letters() else keys_that_end_in(key)
+    return f"sets nothing; did you mean {' or '.join(map(_variable, meant))}?" if meant else None
+
+
+def _values_below(section: str) -> list[str]:
+    return [key for key in by_letters().values() if key.startswith(f"{section}.")]
 
 
 def _variable(key: str) -> str:
@@ -202,6 +247,11 @@ def _validate(tree: Tree) -> Settings | None:
         return None
 
 
+def _in_file(tree: Tree) -> set[KeyPath]:
+    """Paths of values that stand in the file, and were not set anew outside it."""
+    return {path for path, place in tree.places.items() if place.line}
+
+
 def _path(key: str) -> KeyPath:
     return tuple(int(part) if part.isdigit() else part for part in key.split("."))
 
@@ -243,8 +293,7 @@ def _drop(values: dict[str, Raw], path: KeyPath) -> None:
 def _message(path: KeyPath, detail: Mapping[str, Any]) -> str:
     key, kind, value = dotted(path), detail["type"], detail["input"]
     if kind == "extra_forbidden":
-        section, _, name = key.rpartition(".")
-        return f"unknown key {key!r}; {did_you_mean(section, name)}"
+        return f"unknown key {key!r}; {did_you_mean(dotted(path[:-1]), str(path[-1]))}"
     if key in SECRETS:
         return f"{key} cannot be read; it is text without NUL, digest.seed a whole number below 2^64"
     if value is None:
@@ -269,11 +318,15 @@ def _message(path: KeyPath, detail: Mapping[str, Any]) -> str:
         "greater_than_equal": "at least {ge}",
         "less_than_equal": "at most {le}",
         "less_than": "below {lt}",
-        "string_too_short": "at least {min_length} characters",
         "string_too_long": "at most {max_length} characters",
+        "too_long": "at most {max_length} characters",
     }
     if kind in limits:
         return f"{key} is {_shown(value)}; it is {limits[kind].format(**context)}"
+    if kind in ("too_short", "string_too_short"):
+        return f"{key} is empty; give it a value or remove the key"
+    if kind in ("float_parsing", "finite_number"):
+        return f"{key} is {_shown(value)}, which is not a number; write it as 8.4"
     return f"{key} is {_shown(value)}: {detail['msg']}"
 
 

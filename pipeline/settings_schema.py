@@ -57,7 +57,10 @@ def keys_below(section: str) -> list[str]:
 
 
 def did_you_mean(section: str, name: str) -> str:
-    """What to do about an unknown key: the nearest one, here or elsewhere, or all that are known here."""
+    """What to do about an unknown key: nest it, the nearest one here or elsewhere, or all known here."""
+    if "." in name and f"{section}.{name}".removeprefix(".") in schema():
+        *above, last = name.split(".")
+        return f"write it nested: {': {'.join(above)}: {{{last}: …{'}' * len(above)}"
     here = keys_below(section)
     close = get_close_matches(name.lower(), here, n=1, cutoff=0.6)
     if close:
@@ -79,15 +82,30 @@ def is_misspelt(name: str) -> bool:
 
 
 @cache
-def by_underscores() -> dict[str, str]:
-    """Every key that takes a value, by what is left of it where a dot is written `_`.
+def by_letters() -> dict[str, str]:
+    """Every key that takes a value, by what is left of it without dots and underscores.
 
-    A variable with one underscore too few or too many still tells which key was meant: no two are alike.
+    A variable with an underscore too few or too many still tells which key was meant: no two are alike.
 
-    >>> by_underscores()["near_window_messages"]
+    >>> by_letters()["nearwindowmessages"]
     'near.window.messages'
     """
-    return {key.replace(".", "_"): key for key, kind in schema().items() if kind != "section"}
+    return {letters_of(key): key for key, kind in schema().items() if kind != "section"}
+
+
+def letters_of(name: str) -> str:
+    """The name without what separates its words."""
+    return name.replace(".", "").replace("_", "")
+
+
+def keys_that_end_in(name: str) -> list[str]:
+    """Keys that take a value and whose last words are these, as one types them who leaves the section out.
+
+    >>> keys_that_end_in("similarity"), keys_that_end_in("window_age")
+    (['near.similarity'], ['exact.window.age', 'near.window.age'])
+    """
+    ending = f"_{name.replace('.', '_')}"
+    return [key for key in by_letters().values() if f"_{key.replace('.', '_')}".endswith(ending)]
 
 
 def literals(key: str) -> tuple[str, ...]:

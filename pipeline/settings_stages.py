@@ -5,15 +5,22 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from twinsieve.pipeline.settings import Settings, WindowSettings
+from twinsieve.pipeline.settings_files import open_regular
 from twinsieve.stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
-from twinsieve.stages.errors import ConfigError
+from twinsieve.stages.errors import ConfigError, UsageError
 from twinsieve.stages.fingerprint.digest import DigestConfig
-from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
 from twinsieve.stages.scheme import SchemeConfig
 from twinsieve.stages.text.rules import TextConfig
+
+MAX_LIST_BYTES = 256 << 20
+"""Of a dictionary or a list of words or weights; jieba's own dictionary has 5 MB."""
+
+_SHOWN_FINDINGS = 20
 
 
 def scheme_config(settings: Settings) -> SchemeConfig:
@@ -35,7 +42,7 @@ def scheme_config(settings: Settings) -> SchemeConfig:
             width=features.width,
             top_k=features.top_k,
             parts_of_speech=features.parts_of_speech,
-            dictionary=tuple(line for _, line in _lines(features.dictionary_file)),
+            dictionary=_dictionary(features.dictionary_file),
             stop_words=tuple(line for _, line in _lines(features.stop_words_file)),
             min_features=features.min_features,
             weights=features.weights,
@@ -86,7 +93,11 @@ def _lines(name: str | None) -> Iterator[tuple[int, str]]:
     if name is None:
         return
     try:
-        content = Path(name).read_text("utf-8-sig")
+        with open_regular(Path(name)) as stream:
+            held = stream.read(MAX_LIST_BYTES + 1)
+        if len(held) > MAX_LIST_BYTES:
+            raise ConfigError([f"{name}:1:1: has more than {MAX_LIST_BYTES >> 20} MiB; shorten the list"])
+        content = held.decode("utf-8-sig")
     except OSError as error:
         raise ConfigError([f"{name}:1:1: cannot be read: {error.strerror}"]) from error
     except UnicodeDecodeError as error:
@@ -94,6 +105,25 @@ def _lines(name: str | None) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(content.splitlines(), start=1):
         if line.strip() and not line.startswith("# "):
             yield number, line.strip()
+
+
+def _dictionary(name: str | None) -> tuple[str, ...]:
+    """Lines of a user dictionary, each one an entry that the segmenter takes."""
+    numbered = list(_lines(name))
+    lines = tuple(line for _, line in numbered)
+    try:
+        dictionary_entries(lines)
+    except UsageError as error:
+        found = (finding for number, line in numbered for finding in _wrong_entry(f"{name}:{number}:1", line))
+        raise ConfigError(list(islice(found, _SHOWN_FINDINGS))) from error
+    return lines
+
+
+def _wrong_entry(where: str, line: str) -> Iterator[str]:
+    try:
+        dictionary_entries([line])
+    except UsageError as error:
+        yield f"{where}: {error}"
 
 
 def _idf(name: str | None) -> tuple[tuple[str, float], ...] | None:
@@ -115,5 +145,5 @@ def _idf(name: str | None) -> tuple[tuple[str, float], ...] | None:
                 f"{name}:{number}:1: is no `feature<TAB>idf`; train the file again or mend the line"
             )
     if findings:
-        raise ConfigError(findings[:20])
+        raise ConfigError(findings[:_SHOWN_FINDINGS])
     return tuple(pairs)

@@ -21,18 +21,30 @@ _KEYS = {
 }
 
 
+def _one_word(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """What the option was given, once or several times the same; click alone would take the last."""
+    if len(set(given)) > 1:
+        first, other = list(dict.fromkeys(given))[:2]
+        raise click.UsageError(f"{param.opts[0]} is given as {first!r} and as {other!r}; leave one out", ctx)
+    return given[0] if given else None
+
+
+def _once(*names: str, metavar: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # noqa: A002
+    return click.option(*names, metavar=metavar, help=help, multiple=True, callback=_one_word)
+
+
 def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds -c, --set and flags of often used keys; they arrive as the arguments of `settings_from`."""
     for option in (
         click.option(
             "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, as near.shards=2."
         ),
-        click.option("--similarity", metavar="SHARE", help="near.similarity: how alike, 0.5 to 1 (0.85)."),
-        click.option("--profile", metavar="NAME", help="profile: microblog or plain (microblog)."),
-        click.option("--time-field", metavar="NAME", help="input.time_field (created_at)."),
-        click.option("--id-field", metavar="NAME", help="input.id_field (id)."),
-        click.option("--text-field", metavar="NAME", help="input.text_field (text)."),
-        click.option(
+        _once("--similarity", metavar="SHARE", help="near.similarity: how alike, 0.5 to 1 (0.85)."),
+        _once("--profile", metavar="NAME", help="profile: microblog or plain (microblog)."),
+        _once("--time-field", metavar="NAME", help="input.time_field (created_at)."),
+        _once("--id-field", metavar="NAME", help="input.id_field (id)."),
+        _once("--text-field", metavar="NAME", help="input.text_field (text)."),
+        _once(
             "-c", "--config", metavar="FILE", help="Settings, a YAML file; examples: twinsieve config list."
         ),
     ):

@@ -38,7 +38,8 @@ def command(
 ) -> None:
     """Learn how rare each feature is in INPUTs; `features.idf_file` takes the result."""
     # Weighing by IDF is what the result is for, so it cannot be asked for while there is none.
-    settings = file_settings_from(config, (*pairs, "features.weights=tf", "features.idf_file="), **given)
+    others = [pair for pair in pairs if not pair.startswith(("features.weights=", "features.idf_file="))]
+    settings = file_settings_from(config, (*others, "features.weights=tf", "features.idf_file="), **given)
     refuse_clashes(inputs_of(inputs) + settings_of(config, settings), outputs_of({"-o": output}))
     refuse_other_endings("lines of features and weights", ("text",), {"-o": output})
     scheme = scheme_config(settings)

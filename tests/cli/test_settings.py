@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cli.conftest import Run
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.settings_load import Override, check_settings, load_settings
-from twinsieve.pipeline.settings_schema import SECRETS, by_underscores, schema
+from twinsieve.pipeline.settings_schema import SECRETS, by_letters, schema
+from twinsieve.pipeline.settings_stages import scheme_config
 from twinsieve.pipeline.settings_types import read_duration_ms, read_size_bytes
 from twinsieve.stages.errors import ConfigError
 
@@ -183,7 +186,7 @@ def test_a_flag_that_is_half_a_list_is_refused() -> None:
 def test_a_misspelt_variable_is_said_and_those_of_others_are_left_alone() -> None:
     _, found = check_settings(None, {"TWINSIEVE_PROFIL": "plain", "TWINSIEVE_SCOP": "a"})
     assert [str(one).split("; ")[1] for one in found] == ["did you mean 'profile'?", "did you mean 'scope'?"]
-    others = ("PORT", "SERVICE_HOST", "SERVICE_PORT", "PORT_8080_TCP_ADDR", "DATA", "NEAR")
+    others = ("PORT", "SERVICE_HOST", "SERVICE_PORT", "PORT_8080_TCP_ADDR", "DATA", "NEAR_SERVICE_HOST")
     assert check_settings(None, {f"TWINSIEVE_{name}": "x" for name in others})[1] == []
 
 
@@ -232,6 +235,10 @@ def test_a_secret_is_read_from_environment_or_file_and_never_shown(tmp_path: Pat
         ("KAFKA__SECURITY_PASSWORD_FILE", "KAFKA__SECURITY__PASSWORD_FILE"),
         ("KAFKA__POLL__MESSAGES", "KAFKA__POLL_MESSAGES"),
         ("DIGEST_SEED", "DIGEST__SEED"),
+        ("INPUT_TEXTFIELD", "INPUT__TEXT_FIELD"),
+        ("INPUT__TEXTFIELD", "INPUT__TEXT_FIELD"),
+        ("SIMILARITY", "NEAR__SIMILARITY"),
+        ("TEXT_FIELD", "INPUT__TEXT_FIELD"),
     ],
 )
 def test_a_variable_with_an_underscore_too_few_or_too_many_is_no_stranger(given: str, meant: str) -> None:
@@ -241,9 +248,22 @@ def test_a_variable_with_an_underscore_too_few_or_too_many_is_no_stranger(given:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("CONFIG", "name the settings file with -c"),
+        ("NEAR", "near holds other keys, as TWINSIEVE_NEAR__METHOD"),
+        ("WINDOW__AGE", "did you mean TWINSIEVE_EXACT__WINDOW__AGE or TWINSIEVE_NEAR__WINDOW__AGE?"),
+    ],
+)
+def test_a_variable_that_would_set_nothing_is_a_finding(name: str, said: str) -> None:
+    _, found = check_settings(None, {f"TWINSIEVE_{name}": "0.9"})
+    assert [str(one) for one in found] == [f"TWINSIEVE_{name}: sets nothing; {said}"]
+
+
 def test_every_variable_can_be_told_by_its_words_alone() -> None:
     values = [key for key, kind in schema().items() if kind != "section"]
-    assert sorted(by_underscores().values()) == sorted(values)
+    assert sorted(by_letters().values()) == sorted(values)
 
 
 def test_exact_fields_switch_near_off_unless_asked_for(tmp_path: Path) -> None:
@@ -259,6 +279,123 @@ def test_a_file_named_in_settings_lies_beside_them(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("features: {stop_words_file: words}\n")
     assert load_settings(path).features.stop_words_file == str(tmp_path / "words")
+
+
+def test_a_file_that_a_flag_or_variable_names_lies_where_one_types(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "words").write_text("的\n")
+    path = tmp_path / "conf" / "s.yaml"
+    monkeypatch.chdir(tmp_path)
+    for text in ("profile: plain\n", "features: {stop_words_file: none}\n"):
+        path.write_text(text)
+        named = Override("features.stop_words_file", "words", "--set features.stop_words_file")
+        assert load_settings(path, {}, [named]).features.stop_words_file == str(tmp_path / "words")
+        environ = {"TWINSIEVE_FEATURES__STOP_WORDS_FILE": "words"}
+        assert load_settings(path, environ).features.stop_words_file == str(tmp_path / "words")
+
+
+@pytest.mark.parametrize("key", ["dictionary_file", "stop_words_file", "idf_file"])
+def test_a_list_of_words_that_never_ends_is_refused(tmp_path: Path, key: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("/dev/zero", str(tmp_path / "pipe")):
+        _, found = check_settings(None, {}, [Override(f"features.{key}", name, "--set")])
+        assert [str(one) for one in found] == [
+            f"--set: features.{key} names {name!r}, which cannot be read: is no regular file"
+        ]
+
+
+def test_a_list_of_words_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("twinsieve.pipeline.settings_stages.MAX_LIST_BYTES", 1 << 20)
+    (tmp_path / "words").write_text("的\n" * (1 << 18) + "了")
+    settings = load_settings(
+        None, {}, [Override("features.stop_words_file", str(tmp_path / "words"), "--set")]
+    )
+    with pytest.raises(ConfigError, match=r"words:1:1: has more than 1 MiB; shorten the list"):
+        scheme_config(settings)
+
+
+def test_a_bad_dictionary_entry_is_named_by_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "own.txt").write_text("方舱医院 120 n\nword abc def\n雷神山\n坏 0\n", "utf-8")
+    settings = load_settings(
+        None, {}, [Override("features.dictionary_file", str(tmp_path / "own.txt"), "--set")]
+    )
+    with pytest.raises(ConfigError) as caught:
+        scheme_config(settings)
+    assert [finding.split(" is no ")[0] for finding in caught.value.findings] == [
+        f"{tmp_path / 'own.txt'}:2:1: 'word abc def'",
+        f"{tmp_path / 'own.txt'}:4:1: '坏 0'",
+    ]
+
+
+def test_flags_that_contradict_each_other_are_refused_and_named() -> None:
+    flags = [Override("near.similarity", "0.99", "--similarity"), Override("near.similarity", "0.8", "--set")]
+    _, found = check_settings(None, {}, flags)
+    assert [str(one) for one in found] == [
+        "--set: sets near.similarity to '0.8', but --similarity sets it to '0.99'; leave one of the two out"
+    ]
+    assert check_settings(None, {}, [flags[0], flags[0]])[1] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-c", "config/news.yaml", "-c", "config/microblog.yaml"),
+        ("--similarity", "0.8", "--similarity", "0.9"),
+        ("--set", "near.similarity=0.8", "--similarity", "0.9"),
+        ("--set", "near.shards=1", "--set", "near.shards=2"),
+    ],
+)
+def test_an_option_given_twice_is_no_quiet_choice(run: Run, words: tuple[str, ...]) -> None:
+    ran = run("lint", *words)
+    assert (ran.code, ran.out.count("\n") + ran.err.count("\n")) == (2, 1)
+    said = ran.out + ran.err
+    assert all(word.partition("=")[2] or word in said for word in (words[1], words[3]))
+    assert run("lint", "--similarity", "0.9", "--similarity", "0.9").code == 0
+
+
+@pytest.mark.parametrize("key", sorted(SECRETS))
+def test_a_secret_is_refused_on_the_command_line_and_not_repeated(run: Run, key: str) -> None:
+    ran = run("lint", "--set", f"{key}=5551212")
+    variable = f"TWINSIEVE_{key.replace('.', '__').upper()}"
+    assert ran.code == 2
+    assert ran.out == (
+        f"--set {key}: {key} is a secret, and other users can see command lines; "
+        f"set {variable} or name a file in {key}_file\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [
+        (
+            "near: {window: {age: 0s}}\n",
+            "1:22: near.window.age is 0s, so whatever has a time would be forgotten",
+        ),
+        ("exact: {window: {age: 0ms}}\n", "1:23: exact.window.age is 0s, so"),
+        ("scope: [a, b, a]\n", "1:8: scope names 'a' twice; remove one"),
+        ("exact: {fields: [id, id]}\n", "1:17: exact.fields names 'id' twice; remove one"),
+        (
+            "near.similarity: 0.8\n",
+            "1:1: unknown key 'near.similarity'; write it nested: near: {similarity: …}",
+        ),
+        (
+            "near.window.age: 1h\n",
+            "1:1: unknown key 'near.window.age'; write it nested: near: {window: {age: …}}",
+        ),
+        ("input: {text_field: ''}\n", "1:21: input.text_field is empty; give it a value or remove the key"),
+        (
+            "near: {bucket_load: many}\n",
+            "1:21: near.bucket_load is 'many', which is not a number; write it as 8.4",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_a_finding(tmp_path: Path, text: str, finding: str) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(text)
+    _, found = check_settings(path)
+    assert [str(one).startswith(f"{path}:{finding}") for one in found] == [True], found
 
 
 def test_secrets_are_keys_with_a_file_beside_them() -> None:
