@@ -24,7 +24,13 @@ from twinsieve.pipeline.batches_fields import to_json
 from twinsieve.pipeline.dedup_entries import dead_entry, dropped_entry
 from twinsieve.pipeline.dedup_report import Example, Summary
 from twinsieve.pipeline.dedup_saves import SAVE_EVERY_S, Saves, Stop
-from twinsieve.pipeline.dedup_unreadable import FirstUnreadable, all_unreadable_line, first_unreadable
+from twinsieve.pipeline.dedup_unreadable import (
+    FirstUnreadable,
+    all_unreadable_line,
+    first_unreadable,
+    strict_line,
+    unreadable_line,
+)
 from twinsieve.pipeline.dedup_windows import Reaches
 from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
 from twinsieve.pipeline.files_format import Format
@@ -56,7 +62,10 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to read and where to write; names are paths, `-` for stdin or stdout, None for no file."""
+    """What to read and where to write; names are paths, `-` for stdin or stdout, None for no file.
+
+    max_unreadable: share of the rows, 0 to 1, beyond which unreadable ones fail the run; None for no limit
+    """
 
     inputs: list[str]
     format: Format
@@ -67,6 +76,7 @@ class Job:
     state: str | None = None
     settings_file: str | None = None
     examples: int = 0
+    max_unreadable: float | None = None
 
 
 Progress = Callable[[int, int, float | None], None]
@@ -186,8 +196,8 @@ class Dedup:
         stop: ends a run in good order before its input ends (`stopped` says so), where kept rows are a stream
             and there is a state; save_every_s: how often such a run saves
         before_placing: called when all is on disk and the outputs are about to get their names
-        raises: FileError, also when there are rows and none can be read; no output is there then, unless
-            renaming itself failed, which the error says
+        raises: FileError, also when there are rows and none or too few can be read; no output is there
+            then, unless renaming itself failed, which the error says
         """
         job, summary = self._job, self.summary
         with ExitStack() as stack:
@@ -212,6 +222,9 @@ class Dedup:
                 stop.taken = True
             for chunk, share in self._chunks(sizes):
                 self.first_unreadable = self.first_unreadable or first_unreadable(chunk)
+                if self.first_unreadable is not None and job.max_unreadable == 0:
+                    raise FileError(strict_line(self.first_unreadable))
+                summary.blank += chunk.blank
                 self._write_header(kept_rows)
                 verdicts = self._judge(chunk.columns)
                 started = perf_counter()
@@ -222,12 +235,8 @@ class Dedup:
                 summary.seconds["write"] += perf_counter() - started
                 if progress is not None:
                     progress(summary.rows, summary.dropped, share)
-            if (
-                self.first_unreadable is not None
-                and self.stopped is None
-                and summary.unreadable.total() == summary.rows
-            ):
-                raise FileError(all_unreadable_line(summary.unreadable, self.first_unreadable))
+            if self.stopped is None:
+                self._refuse_unreadable()
             started = perf_counter()
             self._write_header(kept_rows)
             for one in written:
@@ -243,6 +252,16 @@ class Dedup:
             if book is not None:
                 book.tidy()
         return summary
+
+    def _refuse_unreadable(self) -> None:
+        most, summary = self._job.max_unreadable, self.summary
+        if self.first_unreadable is None:
+            return
+        if summary.unreadable.total() == summary.rows:
+            raise FileError(all_unreadable_line(summary.unreadable, self.first_unreadable))
+        if most is not None and summary.unreadable.total() > most * summary.rows:
+            line = unreadable_line(summary.unreadable, summary.rows, self.first_unreadable, None)
+            raise FileError(f"more rows than --max-unreadable {most:g} allows are {line}")
 
     def _book(self, stack: ExitStack) -> LeaderBook | None:
         wanted = self._job.duplicates is not None or self._job.examples or self._state.leaders

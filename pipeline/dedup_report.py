@@ -67,7 +67,7 @@ class Examples:
 class Summary:
     """Counts of one run.
 
-    rows: all rows read; kinds: readable rows by verdict; unreadable: rows by reason
+    rows: all rows read but blank ones; kinds: readable rows by verdict; unreadable: rows by reason
     explained: dropped rows that were written out; leaders_unknown: those of them whose leader has no text
     flags: rows by flag; seconds: by step, `start` is everything before the first row
     windows: by stage, how far each reached
@@ -81,6 +81,7 @@ class Summary:
     bad_times: int = 0
     explained: int = 0
     leaders_unknown: int = 0
+    blank: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(["start", *STEPS], 0.0))
     examples: Examples = field(default_factory=Examples)
     windows: dict[str, Reach] = field(default_factory=dict)
@@ -94,7 +95,7 @@ class Summary:
         return self.kinds["exact"] + self.kinds["near"]
 
     def count(self, columns: Columns, verdicts: Verdicts) -> None:
-        """Add one chunk."""
+        """Add the messages of one chunk."""
         self.rows += len(columns) + len(columns.unreadable)
         for kind, number in enumerate(np.bincount(verdicts.kinds, minlength=len(Kind)).tolist()):
             if number:
@@ -123,6 +124,7 @@ class Summary:
             "unreadable": {str(reason): count for reason, count in self.unreadable.items()},
             "flags": dict(self.flags),
             "bad_times": self.bad_times,
+            "blank": self.blank,
             "windows": {stage: asdict(reach) for stage, reach in self.windows.items()},
             "start_seconds": round(self.seconds["start"], 3),
             "seconds": round(busy, 3),

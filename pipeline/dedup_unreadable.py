@@ -53,6 +53,14 @@ def unreadable_line(reasons: Counter[str], rows: int, first: FirstUnreadable, de
     )
 
 
+def strict_line(first: FirstUnreadable) -> str:
+    """One line for a run that no unreadable row may have."""
+    return (
+        f"{first.where} {first.detail}, and --strict allows no unreadable row; mend it, "
+        "or see all with --dead-letter FILE and without --strict"
+    )
+
+
 def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
     """One line for a run that has nothing else to show."""
     count = reasons.total()

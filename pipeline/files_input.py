@@ -22,11 +22,13 @@ class Chunk:
     """Consecutive rows of one input, and what could be read of them.
 
     rows: bytes as they stand in the file (None: too large); columns: the messages, by index into `rows`
+    blank: how many rows hold nothing but blanks; they are neither messages nor unreadable
     """
 
     source: str
     rows: Rows
     columns: Columns
+    blank: int = 0
 
     def line_of(self, row: int) -> int:
         """Line of the input that a row begins in, from 1."""
@@ -65,10 +67,10 @@ class InputReader:
         lines = split_lines(source.blocks(), limit)
         if self._format == "csv":
             for rows in self._without_header(source, join_records(lines, limit)):
-                yield Chunk(shown, rows, self._read_csv(rows))
+                yield _chunk(shown, rows, self._read_csv(rows))
             return
         for rows in lines:
-            yield Chunk(shown, rows, _with_too_large(rows, self._reader.read(self._payloads(rows))))
+            yield _chunk(shown, rows, _with_too_large(rows, self._reader.read(self._payloads(rows))))
 
     def look(self, name: str) -> int | None:
         """The size of an input, None for a stream; a file can be read and its columns fit when this returns.
@@ -151,6 +153,13 @@ class InputReader:
             else:
                 documents.append(dict(zip(self._columns, fields, strict=True)))
         return self._reader.columns(documents, unreadable)
+
+
+def _chunk(source: str, rows: Rows, columns: Columns) -> Chunk:
+    """The chunk, its blank rows passed over: editors and `cat` leave some, and none holds a message."""
+    unreadable = [bad for bad in columns.unreadable if bad.reason is not Reason.EMPTY]
+    blank = len(columns.unreadable) - len(unreadable)
+    return Chunk(source, rows, replace(columns, unreadable=unreadable), blank)
 
 
 def _too_large(rows: Rows, row: int) -> Unreadable:

@@ -51,6 +51,13 @@ _STARTED = time.perf_counter()
 @click.option(
     "--format", "form", type=click.Choice(["jsonl", "csv", "text"]), help="Of inputs and output (by ending)."
 )
+@click.option("--strict", is_flag=True, help="Fail at the first row that cannot be read.")
+@click.option(
+    "--max-unreadable",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Fail if more of the rows cannot be read, 0 to 1.",
+)
 @click.option("--examples", default=0, metavar="N", type=click.IntRange(0, 100), help="Show N dropped pairs.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no summary; unreadable rows are still said.")
 def command(
@@ -61,6 +68,8 @@ def command(
     stats: str | None,
     state: str | None,
     form: str | None,
+    strict: bool,
+    max_unreadable: float | None,
     examples: int,
     quiet: bool,
     config: str | None,
@@ -73,6 +82,8 @@ def command(
     are when their names end in .gz, .zst, .bz2 or .xz. Files appear under their names when all is done;
     streams show each row at once.
     """
+    if strict and max_unreadable is not None:
+        raise click.UsageError("--strict is --max-unreadable 0; give one of the two")
     settings = file_settings_from(config, pairs, **given)
     names = list(inputs) or ["-"]
     refuse_empty_names(names)
@@ -89,6 +100,7 @@ def command(
         state=state,
         settings_file=config,
         examples=examples,
+        max_unreadable=0.0 if strict else max_unreadable,
     )
     console = talk()
     with _stopped_by_signals() as signals, ExitStack() as stack:

@@ -72,6 +72,9 @@ def _remark(name: str, summary: Summary) -> str:
         ],
         "exact": [(flags["at_word"], "taken at the filter's word")],
         "near": [(flags["estimated"], "estimated (over 512 characters)")],
-        "rows": [(summary.bad_times, "with a time that could not be read")],
+        "rows": [
+            (summary.bad_times, "with a time that could not be read"),
+            (summary.blank, "blank ones passed over"),
+        ],
     }
     return ", ".join(f"{count:,} {what}" for count, what in said.get(name, []) if count)

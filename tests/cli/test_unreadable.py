@@ -144,3 +144,54 @@ def test_an_output_of_any_name_is_taken_where_the_format_is_said(tmp_path: Path,
     source = _posts(tmp_path / "p.jsonl")
     for said in (("--format", "jsonl"), ("--set", "input.encoding=text")):
         assert run("dedup", "-q", source, "-o", tmp_path / "z.csv", *said, *SMALL).code == 0
+
+
+@pytest.mark.parametrize("limit", [("--strict",), ("--max-unreadable", "0"), ("--max-unreadable", "0.2")])
+def test_a_run_with_more_unreadable_rows_than_allowed_fails_and_changes_nothing(
+    tmp_path: Path, run: Run, limit: tuple[str, ...]
+) -> None:
+    source = _jsonl(
+        tmp_path / "in.jsonl", {"id": 1, "text": _TEXTS[0]}, {"id": 2}, {"id": 3, "text": _TEXTS[1]}
+    )
+    out = tmp_path / "out.jsonl"
+    out.write_text("what was there before")
+    names = ("-o", out, "--state", tmp_path / "state", "--dead-letter", tmp_path / "dead")
+    ran = run("dedup", "-q", source, *names, *limit, *SMALL)
+    assert (ran.code, len(ran.err.splitlines())) == (1, 1)
+    assert f"{source}:2" in ran.err
+    assert "has no field 'text'" in ran.err
+    assert ("--max-unreadable 0.2" if limit[-1] == "0.2" else "--strict") in ran.err
+    assert out.read_text() == "what was there before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
+    assert run("dedup", "-q", source, *names, "--max-unreadable", "0.34", *SMALL).code == 0
+
+
+def test_both_limits_at_once_are_misuse(tmp_path: Path, run: Run) -> None:
+    ran = run("dedup", _posts(tmp_path / "in.jsonl"), "--strict", "--max-unreadable", "0.5")
+    assert (ran.code, "--strict is --max-unreadable 0" in ran.err) == (2, True)
+    assert run("dedup", _posts(tmp_path / "in.jsonl"), "--max-unreadable", "1.5").code == 2
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.txt", "in.csv"])
+def test_blank_lines_are_no_rows_and_move_no_position(tmp_path: Path, run: Run, name: str) -> None:
+    rows = [_TEXTS[0], "", " \t", _TEXTS[1], _TEXTS[0], ""]
+    if name == "in.jsonl":
+        rows = [json.dumps({"text": row}) if row.strip() else row for row in rows]
+    source = tmp_path / name
+    source.write_text("".join(f"{row}\n" for row in (["text"] if name == "in.csv" else []) + rows), "utf-8")
+    stats, out = tmp_path / "stats.json", tmp_path / f"out.{name.partition('.')[2]}"
+    files = ("-o", out, "--duplicates", tmp_path / "d", "--stats", stats)
+    ran = run("dedup", source, *files, "--strict", *SMALL)
+    assert ran.code == 0
+    assert "rows 3 100.0% 3 blank ones passed over" in " ".join(ran.err.split())
+    told = json.loads(stats.read_text())
+    assert (told["rows"], told["unique"], told["exact"], told["unreadable"], told["blank"]) == (
+        3,
+        2,
+        1,
+        {},
+        3,
+    )
+    assert [json.loads(line)["position"] for line in (tmp_path / "d").read_text().splitlines()] == [5]
+    assert out.read_text("utf-8").splitlines()[-2:] == [rows[0], rows[3]]
+    assert run("dedup", "-q", source, "-o", out, *SMALL).err == ""
