@@ -68,10 +68,19 @@ def check_settings(
     on_files: bool = False,
 ) -> tuple[Settings | None, list[Finding]]:
     """Settings as far as they can be read, and all findings in the order of their places."""
+    return check_tree(tree_of_file(path), base_of(path), environ, flags, on_files=on_files)
+
+
+def tree_of_file(path: Path | None) -> Tree:
+    """What stands in the file, before environment and flags; empty without a file."""
     tree = read_yaml(path) if path is not None else Tree()
-    base = path.parent if path is not None else Path()
     _refuse_secrets(tree)
-    return check_tree(tree, base, environ, flags, on_files=on_files)
+    return tree
+
+
+def base_of(path: Path | None) -> Path:
+    """The folder that relative names in the file start from."""
+    return path.parent if path is not None else Path()
 
 
 def check_tree(
@@ -82,7 +91,10 @@ def check_tree(
     *,
     on_files: bool = False,
 ) -> tuple[Settings | None, list[Finding]]:
-    """As `check_settings`, of values that were read already; base: the folder of the file names in them."""
+    """As `check_settings`, of values that were read already; base: the folder of the file names in them.
+
+    `tree` holds all values afterwards, and the place that each came from.
+    """
     overrides, misspelt = _from_environment(environ or {})
     flags = list(flags)
     tree.findings += [*misspelt, *_contradictions(flags), *_secret_flags(flags)]

@@ -73,6 +73,19 @@ def read_size_bytes(value: object) -> int:
     return _with_unit(value, _SIZES, "a size", "512MiB")
 
 
+def size_text(size_bytes: int) -> str:
+    """The size as it is written in settings, in the largest binary unit that is whole.
+
+    >>> [size_text(size) for size in (4 << 20, 900 << 10, 1000, 1 << 30)]
+    ['4MiB', '900KiB', '1000B', '1GiB']
+    """
+    for unit in ("GiB", "MiB", "KiB"):
+        whole, rest = divmod(size_bytes, _SIZES[unit])
+        if whole and not rest:
+            return f"{whole}{unit}"
+    return f"{size_bytes}B"
+
+
 def _read_whole(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value

@@ -11,7 +11,8 @@ from twinsieve.pipeline.commands.options import overrides_from, settings_options
 from twinsieve.pipeline.commands.terminal import printable
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.settings_checks import missing_secrets
-from twinsieve.pipeline.settings_load import check_settings
+from twinsieve.pipeline.settings_load import base_of, check_tree, load_settings, tree_of_file
+from twinsieve.pipeline.settings_show import Shown, settings_in_force
 from twinsieve.stages.errors import ConfigError, SieveError
 
 
@@ -30,6 +31,7 @@ from twinsieve.stages.errors import ConfigError, SieveError
     type=click.IntRange(min=1, max=100_000),
     help="Input partitions that one `run` may have to serve: all there are, if it is left alone (8).",
 )
+@click.option("--show", is_flag=True, help="Print every setting in force and where it came from, no costs.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -37,6 +39,7 @@ def command(
     file: str | None,
     rate: float,
     partitions: int,
+    show: bool,
     config: str | None,
     pairs: tuple[str, ...],
     **given: str | None,
@@ -49,7 +52,8 @@ def command(
         raise click.UsageError("name the file once: lint FILE, or -c FILE")
     name = file or config
     path = Path(name) if name is not None else None
-    settings, findings = check_settings(path, os.environ, overrides_from(pairs, **given))
+    tree, flags = tree_of_file(path), overrides_from(pairs, **given)
+    settings, findings = check_tree(tree, base_of(path), os.environ, flags)
     for finding in findings:
         click.echo(printable(str(finding)))
     if findings or settings is None:
@@ -57,7 +61,10 @@ def command(
     for line in _second_look(settings, name or "settings"):
         click.echo(printable(line))
         ctx.exit(2)
-    _print_cost(settings, rate, partitions)
+    if show:
+        _print_settings(settings_in_force(settings, tree))
+        return
+    _print_cost(settings, load_settings(path, os.environ, flags, on_files=True), rate, partitions)
     for key, problem in missing_secrets(settings):
         click.echo(f"not checked: secrets; {key} {problem}")
 
@@ -79,10 +86,19 @@ def _second_look(settings: Settings, name: str) -> list[str]:
     return []
 
 
-def _print_cost(settings: Settings, rate: float, partitions: int) -> None:
+def _print_settings(shown: list[Shown]) -> None:
+    """A line each, so that grep and diff can be used: key, value, origin."""
+    widths = [max(len(one.key) for one in shown), min(40, max(len(one.value) for one in shown))]
+    for one in shown:
+        click.echo(printable(f"{one.key:<{widths[0]}}  {one.value:<{widths[1]}}  {one.origin}"))
+
+
+def _print_cost(settings: Settings, on_files: Settings, rate: float, partitions: int) -> None:
     from rich.table import Table
 
+    from twinsieve.pipeline.commands.summary import window_line
     from twinsieve.pipeline.commands.terminal import report
+    from twinsieve.pipeline.dedup_windows import Reach
     from twinsieve.pipeline.settings_report import LOG_ROW_BYTES, cost_of
 
     cost = cost_of(settings, rate)
@@ -100,6 +116,12 @@ def _print_cost(settings: Settings, rate: float, partitions: int) -> None:
         windows.add_row(cover.name, f"{cover.hours:,.2f}", asked, cover.by)
     console = report()
     console.print(memory)
+    for stage, kept in (("near", on_files.near), ("exact", on_files.exact)):
+        if kept.method != "none":
+            window = kept.window
+            said = window_line(Reach(window.messages, window.age_ms))
+            console.print(f"{stage} window on files: {window.messages:,} {said}")
+    console.print("on Kafka:")
     _print_held(settings, partitions)
     console.print(windows)
     for line in filter(None, (cover.shortfall(rate) for cover in cost.covers)):
