@@ -46,21 +46,24 @@ class Examples:
     def __init__(self) -> None:
         self._first: dict[tuple[str, int], Example] = {}
         self._others: list[Example] = []
+        self._copies: list[Example] = []
         self.wanted = 0
 
     def offer(self, example: Example) -> None:
-        """Take it if it shows something new."""
-        if not self.wanted or example.entry["text"] == example.entry["leader_text"]:
-            return
-        if example.kind not in self._first:
-            self._first[example.kind] = example
+        """Take it while examples are wanted; copies of the leader show least, and come after all others."""
+        if example.entry["text"] == example.entry["leader_text"]:
+            if len(self._copies) < self.wanted:
+                self._copies.append(example)
+        elif example.kind not in self._first:
+            if self.wanted:
+                self._first[example.kind] = example
         elif len(self._others) < self.wanted:
             self._others.append(example)
 
     def chosen(self) -> list[Example]:
-        """At most as many as wanted: one of each kind, the least alike last, then others."""
+        """At most as many as wanted: one of each kind, the least alike last, then others, then copies."""
         first = [self._first[kind] for kind in sorted(self._first, key=lambda kind: (kind[0], -kind[1]))]
-        return (first + self._others)[: self.wanted]
+        return (first + self._others + self._copies)[: self.wanted]
 
 
 @dataclass(slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 
+from twinsieve.pipeline.batches import Columns
 from twinsieve.pipeline.batches_fields import id_text
 from twinsieve.pipeline.files_format import format_of
 from twinsieve.pipeline.files_input import InputReader
@@ -68,22 +70,52 @@ def explain(earlier: Told, later: Told, settings: Settings) -> Explanation:
 
 def told_by_id(name: str, ids: list[str], form: str | None, settings: Settings) -> list[Told]:
     """Messages of the first rows with these ids, in the order of the file. raises: UsageError, FileError"""
-    wanted = set(ids)
-    found: dict[str, Told] = {}
+    found = _told(name, set(ids), form, settings, lambda columns, _first: map(id_text, columns.ids))
+    missing = [one for one in ids if one not in found]
+    if missing:
+        raise UsageError(f"{name}: has no readable row with id {missing[0]!r}; see --id-field")
+    return list(found.values()) if len(found) > 1 else list(found.values()) * 2
+
+
+def told_by_position(name: str, positions: list[int], form: str | None, settings: Settings) -> list[Told]:
+    """The messages at these positions, counted from 1 as `dedup` counts them, the earlier one first.
+
+    raises: UsageError, FileError
+    """
+    found = _told(
+        name, set(positions), form, settings, lambda columns, first: [first + row for row in columns.rows]
+    )
+    missing = [one for one in positions if one not in found]
+    if missing:
+        raise UsageError(f"{name}: has no readable row at position {missing[0]}")
+    return [found[one] for one in sorted(positions)]
+
+
+def _told(
+    name: str,
+    wanted: Set[object],
+    form: str | None,
+    settings: Settings,
+    labels: Callable[[Columns, int], Iterable[object]],
+) -> dict[object, Told]:
+    """The first message with each label that is wanted and there, in the order of the file.
+
+    labels: of the readable messages of a chunk, given the position of its first row
+    """
+    found: dict[object, Told] = {}
+    first = 1
     reader = InputReader(settings, format_of([name], form, settings))
     with Source(name) as source:
         for chunk in reader.chunks(source):
             columns = chunk.columns
-            for row, one in enumerate(map(id_text, columns.ids)):
-                if one in wanted and one not in found:
+            for row, label in enumerate(labels(columns, first)):
+                if label in wanted and label not in found:
                     key = columns.keys[row] if columns.keys is not None else None
-                    found[one] = Told(columns.texts[row], key, int(columns.scopes[row]))
+                    found[label] = Told(columns.texts[row], key, int(columns.scopes[row]))
             if len(found) == len(wanted):
                 break
-    missing = [one for one in ids if one not in found]
-    if missing:
-        raise UsageError(f"{name}: has no readable row with id {missing[0]!r}; see --id-field")
-    return list(found.values()) if len(wanted) > 1 else list(found.values()) * 2
+            first += len(chunk.rows.rows)
+    return found
 
 
 def _bodies(lengths: list[int], exact_only: list[bool]) -> str:

@@ -3,39 +3,65 @@
 from __future__ import annotations
 
 import click
-from rich.table import Table
-from rich.text import Text
 
+from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import file_settings_from, settings_options
-from twinsieve.pipeline.commands.pairs import diff
 from twinsieve.pipeline.commands.terminal import printable, report
-from twinsieve.pipeline.commands.warm_up import loading
-from twinsieve.pipeline.explain import Told, explain, told_by_id
 
 
-@click.command("explain")
+@click.command(
+    "explain",
+    epilog=examples(
+        'twinsieve explain "The ferry leaves at nine today." "The ferry leaves at ten today."',
+        "twinsieve explain --input posts.jsonl --id p0000000001 --id p0000000002",
+        "twinsieve explain --input posts.txt --position 1 --position 3",
+    ),
+)
 @click.argument("texts", nargs=-1, metavar="[EARLIER LATER]")
 @settings_options
-@click.option("--input", "source", metavar="FILE", help="Take the texts from this file, by --id twice.")
+@click.option(
+    "--input", "source", metavar="FILE", help="Take the texts from this file, by --id or --position twice."
+)
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Of a message in --input.")
+@click.option(
+    "--position",
+    "positions",
+    multiple=True,
+    metavar="N",
+    type=click.IntRange(1),
+    help="Of a message in --input: its row, from 1.",
+)
 @click.option("--format", "form", type=click.Choice(["jsonl", "csv", "text"]), help="Of --input (by ending).")
 def command(
     texts: tuple[str, ...],
     source: str | None,
     ids: tuple[str, ...],
+    positions: tuple[int, ...],
     form: str | None,
     config: str | None,
     pairs: tuple[str, ...],
     **given: str | None,
 ) -> None:
     """Say of two texts what every step of the sieve says: EARLIER is taken as kept, is LATER dropped?"""
+    from rich.table import Table
+    from rich.text import Text
+
+    from twinsieve.pipeline.commands.pairs import diff
+    from twinsieve.pipeline.commands.warm_up import loading
+    from twinsieve.pipeline.explain import Told, explain, told_by_id, told_by_position
+
     settings = file_settings_from(config, pairs, **given)
     if source is not None:
-        if len(ids) != 2 or texts:
-            raise click.UsageError("--input needs --id twice and no texts, as in --input FILE --id 1 --id 2")
-        earlier, later = told_by_id(source, list(ids), form, settings)
-    elif len(texts) != 2 or ids:
-        raise click.UsageError("give two texts, or --input FILE and --id twice")
+        if (len(ids), len(positions)) not in ((2, 0), (0, 2)) or texts:
+            raise click.UsageError(
+                "--input needs --id or --position twice and no texts, as in --input FILE --id 1 --id 2"
+            )
+        if ids:
+            earlier, later = told_by_id(source, list(ids), form, settings)
+        else:
+            earlier, later = told_by_position(source, list(positions), form, settings)
+    elif len(texts) != 2 or ids or positions:
+        raise click.UsageError("give two texts, or --input FILE and --id or --position twice")
     else:
         earlier, later = map(Told, texts)
     with loading():

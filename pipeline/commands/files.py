@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
+from twinsieve.pipeline.commands.examples import examples as help_examples
 from twinsieve.pipeline.commands.options import file_settings_from, settings_options
-from twinsieve.pipeline.commands.pairs import pair_panel
-from twinsieve.pipeline.commands.summary import summary_table
 from twinsieve.pipeline.commands.terminal import say_error, talk
-from twinsieve.pipeline.commands.warm_up import loading
-from twinsieve.pipeline.dedup import Dedup, Job
-from twinsieve.pipeline.dedup import Progress as Shown
-from twinsieve.pipeline.dedup_saves import Stop
-from twinsieve.pipeline.dedup_unreadable import unreadable_line
-from twinsieve.pipeline.files_format import (
-    format_of,
-    refuse_empty_names,
-    refuse_endings_of_reports,
-    refuse_output_ending,
-)
 from twinsieve.stages.errors import FileError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from twinsieve.pipeline.dedup import Progress as Shown
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STARTED = time.perf_counter()
+_HELD = {"jsonl": "JSON lines", "csv": "CSV", "text": "lines of text"}
 
 
-@click.command("dedup")
+@click.command(
+    "dedup",
+    epilog=help_examples(
+        "twinsieve dedup posts.jsonl -o unique.jsonl --duplicates dropped.jsonl",
+        "twinsieve dedup posts.csv --text-field text --similarity 0.8 -o unique.csv.gz",
+        "twinsieve dedup monday.jsonl -o monday.unique.jsonl --state window.state",
+        "twinsieve dedup posts.jsonl --set near.window.age=24h --strict > unique.jsonl",
+    ),
+)
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...")
 @settings_options
 @click.option("-o", "--output", default="-", metavar="FILE", help="Kept rows, byte for byte (stdout).")
@@ -59,7 +54,12 @@ _STARTED = time.perf_counter()
     help="Fail if more of the rows cannot be read, 0 to 1.",
 )
 @click.option("--examples", default=0, metavar="N", type=click.IntRange(0, 100), help="Show N dropped pairs.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no summary; unreadable rows are still said.")
+@click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="No progress, no summary; unreadable rows and --examples are still shown.",
+)
 def command(
     inputs: tuple[str, ...],
     output: str,
@@ -82,6 +82,16 @@ def command(
     are when their names end in .gz, .zst, .bz2 or .xz. Files appear under their names when all is done;
     streams show each row at once.
     """
+    from twinsieve.pipeline.commands.warm_up import loading
+    from twinsieve.pipeline.dedup import Dedup, Job
+    from twinsieve.pipeline.dedup_unreadable import unreadable_line
+    from twinsieve.pipeline.files_format import (
+        format_of,
+        refuse_empty_names,
+        refuse_endings_of_reports,
+        refuse_output_ending,
+    )
+
     if strict and max_unreadable is not None:
         raise click.UsageError("--strict is --max-unreadable 0; give one of the two")
     settings = file_settings_from(config, pairs, **given)
@@ -90,6 +100,10 @@ def command(
     format_ = format_of(names, form, settings)
     refuse_output_ending(output, format_, given=form is not None or settings.input.encoding != "json")
     refuse_endings_of_reports({"--duplicates": duplicates, "--dead-letter": dead_letter, "--stats": stats})
+    typed = "-" in names and sys.stdin is not None and sys.stdin.isatty()
+    if typed and not quiet:
+        say_error(f"reading {_HELD[format_]} from this terminal; end them with Ctrl-D, or name a file")
+
     job = Job(
         inputs=names,
         format=format_,
@@ -109,11 +123,16 @@ def command(
             dedup.warm_up()
         signals.interrupted = dedup.interrupted
         dedup.summary.seconds["start"] = time.perf_counter() - _STARTED
-        with _progress(console, quiet) as shown:
+        with _progress(console, quiet or typed) as shown:
             summary = dedup.run(shown, before_placing=signals.no_more, stop=signals.stop)
-    if not quiet:
+    if examples:
+        from twinsieve.pipeline.commands.pairs import pair_panel
+
         for example in summary.examples.chosen():
             console.print(pair_panel(example.entry), soft_wrap=True)
+    if not quiet:
+        from twinsieve.pipeline.commands.summary import summary_table
+
         console.print(summary_table(summary, dedup.sieve_stats()))
     for name in dedup.repeated:
         say_error(f"{name}: an earlier run on {state} read this content; all its rows are dropped")
@@ -139,6 +158,15 @@ def _progress(console: Console, quiet: bool) -> Iterator[Shown | None]:
     if not _shows(console, quiet):
         yield None
         return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     columns = (
         SpinnerColumn(),
         BarColumn(),
@@ -172,6 +200,8 @@ class _Signals:
     """
 
     def __init__(self) -> None:
+        from twinsieve.pipeline.dedup_saves import Stop
+
         self.stop = Stop()
         self.interrupted: Callable[[], str] = lambda: "interrupted; no output was put in place"
         self._over = False

@@ -1,16 +1,20 @@
-"""Options that several commands take, and the settings they add up to."""
+"""Options that several commands take, and the settings they add up to.
+
+Commands import what they work with when they are called: `--help` takes no time for it then.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_load import Override, load_settings
+if TYPE_CHECKING:
+    from twinsieve.pipeline.settings import Settings
+    from twinsieve.pipeline.settings_load import Override
 
 _KEYS = {
     "profile": ("--profile", "profile"),
@@ -54,6 +58,8 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def overrides_from(pairs: tuple[str, ...], **given: str | None) -> list[Override]:
     """What flags set, `--set` last. raises: click.UsageError for a pair without `=`"""
+    from twinsieve.pipeline.settings_load import Override
+
     found = []
     for name, text in given.items():
         if text is not None:
@@ -69,11 +75,15 @@ def overrides_from(pairs: tuple[str, ...], **given: str | None) -> list[Override
 
 def settings_from(config: str | None, pairs: tuple[str, ...], **given: str | None) -> Settings:
     """Settings of file, environment and flags, for a command on Kafka. raises: ConfigError"""
+    from twinsieve.pipeline.settings_load import load_settings
+
     return load_settings(_path(config), os.environ, overrides_from(pairs, **given))
 
 
 def file_settings_from(config: str | None, pairs: tuple[str, ...], **given: str | None) -> Settings:
     """The same for a command on files, whose windows have no age limit unless one is set."""
+    from twinsieve.pipeline.settings_load import load_settings
+
     return load_settings(_path(config), os.environ, overrides_from(pairs, **given), on_files=True)
 
 

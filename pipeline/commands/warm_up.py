@@ -7,17 +7,26 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
-from twinsieve import compiled
-from twinsieve.pipeline import warm_up
+from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.terminal import say_error, talk
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.warm_up import Progress
 
 _ABOUT = "compiling kernels, once for each version and kind of CPU"
 
 
-@click.command("warm-up")
+@click.command(
+    "warm-up",
+    epilog=examples(
+        "twinsieve warm-up",
+        "twinsieve warm-up -q --processes 1",
+    ),
+)
 @click.option("--processes", type=click.IntRange(1), metavar="N", help="Compile in N processes (all cores).")
 @click.option("--portable", is_flag=True, help="For other machines too: for x86-64-v3 and for any CPU.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
@@ -27,6 +36,9 @@ def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> 
 
     They are kept in $NUMBA_CACHE_DIR, else in $XDG_CACHE_HOME/twinsieve or ~/.cache/twinsieve.
     """
+    from twinsieve import compiled
+    from twinsieve.pipeline import warm_up
+
     if serve:
         warm_up.serve(sys.stdin, sys.stdout)
         return 0
@@ -46,6 +58,8 @@ def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> 
 
 def _for_each_cpu(names: list[str], processes: int | None, quiet: bool) -> int:
     """Compile in a process for each CPU name: Numba takes one for a whole process."""
+    from twinsieve.pipeline import warm_up
+
     options = ["-q"] if quiet else []
     if processes is not None:
         options += ["--processes", str(processes)]
@@ -62,6 +76,8 @@ def _for_each_cpu(names: list[str], processes: int | None, quiet: bool) -> int:
 @contextmanager
 def loading(quiet: bool = False) -> Iterator[None]:
     """Compile what is missing before the block; while it runs a terminal shows that the program loads."""
+    from twinsieve.pipeline import warm_up
+
     console = talk()
     if not console.is_terminal or quiet:
         warm_up.warm_up(_one_line if not quiet else warm_up.tell_nobody)
@@ -69,7 +85,7 @@ def loading(quiet: bool = False) -> Iterator[None]:
         return
     with console.status("loading") as status:
 
-        def show(progress: warm_up.Progress) -> None:
+        def show(progress: Progress) -> None:
             status.update(f"{_ABOUT}: {progress.done} of {progress.parts} parts")
 
         warm_up.warm_up(show)
@@ -77,12 +93,12 @@ def loading(quiet: bool = False) -> Iterator[None]:
         yield
 
 
-def _one_line(progress: warm_up.Progress) -> None:
+def _one_line(progress: Progress) -> None:
     if progress.done == 0:
         say_error(f"{_ABOUT}: about half a minute of one core (`twinsieve warm-up` does it beforehand)")
 
 
-def _all_lines(progress: warm_up.Progress) -> None:
+def _all_lines(progress: Progress) -> None:
     if progress.done == 0:
         say_error(f"{_ABOUT}: {progress.parts} parts in {progress.processes} processes")
     else:

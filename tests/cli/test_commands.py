@@ -78,6 +78,20 @@ def test_explain_finds_texts_by_id_in_file_order(tmp_path: Path, run: Run) -> No
     assert run("explain", "one text").code == 2
 
 
+def test_explain_finds_texts_by_position_as_dedup_counts_them(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text(f"{_A}\n\nsomething else\n{_A} 了\n", "utf-8")
+    ran = run("explain", "--input", source, "--position", "4", "--position", "1")
+    assert ran.code == 0
+    said = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert said[0] == f"earlier text {_A}"
+    assert said[1] == f"later text {_A} 了"
+    ran = run("explain", "--input", source, "--position", "2", "--position", "1")
+    assert (ran.code, ran.err) == (2, f"twinsieve: {source}: has no readable row at position 2\n")
+    assert run("explain", "--input", source, "--position", "1", "--id", "1").code == 2
+    assert run("explain", _A, _A, "--position", "1").code == 2
+
+
 def test_explain_knows_the_fields_and_scopes_of_messages_in_a_file(tmp_path: Path, run: Run) -> None:
     source = tmp_path / "in.jsonl"
     rows = [("a", 1, "x"), ("b", 1, "x"), ("c", 2, "x"), ("d", 1, "y")]

@@ -259,6 +259,17 @@ def test_a_stamp_from_2099_expires_nothing(tmp_path: Path, run: Run) -> None:
     assert "1 with a time that could not be read" in " ".join(ran.err.split())
 
 
+def test_examples_are_shown_where_all_drops_are_copies_and_with_quiet(tmp_path: Path, run: Run) -> None:
+    rows = [{"id": n, "text": _POST if n < 3 else _POST + "另外"} for n in range(4)]
+    source = _write(tmp_path / "in.jsonl", *rows[:3])
+    ran = run("dedup", source, "-q", "-o", tmp_path / "out", "--examples", "1", *SMALL)
+    assert ran.err.splitlines()[0] == "exact: #2 (1) repeats #1 (0), equal but for what the profile drops"
+    assert ran.err.count("repeats") == 1
+    ran = run("dedup", _write(source, *rows), "-q", "-o", tmp_path / "out", "--examples", "2", *SMALL)
+    assert [line.split(":")[0] for line in ran.err.splitlines() if "repeats" in line] == ["near", "exact"]
+    assert run("dedup", source, "-q", "-o", tmp_path / "out", *SMALL).err == ""
+
+
 def test_scopes_never_meet_and_fields_decide(tmp_path: Path, run: Run) -> None:
     rows = [
         {"id": 1, "text": _POST, "u": {"t": "a"}},

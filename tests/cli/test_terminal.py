@@ -52,6 +52,22 @@ def test_a_terminal_gets_a_bar_with_rate_and_drop_share(tmp_path: Path, root: Pa
     assert "2,000" in seen
 
 
+@pytest.mark.parametrize("quiet", [False, True])
+def test_who_types_the_posts_is_told_so_once(root: Path, process: Words, quiet: bool) -> None:
+    typed, keyboard = pty.openpty()
+    words = process(["dedup", *(["-q"] if quiet else []), *SMALL])
+    with subprocess.Popen(
+        words, stdin=keyboard, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root
+    ) as running:
+        os.close(keyboard)
+        os.write(typed, b'{"text": "typed by hand"}\n\x04')
+        out, err = running.communicate(timeout=120)
+    os.close(typed)
+    assert (running.returncode, out) == (0, b'{"text": "typed by hand"}\n')
+    told = b"reading JSON lines from this terminal; end them with Ctrl-D, or name a file\n"
+    assert err.count(told) == (not quiet)
+
+
 def test_quiet_is_quiet_on_a_terminal_too(tmp_path: Path, root: Path, process: Words) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text("".join(json.dumps(post) + "\n" for post in generate(20, seed=5)))
