@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import click
 
+from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.settings_examples import example_about, example_bytes, example_names
 
 
-@click.group("config")
+@click.group(
+    "config",
+    epilog=examples(
+        "twinsieve config list",
+        "twinsieve config show microblog > my.yaml",
+    ),
+)
 def command() -> None:
     """List or print the example settings, each a commented YAML file to copy and change."""
 

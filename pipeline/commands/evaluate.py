@@ -6,19 +6,17 @@ from pathlib import Path
 
 import click
 
+from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import file_settings_from, settings_options
 from twinsieve.pipeline.commands.terminal import report, say_error
-from twinsieve.pipeline.commands.warm_up import loading
-from twinsieve.pipeline.evaluate import run_evaluate
-from twinsieve.pipeline.evaluate_tables import report_tables
-from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
-from twinsieve.pipeline.files_format import refuse_endings_of_reports
-from twinsieve.pipeline.files_write import Output
-from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
-from twinsieve.pipeline.settings_types import read_similarity
 
 
-@click.command("evaluate")
+@click.command(
+    "evaluate",
+    epilog=examples(
+        "twinsieve evaluate posts.jsonl pairs.tsv --at 0.85 --wrong wrong.jsonl",
+    ),
+)
 @click.argument("input_", metavar="INPUT")
 @click.argument("pairs_file", metavar="PAIRS")
 @settings_options
@@ -50,6 +48,15 @@ def command(
     The ideal drops a row if an earlier kept one is alike enough. An id that is not among the first rows of
     INPUT is passed over; so is a row beyond the last one that PAIRS names (see --rows).
     """
+    from twinsieve.pipeline.commands.warm_up import loading
+    from twinsieve.pipeline.evaluate import run_evaluate
+    from twinsieve.pipeline.evaluate_tables import report_tables
+    from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
+    from twinsieve.pipeline.files_format import refuse_endings_of_reports
+    from twinsieve.pipeline.files_write import Output
+    from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
+    from twinsieve.pipeline.settings_types import read_similarity
+
     settings = file_settings_from(config, pairs, **given)
     refuse_clashes(
         inputs_of([input_, pairs_file]) + settings_of(config, settings),

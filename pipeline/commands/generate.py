@@ -6,13 +6,16 @@ from itertools import islice
 
 import click
 
-from twinsieve.pipeline.batches_fields import to_json
-from twinsieve.pipeline.files_format import refuse_endings_of_reports
-from twinsieve.pipeline.files_write import Output
-from twinsieve.pipeline.generate import CHUNK, generate
+from twinsieve.pipeline.commands.examples import examples
 
 
-@click.command("generate")
+@click.command(
+    "generate",
+    epilog=examples(
+        "twinsieve generate --messages 1000 -o posts.jsonl.gz",
+        "twinsieve generate --messages 200 --truth --seed 7 > posts.jsonl",
+    ),
+)
 @click.option("--messages", default=20_000, type=click.IntRange(0, 10**10), help="How many (20000).")
 @click.option("--seed", default=1, type=click.IntRange(0, 2**63 - 1), help="Same seed, same posts (1).")
 @click.option("--repeats", default=0.28, type=click.FloatRange(0, 0.9), help="Share of repeats (0.28).")
@@ -22,6 +25,11 @@ from twinsieve.pipeline.generate import CHUNK, generate
 )
 def command(messages: int, seed: int, repeats: float, truth: bool, output: str) -> None:
     """Make up a stream of microblog posts with reposts, edits, chains, polls and reports."""
+    from twinsieve.pipeline.batches_fields import to_json
+    from twinsieve.pipeline.files_format import refuse_endings_of_reports
+    from twinsieve.pipeline.files_write import Output
+    from twinsieve.pipeline.generate import CHUNK, generate
+
     refuse_endings_of_reports({"-o": output})
     posts = generate(messages, seed, repeats=repeats, truth=truth)
     with Output(output) as out:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import overrides_from, settings_options
 from twinsieve.pipeline.commands.terminal import printable
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_checks import missing_secrets
-from twinsieve.pipeline.settings_load import base_of, check_tree, load_settings, tree_of_file
-from twinsieve.pipeline.settings_show import Shown, settings_in_force
 from twinsieve.stages.errors import ConfigError, SieveError
 
+if TYPE_CHECKING:
+    from twinsieve.pipeline.settings import Settings
+    from twinsieve.pipeline.settings_show import Shown
 
-@click.command("lint")
+
+@click.command(
+    "lint",
+    epilog=examples(
+        "twinsieve lint my.yaml --rate 1000 --partitions 4",
+        "twinsieve lint --show my.yaml --similarity 0.8",
+    ),
+)
 @click.argument("file", required=False, metavar="[FILE]")
 @settings_options
 @click.option(
@@ -48,6 +56,10 @@ def command(
 
     Environment and flags count as they do for other commands. Exit code 2 when there is a problem.
     """
+    from twinsieve.pipeline.settings_checks import missing_secrets
+    from twinsieve.pipeline.settings_load import base_of, check_tree, load_settings, tree_of_file
+    from twinsieve.pipeline.settings_show import settings_in_force
+
     if file is not None and config is not None:
         raise click.UsageError("name the file once: lint FILE, or -c FILE")
     name = file or config

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import click
 
+from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import settings_from, settings_options
 from twinsieve.pipeline.commands.run import log_to_stderr, refuse_missing_secrets
 from twinsieve.pipeline.commands.terminal import printable
 
 
-@click.command("reset")
+@click.command(
+    "reset",
+    epilog=examples(
+        "twinsieve reset -c kafka.yaml --to 2024-05-01T12:00",
+        "twinsieve reset -c kafka.yaml --to earliest --to 'posts[3]=latest' --yes",
+    ),
+)
 @settings_options
 @click.option(
     "--to",

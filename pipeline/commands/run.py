@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
+from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import settings_from, settings_options
 from twinsieve.pipeline.commands.terminal import printable
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_checks import missing_secrets
 from twinsieve.stages.errors import ConfigError
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.settings import Settings
 
 _SWITCH_S = 0.001
 """Two roles share one interpreter, and each comes back from every call to a broker to find the other running:
@@ -35,12 +37,21 @@ def log_to_stderr(settings: Settings) -> None:
 
 def refuse_missing_secrets(settings: Settings) -> None:
     """Nothing, if everything is there that connecting needs. raises: ConfigError"""
+    from twinsieve.pipeline.settings_checks import missing_secrets
+
     problems = missing_secrets(settings)
     if problems:
         raise ConfigError([f"settings: {key} {problem}" for key, problem in problems])
 
 
-@click.command("run")
+@click.command(
+    "run",
+    epilog=examples(
+        "twinsieve run -c kafka.yaml",
+        "twinsieve run -c kafka.yaml --dry-run",
+        "twinsieve run -c kafka.yaml --role worker --member worker-1",
+    ),
+)
 @settings_options
 @click.option(
     "--role", default="both", type=click.Choice(["worker", "index", "both"]), help="What to do here (both)."

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import click
 
-from twinsieve.pipeline.batches_fields import time_ms
+from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import settings_from, settings_options
 from twinsieve.pipeline.commands.run import log_to_stderr, refuse_missing_secrets
 
 
-@click.command("seed")
+@click.command(
+    "seed",
+    epilog=examples(
+        "twinsieve seed -c kafka.yaml --topic posts.unique --since 2024-05-01T12:00",
+    ),
+)
 @settings_options
 @click.option("--topic", required=True, metavar="NAME", help="An existing output, as posts.unique.")
 @click.option(
@@ -28,6 +33,7 @@ def command(
     **given: str | None,
 ) -> None:
     """Fill the windows from an existing output, before going live. Emits nothing; goes on when repeated."""
+    from twinsieve.pipeline.batches_fields import time_ms
     from twinsieve.pipeline.seed import run_seed
 
     since_ms = time_ms(since) if since is not None else None

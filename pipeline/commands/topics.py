@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import settings_from, settings_options
 from twinsieve.pipeline.commands.run import log_to_stderr, refuse_missing_secrets
 from twinsieve.pipeline.commands.terminal import printable
-from twinsieve.pipeline.ports import Admin
-from twinsieve.pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.ports import Admin
+    from twinsieve.pipeline.settings import Settings
 
 _T = TypeVar("_T")
 
 
-@click.group("topics")
+@click.group(
+    "topics",
+    epilog=examples(
+        "twinsieve topics check -c kafka.yaml",
+        "twinsieve topics create -c kafka.yaml",
+        "twinsieve topics acls -c kafka.yaml --principal User:sieve",
+    ),
+)
 def command() -> None:
     """Look after the topics: inputs, outputs and the internal ones of this app."""
 

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
+from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import file_settings_from, settings_options
 from twinsieve.pipeline.commands.terminal import say_error
-from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
-from twinsieve.pipeline.files_format import format_of, refuse_other_endings
-from twinsieve.pipeline.files_input import InputReader
-from twinsieve.pipeline.files_read import Source
-from twinsieve.pipeline.files_write import Output
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_stages import scheme_config
-from twinsieve.stages.contract import Bodies
-from twinsieve.stages.fingerprint.idf import train_idf
-from twinsieve.stages.text.normalizer import Normalizer
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.settings import Settings
+    from twinsieve.stages.contract import Bodies
+    from twinsieve.stages.text.normalizer import Normalizer
 
 
-@click.command("train-idf")
+@click.command(
+    "train-idf",
+    epilog=examples(
+        "twinsieve train-idf posts.jsonl -o idf.tsv",
+        "twinsieve dedup posts.jsonl --set features.weights=tfidf --set features.idf_file=idf.tsv -o a.jsonl",
+    ),
+)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @settings_options
 @click.option("-o", "--output", required=True, metavar="FILE", help="Lines `feature<TAB>idf`.")
@@ -37,6 +40,13 @@ def command(
     **given: str | None,
 ) -> None:
     """Learn how rare each feature is in INPUTs; `features.idf_file` takes the result."""
+    from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
+    from twinsieve.pipeline.files_format import refuse_other_endings
+    from twinsieve.pipeline.files_write import Output
+    from twinsieve.pipeline.settings_stages import scheme_config
+    from twinsieve.stages.fingerprint.idf import train_idf
+    from twinsieve.stages.text.normalizer import Normalizer
+
     # Weighing by IDF is what the result is for, so it cannot be asked for while there is none.
     others = [pair for pair in pairs if not pair.startswith(("features.weights=", "features.idf_file="))]
     settings = file_settings_from(config, (*others, "features.weights=tf", "features.idf_file="), **given)
@@ -58,6 +68,10 @@ def command(
 def _bodies(
     names: list[str], form: str | None, settings: Settings, normalizer: Normalizer, unread: list[int]
 ) -> Iterator[Bodies]:
+    from twinsieve.pipeline.files_format import format_of
+    from twinsieve.pipeline.files_input import InputReader
+    from twinsieve.pipeline.files_read import Source
+
     reader = InputReader(settings, format_of(names, form, settings))
     for name in names:
         with Source(name) as source:
