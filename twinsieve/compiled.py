@@ -41,7 +41,7 @@ _compile_result: Any = compiler.compile_result
 _Library: Any = codegen.JITCodeLibrary
 _dumps: Any = serialize.dumps
 _cpu: Any = registry.cpu_target
-_runtime: Any = nrt.rtsys
+_runtime: Any = nrt
 _log = logging.getLogger("twinsieve")
 
 _CARRIED = Path(__file__).resolve().parent / "kernels"
@@ -193,7 +193,7 @@ class KernelCache(caching._Cache):
             content = _read(folder / name)
             if content is not None:
                 _mark_as_used(folder)
-                _runtime.initialize(target_context)
+                _name_functions_of_the_runtime()
                 return self._rebuilt(target_context, *pickle.loads(content))
         return None
 
@@ -253,6 +253,17 @@ class KernelCache(caching._Cache):
 
     def flush(self) -> None:
         """Forget nothing: kernels of other sources are in other folders."""
+
+
+@cache
+def _name_functions_of_the_runtime() -> None:
+    """Tell LLVM the addresses of Numba's functions for memory, which kept machine code calls by name.
+
+    `rtsys.initialize` does so too, and then compiles what only kernels that are compiled link with: 27 MB
+    of LLVM's code come into memory for that. Numba calls it by itself before it compiles anything.
+    """
+    for name, address in _runtime._nrt.c_helpers.items():
+        llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 def _without_ballast(data: Any) -> tuple[Any, ...]:
