@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from types import TracebackType
 from typing import Self
@@ -33,8 +33,9 @@ from twinsieve.pipeline.dedup_unreadable import (
 )
 from twinsieve.pipeline.dedup_windows import Reaches
 from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
-from twinsieve.pipeline.files_format import Format
+from twinsieve.pipeline.files_format import Dialect, Format
 from twinsieve.pipeline.files_input import Chunk, InputReader
+from twinsieve.pipeline.files_kept import KeptRows
 from twinsieve.pipeline.files_lock import StateLock
 from twinsieve.pipeline.files_read import Source, StoppedError, is_stream
 from twinsieve.pipeline.files_repeats import KEPT_DIGESTS, content_digest, refuse_empty_replacement
@@ -46,7 +47,7 @@ from twinsieve.pipeline.files_state import (
     state_places,
     write_state,
 )
-from twinsieve.pipeline.files_write import Output, RowWriter, place_all
+from twinsieve.pipeline.files_write import Output, place_all
 from twinsieve.pipeline.leaders import LeaderBook
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
@@ -77,6 +78,7 @@ class Job:
     settings_file: str | None = None
     examples: int = 0
     max_unreadable: float | None = None
+    dialect: Dialect = field(default_factory=Dialect)
 
 
 Progress = Callable[[int, int, float | None], None]
@@ -117,8 +119,7 @@ class Dedup:
             self._held = undo.pop_all()
         self._hamming = config.near.method == "hamming"
         self._window = max(config.exact.window.messages, config.near.window.messages)
-        self._reader = InputReader(settings, job.format)
-        self._header_written = False
+        self._reader = InputReader(settings, job.format, job.dialect)
         self._inputs_done = 0
         self._streams = False
         self._saves: Saves | None = None
@@ -212,7 +213,7 @@ class Dedup:
             stats = opened(job.stats)
             state = opened(job.state, state_output)
             book = self._book(stack)
-            kept_rows = RowWriter(output)
+            kept_rows = KeptRows(output, self._reader)
             written = [one for one in (output, duplicates, dead_letter) if one is not None]
             self._streams = output.is_stream
             if stop is not None and state is not None and output.is_stream:
@@ -225,10 +226,10 @@ class Dedup:
                 if self.first_unreadable is not None and job.max_unreadable == 0:
                     raise FileError(strict_line(self.first_unreadable))
                 summary.blank += chunk.blank
-                self._write_header(kept_rows)
                 verdicts = self._judge(chunk.columns)
                 started = perf_counter()
-                self._write_kept(kept_rows, chunk, verdicts)
+                unique = np.array(chunk.columns.rows, dtype=np.int64)[verdicts.kinds == Kind.UNIQUE]
+                kept_rows.write(chunk, unique.tolist())
                 self._explain(chunk, verdicts, book, duplicates)
                 self._write_dead(chunk, dead_letter)
                 self._state.rows += len(chunk.rows.rows)
@@ -238,7 +239,7 @@ class Dedup:
             if self.stopped is None:
                 self._refuse_unreadable()
             started = perf_counter()
-            self._write_header(kept_rows)
+            kept_rows.end()
             for one in written:
                 one.seal()
             summary.seconds["write"] += perf_counter() - started
@@ -365,17 +366,6 @@ class Dedup:
             seconds[step] += end - start
         self.summary.count(columns, verdicts)
         return verdicts
-
-    def _write_header(self, writer: RowWriter) -> None:
-        if self._reader.header is not None and not self._header_written:
-            writer.write([self._reader.header])
-            self._header_written = True
-
-    def _write_kept(self, writer: RowWriter, chunk: Chunk, verdicts: Verdicts) -> None:
-        unique = np.array(chunk.columns.rows, dtype=np.int64)[verdicts.kinds == Kind.UNIQUE].tolist()
-        rows = chunk.rows.rows
-        bare = not chunk.rows.terminated and bool(unique) and unique[-1] == len(rows) - 1
-        writer.write([row for index in unique if (row := rows[index]) is not None], bare=bare)
 
     def _explain(
         self, chunk: Chunk, verdicts: Verdicts, book: LeaderBook | None, duplicates: Output | None

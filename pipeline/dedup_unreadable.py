@@ -24,14 +24,19 @@ _ADVICE = {
 """What to do when it is every row that has this reason."""
 
 
+_OF_JSON = (Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.TOO_LARGE)
+
+
 @dataclass(frozen=True, slots=True)
 class FirstUnreadable:
-    """The first row that could not be read: where it stands, why, and its fields, where they are known."""
+    """The first row that could not be read: where it stands, why, its fields, where they are known, and what
+    to do where its bytes tell that, else None."""
 
     where: str
     reason: Reason
     detail: str
     fields: tuple[str, ...]
+    advice: str | None = None
 
 
 def first_unreadable(chunk: Chunk) -> FirstUnreadable | None:
@@ -40,7 +45,7 @@ def first_unreadable(chunk: Chunk) -> FirstUnreadable | None:
         return None
     bad = chunk.columns.unreadable[0]
     where = f"{chunk.source}:{chunk.line_of(bad.row)}"
-    return FirstUnreadable(where, bad.reason, bad.detail, _fields(chunk, bad))
+    return FirstUnreadable(where, bad.reason, bad.detail, _fields(chunk, bad), _of_documents(chunk, bad))
 
 
 def unreadable_line(reasons: Counter[str], rows: int, first: FirstUnreadable, dead_letter: str | None) -> str:
@@ -49,7 +54,7 @@ def unreadable_line(reasons: Counter[str], rows: int, first: FirstUnreadable, de
     where = f"they are in {dead_letter}" if dead_letter is not None else "see all with --dead-letter FILE"
     return (
         f"unreadable: {reasons.total():,} of {rows:,} rows ({why}); "
-        f"the first, {first.where}, {first.detail}; {where}"
+        f"the first, {first.where}, {first.detail}{f'; {first.advice}' if first.advice else ''}; {where}"
     )
 
 
@@ -70,8 +75,18 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
     instead = f" but {shown}" if shown else ""
     more = ", …" if len(first.fields) > _SHOWN_FIELDS else ""
     said = f"{rows} could not be read ({why}): {first.where} {first.detail}{instead}{more}"
-    advice = _ADVICE.get(first.reason)
+    advice = first.advice or _ADVICE.get(first.reason)
     return f"{said}; {advice}" if advice else said
+
+
+def _of_documents(chunk: Chunk, bad: Unreadable) -> str | None:
+    """What to do where JSON was read line by line that may be an array, or span lines."""
+    if bad.reason not in _OF_JSON or chunk.rows.lines_of is not None:
+        return None
+    raw = chunk.raw(bad.row)[0].strip()
+    if raw.startswith(b"["):
+        return "if it is a JSON array, say --format json"
+    return "if its documents span lines, say --format json" if raw == b"{" else None
 
 
 def _fields(chunk: Chunk, bad: Unreadable) -> tuple[str, ...]:

@@ -68,23 +68,27 @@ def explain(earlier: Told, later: Told, settings: Settings) -> Explanation:
     return Explanation((earlier.text, later.text), (bodies.text(0), bodies.text(1)), lines, report)
 
 
-def told_by_id(name: str, ids: list[str], form: str | None, settings: Settings) -> list[Told]:
+def told_by_id(
+    name: str, ids: list[str], form: str | None, settings: Settings, delimiter: str | None
+) -> list[Told]:
     """Messages of the first rows with these ids, in the order of the file. raises: UsageError, FileError"""
-    found = _told(name, set(ids), form, settings, lambda columns, _first: map(id_text, columns.ids))
+    reader = InputReader(settings, *format_of([name], form, settings, delimiter))
+    found = _told(name, set(ids), reader, lambda columns, _first: map(id_text, columns.ids))
     missing = [one for one in ids if one not in found]
     if missing:
         raise UsageError(f"{name}: has no readable row with id {missing[0]!r}; see --id-field")
     return list(found.values()) if len(found) > 1 else list(found.values()) * 2
 
 
-def told_by_position(name: str, positions: list[int], form: str | None, settings: Settings) -> list[Told]:
+def told_by_position(
+    name: str, positions: list[int], form: str | None, settings: Settings, delimiter: str | None
+) -> list[Told]:
     """The messages at these positions, counted from 1 as `dedup` counts them, the earlier one first.
 
     raises: UsageError, FileError
     """
-    found = _told(
-        name, set(positions), form, settings, lambda columns, first: [first + row for row in columns.rows]
-    )
+    reader = InputReader(settings, *format_of([name], form, settings, delimiter))
+    found = _told(name, set(positions), reader, lambda columns, first: [first + row for row in columns.rows])
     missing = [one for one in positions if one not in found]
     if missing:
         raise UsageError(f"{name}: has no readable row at position {missing[0]}")
@@ -94,8 +98,7 @@ def told_by_position(name: str, positions: list[int], form: str | None, settings
 def _told(
     name: str,
     wanted: Set[object],
-    form: str | None,
-    settings: Settings,
+    reader: InputReader,
     labels: Callable[[Columns, int], Iterable[object]],
 ) -> dict[object, Told]:
     """The first message with each label that is wanted and there, in the order of the file.
@@ -104,7 +107,6 @@ def _told(
     """
     found: dict[object, Told] = {}
     first = 1
-    reader = InputReader(settings, format_of([name], form, settings))
     with Source(name) as source:
         for chunk in reader.chunks(source):
             columns = chunk.columns

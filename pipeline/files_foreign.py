@@ -16,11 +16,24 @@ _BEGINNINGS = (
     (b"Obj\x01", "is an Avro file, which is not read; turn it into JSON lines or Parquet first"),
     (b"SQLite format 3\x00", "is an SQLite database, which is not read; write a table as CSV first"),
 )
+_BOM = b"\xef\xbb\xbf"
 _TAR, _TAR_AT = b"ustar", 257
 
 
+def is_undecided(head: bytes) -> bool:
+    """Whether more bytes are needed to say what a file is; a stream of rows is not kept waiting.
+
+    >>> is_undecided(b"PK"), is_undecided(b"Pa"), is_undecided(b"")
+    (True, False, True)
+    """
+    return any(
+        len(head) < len(known) and known.startswith(head)
+        for known in (_BOM, *(beginning for beginning, _ in _BEGINNINGS))
+    )
+
+
 def foreign(head: bytes) -> str | None:
-    """What is said of a file that begins so, None for one that may be text; head: 262 bytes, unpacked.
+    """What is said of a file that begins so, None for one that may be text; head: unpacked.
 
     >>> foreign(b"PK are letters"), foreign(b"PK\\x05\\x06")
     (None, 'is a zip archive, which is not read; unpack it first')

@@ -1,23 +1,34 @@
-"""What a file holds, by its name: JSON lines, CSV or plain lines."""
+"""What a file holds, by its name: JSON lines or documents, CSV or plain lines."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal
 
 from twinsieve.pipeline.files_read import STDIN
 from twinsieve.pipeline.files_unpack import PACKED_ENDINGS
 from twinsieve.pipeline.files_write import STDOUT
+from twinsieve.pipeline.format_names import FORMATS
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.errors import UsageError
 
-Format = Literal["jsonl", "csv", "text"]
+Format = Literal["jsonl", "json", "csv", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How rows of a format are spelt; delimiter: the ASCII character between columns of CSV."""
+
+    delimiter: str = ","
+
 
 _ENDINGS: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
-    ".json": "jsonl",
+    ".json": "json",
     ".csv": "csv",
+    ".tsv": "csv",
     ".txt": "text",
     ".text": "text",
 }
@@ -50,18 +61,35 @@ _OTHER_ENDINGS = {
     ".yml": "YAML",
 }
 """What a name promises and no command writes."""
-_LINES_OF_JSON: tuple[Format, ...] = ("jsonl", "text")
-"""Formats whose names fit JSON lines: these are plain lines too."""
-_FORMATS: dict[str, Format] = {"jsonl": "jsonl", "csv": "csv", "text": "text"}
+_LINES_OF_JSON = ("jsonl", "json", "text")
+"""What names promise that fit JSON lines: these are plain lines too."""
+_BY_TAB = ".tsv"
+_NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
+_FORMATS: dict[str, Format] = {"jsonl": "jsonl", "json": "json", "csv": "csv", "tsv": "csv", "text": "text"}
 
 
-def format_of(names: list[str], given: str | None, settings: Settings) -> Format:
-    """The one format of all inputs: the given one, `input.encoding: text`, or by ending.
+def format_of(
+    names: list[str], given: str | None, settings: Settings, delimiter: str | None = None
+) -> tuple[Format, Dialect]:
+    """The one format of all inputs: the given one, `input.encoding: text`, or by ending; and how it is spelt.
+
+    given: one of FORMATS or None; delimiter: as given, which means CSV
 
     Standard input, pipes and devices have no ending to go by; they hold JSON lines unless something else is
     said. A file that is not there is left to whoever opens it.
     raises: UsageError where endings differ, or a file has none that is known
     """
+    format_ = _format_of(names, given or ("csv" if delimiter is not None else None), settings)
+    if delimiter is not None:
+        if format_ != "csv":
+            raise UsageError(f"--delimiter: is for CSV, but the format is {format_}")
+        return format_, Dialect(_delimiter(delimiter))
+    if given == "tsv" or (format_ == "csv" and _is_by_tab(names)):
+        return format_, Dialect("\t")
+    return format_, Dialect()
+
+
+def _format_of(names: list[str], given: str | None, settings: Settings) -> Format:
     if given is not None:
         return _FORMATS[given]
     if settings.input.encoding == "text":
@@ -73,30 +101,57 @@ def format_of(names: list[str], given: str | None, settings: Settings) -> Format
     return next(iter(found))
 
 
+def _delimiter(given: str) -> str:
+    found = _NAMED_DELIMITERS.get(given, given)
+    if len(found) != 1 or not found.isascii():
+        raise UsageError(f"--delimiter {given!r}: must be one ASCII character, or tab")
+    if found.isalnum() or found in '"\r\n\0':
+        raise UsageError(f"--delimiter {given!r}: cannot be a quote, a letter, a digit or the end of a line")
+    return found
+
+
+def _is_by_tab(names: list[str]) -> bool:
+    """Whether the inputs are CSV with tabs by their names. raises: UsageError if some are and some are not"""
+    by_tab = [name for name in names if _suffix(name) == _BY_TAB]
+    others = [name for name in names if _suffix(name) not in (_BY_TAB, "")]
+    if by_tab and others:
+        raise UsageError(
+            f"{by_tab[0]} looks separated by tabs, {others[0]} by commas; run them apart, or say --delimiter"
+        )
+    return bool(by_tab)
+
+
 def refuse_empty_names(inputs: list[str]) -> None:
     """Do nothing if every input has a name. raises: UsageError"""
     if "" in inputs:
         raise UsageError("an input's name is empty; name a file, or `-` for stdin")
 
 
-def refuse_output_ending(name: str, format_: Format, *, given: bool = False) -> None:
+def refuse_output_ending(name: str, format_: Format, dialect: Dialect, *, given: bool = False) -> None:
     """Do nothing if kept rows of this format may stand in a file of this name.
 
     given: somebody said what the rows are, so that the ending of another format of rows may be meant
     raises: UsageError
     """
     looks = _promised(name)
-    if looks in _OTHER_ENDINGS.values() or (looks not in (None, format_) and not given):
+    holds = "tsv" if format_ == "csv" and dialect.delimiter == "\t" else format_
+    if {looks, holds} == {"csv", "tsv"} and not given:
+        inside = "tabs" if holds == "tsv" else repr(dialect.delimiter)
+        raise UsageError(
+            f"-o {name}: rows come out as they came in, separated by {inside}; name another file"
+        )
+    fits = looks in (None, holds) or {looks, holds} == {"json", "jsonl"}
+    if looks in _OTHER_ENDINGS.values() or not (fits or given):
         raise UsageError(
             f"-o {name}: looks like {looks}, but rows come out as they came in, as {format_}; "
             f"name another file{'' if given else ', or say with --format what the rows are'}"
         )
 
 
-def refuse_other_endings(holds: str, allowed: tuple[Format, ...], names: dict[str, str | None]) -> None:
+def refuse_other_endings(holds: str, allowed: tuple[str, ...], names: dict[str, str | None]) -> None:
     """Do nothing if files of these names may hold what is written into them.
 
-    holds: what that is, in words; allowed: formats whose endings fit; names: flag → name or None
+    holds: what that is, in words; allowed: of FORMATS, whose endings fit; names: flag → name or None
     raises: UsageError
     """
     for flag, name in names.items():
@@ -114,9 +169,8 @@ def _promised(name: str) -> str | None:
     """What the ending of an output's name says, None where it says nothing."""
     if name == STDOUT:
         return None
-    path = PurePath(name)
-    inner = PurePath(path.stem).suffix if path.suffix.lower() in PACKED_ENDINGS else path.suffix
-    return _by_ending(name) or _OTHER_ENDINGS.get(inner.lower())
+    suffix = _suffix(name)
+    return "tsv" if suffix == _BY_TAB else _ENDINGS.get(suffix) or _OTHER_ENDINGS.get(suffix)
 
 
 def _input_format(name: str) -> Format:
@@ -125,15 +179,20 @@ def _input_format(name: str) -> Format:
         known = ", ".join(_ENDINGS)
         raise UsageError(
             f"{name}: has no ending that says what it holds; known are {known}, each also with "
-            f"{_listed(PACKED_ENDINGS)} behind it; or say --format jsonl, csv or text"
+            f"{_listed(PACKED_ENDINGS)} behind it; or say --format {_listed(FORMATS)}"
         )
     return found or "jsonl"
 
 
 def _by_ending(name: str) -> Format | None:
+    return _ENDINGS.get(_suffix(name))
+
+
+def _suffix(name: str) -> str:
+    """The ending in small letters, before that of a packing."""
     path = PurePath(name)
-    suffix = PurePath(path.stem).suffix if path.suffix in PACKED_ENDINGS else path.suffix
-    return _ENDINGS.get(suffix.lower())
+    packed = path.suffix.lower() in PACKED_ENDINGS
+    return (PurePath(path.stem).suffix if packed else path.suffix).lower()
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -6,15 +6,19 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from twinsieve.pipeline.batches import Columns, MessageReader, Unreadable
 from twinsieve.pipeline.dead_letter_reasons import Reason
-from twinsieve.pipeline.files_format import Format
+from twinsieve.pipeline.files_documents import holds_lines, split_documents
+from twinsieve.pipeline.files_format import Dialect, Format
 from twinsieve.pipeline.files_read import BOM, STDIN, Source, is_stream
 from twinsieve.pipeline.files_rows import Rows, join_records, split_lines
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.errors import FileError, UsageError
+
+_DELIMITERS = ("\t", ";", "|", ",")
 
 
 @dataclass(slots=True)
@@ -46,16 +50,20 @@ class InputReader:
 
     header: of CSV inputs, once the first one was begun: the bytes of its header row, with the byte order mark
         that stands before it
+    documents: of JSON inputs, once the first one was begun: whether it is an array, or documents that span
+        lines, and no JSON lines
     """
 
-    def __init__(self, settings: Settings, format_: Format) -> None:
+    def __init__(self, settings: Settings, format_: Format, dialect: Dialect) -> None:
         encoding = "text" if format_ == "text" else "json"
         source = settings.input.model_copy(update={"encoding": encoding})
         self._settings = settings.model_copy(update={"input": source})
         self._format = format_
+        self._delimiter = dialect.delimiter
         self._reader = MessageReader(self._settings, flat=format_ == "csv")
         self._columns: list[str] = []
         self.header: bytes | None = None
+        self.documents: bool | None = None
 
     def chunks(self, source: Source) -> Iterator[Chunk]:
         """Every row of an input in order; none is left out.
@@ -63,13 +71,11 @@ class InputReader:
         raises: FileError when the input fails, or has other columns than the one before
         """
         shown = "stdin" if source.name == STDIN else source.name
-        limit = self._settings.input.max_bytes
-        lines = split_lines(source.blocks(), limit)
         if self._format == "csv":
-            for rows in self._without_header(source, join_records(lines, limit)):
+            for rows in self._without_header(source, self._records(source)):
                 yield _chunk(shown, rows, self._read_csv(rows))
             return
-        for rows in lines:
+        for rows in self._rows(source.blocks(), shown):
             yield _chunk(shown, rows, _with_too_large(rows, self._reader.read(self._payloads(rows))))
 
     def look(self, name: str) -> int | None:
@@ -82,9 +88,23 @@ class InputReader:
             return None
         with Source(name) as source:
             if self._format == "csv":
-                limit = self._settings.input.max_bytes
-                self._begin(source, next(join_records(split_lines(source.blocks(), limit), limit), None))
+                self._begin(source, next(self._records(source), None))
             return source.size
+
+    def _records(self, source: Source) -> Iterator[Rows]:
+        limit = self._settings.input.max_bytes
+        return join_records(split_lines(source.blocks(), limit), limit, self._delimiter.encode())
+
+    def _rows(self, blocks: Iterator[bytes], shown: str) -> Iterator[Rows]:
+        limit = self._settings.input.max_bytes
+        if self._format == "json":
+            head = next(blocks, b"")
+            documents = not holds_lines(head)
+            self.documents = documents if self.documents is None else self.documents
+            blocks = chain([head], blocks)
+            if documents:
+                return split_documents(blocks, limit, shown)
+        return split_lines(blocks, limit)
 
     def _payloads(self, rows: Rows) -> list[bytes | None]:
         if self._format == "text":
@@ -97,10 +117,10 @@ class InputReader:
         if first is None or first.rows == [b""]:
             raise FileError(f"{shown}: has no header row; the first row of a CSV file names its columns")
         head = first.rows[0]
-        names = _csv_fields(head) if head is not None else None
+        names = _csv_fields(head, self._delimiter) if head is not None else None
         if names is None:
             raise FileError(f"{shown}:1: is no CSV header; the first row names the columns")
-        self._accept(shown, names)
+        self._accept(shown, names, head or b"")
         if self.header is None and head is not None:
             self.header = (BOM if source.marked else b"") + head
         return first
@@ -121,13 +141,20 @@ class InputReader:
         for rows in batches:
             yield replace(rows, first=rows.first - 1)
 
-    def _accept(self, shown: str, names: list[str]) -> None:
+    def _accept(self, shown: str, names: list[str], head: bytes) -> None:
         if self._columns and names != self._columns:
             raise FileError(f"{shown}:1: has other columns than the input before; run it on its own")
         if len(set(names)) < len(names):
             raise FileError(f"{shown}:1: names a column twice; rename one")
         wanted = self._settings.input.text_field
         if wanted not in names and not self._settings.exact.fields:
+            other = _other_delimiter(head, wanted, names)
+            if other is not None:
+                said = "tab" if other == "\t" else repr(other)
+                raise UsageError(
+                    f"{shown}:1: has no column {wanted!r}; its columns look separated by {said}: "
+                    f"add --delimiter {said}"
+                )
             listed = ", ".join(repr(name) for name in names[:20])
             raise UsageError(f"{shown}:1: has no column {wanted!r} but {listed}; name one with --text-field")
         self._columns = names
@@ -137,11 +164,11 @@ class InputReader:
         unreadable: list[Unreadable] = []
         width = len(self._columns)
         for row, record in enumerate(rows.rows):
-            fields = None if record is None else _csv_fields(record)
+            fields = None if record is None else _csv_fields(record, self._delimiter)
             problem = None
             if record is None:
                 problem = _too_large(rows, row)
-            elif not record.strip():
+            elif not record.strip() and self._delimiter.encode() not in record:
                 problem = Unreadable(row, Reason.EMPTY, "is empty")
             elif fields is None:
                 problem = _no_csv(row, record)
@@ -173,12 +200,21 @@ def _with_too_large(rows: Rows, columns: Columns) -> Columns:
     return replace(columns, unreadable=unreadable)
 
 
-def _csv_fields(record: bytes) -> list[str] | None:
+def _other_delimiter(head: bytes, wanted: str, names: list[str]) -> str | None:
+    """What the columns of a header seem to be separated by, if that is plain; names: as it was read."""
+    for other in _DELIMITERS:
+        found = _csv_fields(head, other) or []
+        if wanted in found or len(found) > len(names):
+            return other
+    return None
+
+
+def _csv_fields(record: bytes, delimiter: str) -> list[str] | None:
     """Fields of one record, or None where it is no CSV or no UTF-8."""
     try:
         text = record.decode()
         csv.field_size_limit(max(len(text), 1 << 17))
-        found = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        found = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except (UnicodeDecodeError, csv.Error):
         return None
     return found[0] if len(found) == 1 else None

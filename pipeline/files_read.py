@@ -11,15 +11,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from twinsieve.pipeline.files_descriptor import descriptor_of
-from twinsieve.pipeline.files_foreign import foreign
+from twinsieve.pipeline.files_foreign import foreign, is_undecided
 from twinsieve.pipeline.files_unpack import CutOffError, DamagedError, NeedsMemoryError, is_stump, unpacked
 from twinsieve.stages.errors import FileError
 
 STDIN = "-"
 
 BOM = b"\xef\xbb\xbf"
-_HEAD_BYTES = 512
-"""Enough to see what a file is; so is a whole line, behind which a stream may be silent for long."""
 
 
 def is_stream(name: str) -> bool:
@@ -106,7 +104,7 @@ class Source:
                 raise CutOffError
             blocks = unpacked(raw)
             head = b""
-            while len(head) < _HEAD_BYTES and b"\n" not in head and (block := next(blocks, b"")):
+            while is_undecided(head) and (block := next(blocks, b"")):
                 head += block
             if (said := foreign(head)) is not None:
                 raise FileError(f"{self._shown}: {said}")

@@ -10,7 +10,7 @@ from twinsieve.pipeline.files_read import StoppedError
 
 _T = TypeVar("_T")
 
-_SHOWN_BYTES = 256
+SHOWN_BYTES = 256
 """How much of a row that is too large goes to the dead letter."""
 
 
@@ -43,7 +43,7 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
         parts = block.split(b"\n")
         if len(parts) == 1:
             if dropped or len(rest) + len(block) > max_bytes:
-                head = (head + rest + block)[:_SHOWN_BYTES]
+                head = (head + rest + block)[:SHOWN_BYTES]
                 dropped += len(rest) + len(block)
                 rest = b""
             else:
@@ -52,7 +52,7 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
         rows: list[bytes | None] = []
         heads: dict[int, tuple[bytes, int]] = {}
         if dropped:
-            heads[0] = ((head + parts[0])[:_SHOWN_BYTES], dropped + len(parts[0]))
+            heads[0] = ((head + parts[0])[:SHOWN_BYTES], dropped + len(parts[0]))
             head, dropped = b"", 0
             rows.append(None)
         else:
@@ -85,11 +85,11 @@ def _take_out(rows: list[bytes | None], heads: dict[int, tuple[bytes, int]], max
         return
     for index, row in enumerate(rows):
         if row is not None and len(row) > max_bytes:
-            heads[index] = (row[:_SHOWN_BYTES], len(row))
+            heads[index] = (row[:SHOWN_BYTES], len(row))
             rows[index] = None
 
 
-def join_records(batches: Iterator[Rows], max_bytes: int) -> Iterator[Rows]:
+def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",") -> Iterator[Rows]:
     """CSV records of these lines: a line with an open quote goes on in the next one.
 
     A quote opens where a field begins, and nowhere else: `5" pipe` is a field like others. A record that
@@ -108,12 +108,12 @@ def join_records(batches: Iterator[Rows], max_bytes: int) -> Iterator[Rows]:
             open_lines.append(line)
             open_bytes += too_large or len(line) + 1
             if quoted or b'"' in line:
-                quoted = _ends_quoted(line, quoted)
+                quoted = _ends_quoted(line, quoted, delimiter)
             if quoted and not too_large and open_bytes <= max_bytes:
                 continue
             record = open_lines[0] if len(open_lines) == 1 else b"\n".join(open_lines)
             if too_large or open_bytes > max_bytes + 1:
-                heads[len(rows)] = (record[:_SHOWN_BYTES], open_bytes - 1)
+                heads[len(rows)] = (record[:SHOWN_BYTES], open_bytes - 1)
                 rows.append(None)
             else:
                 rows.append(record)
@@ -128,7 +128,7 @@ def join_records(batches: Iterator[Rows], max_bytes: int) -> Iterator[Rows]:
         yield Rows([b"\n".join(open_lines)], number, start, [len(open_lines)], terminated=not ended)
 
 
-def _ends_quoted(line: bytes, quoted: bool) -> bool:
+def _ends_quoted(line: bytes, quoted: bool, delimiter: bytes) -> bool:
     """Whether the line ends inside a quoted field; quoted: whether it began in one."""
     at = 0
     while True:
@@ -145,7 +145,7 @@ def _ends_quoted(line: bytes, quoted: bool) -> bool:
             quoted = True
             at += 1
             continue
-        at = line.find(b",", at) + 1
+        at = line.find(delimiter, at) + 1
         if not at:
             return False
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import click
 
 from twinsieve.pipeline.commands.examples import examples
-from twinsieve.pipeline.commands.options import file_settings_from, settings_options
+from twinsieve.pipeline.commands.options import (
+    delimiter_option,
+    file_settings_from,
+    format_option,
+    settings_options,
+)
 from twinsieve.pipeline.commands.terminal import printable, report
 
 
@@ -31,13 +36,15 @@ from twinsieve.pipeline.commands.terminal import printable, report
     type=click.IntRange(1),
     help="Of a message in --input: its row, from 1.",
 )
-@click.option("--format", "form", type=click.Choice(["jsonl", "csv", "text"]), help="Of --input (by ending).")
+@format_option("Of --input (by ending).")
+@delimiter_option
 def command(
     texts: tuple[str, ...],
     source: str | None,
     ids: tuple[str, ...],
     positions: tuple[int, ...],
     form: str | None,
+    delimiter: str | None,
     config: str | None,
     pairs: tuple[str, ...],
     **given: str | None,
@@ -57,9 +64,9 @@ def command(
                 "--input needs --id or --position twice and no texts, as in --input FILE --id 1 --id 2"
             )
         if ids:
-            earlier, later = told_by_id(source, list(ids), form, settings)
+            earlier, later = told_by_id(source, list(ids), form, settings, delimiter)
         else:
-            earlier, later = told_by_position(source, list(positions), form, settings)
+            earlier, later = told_by_position(source, list(positions), form, settings, delimiter)
     elif len(texts) != 2 or ids or positions:
         raise click.UsageError("give two texts, or --input FILE and --id or --position twice")
     else:

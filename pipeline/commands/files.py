@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 import click
 
 from twinsieve.pipeline.commands.examples import examples as help_examples
-from twinsieve.pipeline.commands.options import file_settings_from, settings_options
+from twinsieve.pipeline.commands.options import (
+    delimiter_option,
+    file_settings_from,
+    format_option,
+    settings_options,
+)
 from twinsieve.pipeline.commands.terminal import say_error, talk
 from twinsieve.stages.errors import FileError
 
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STARTED = time.perf_counter()
-_HELD = {"jsonl": "JSON lines", "csv": "CSV", "text": "lines of text"}
+_HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of text"}
 
 
 @click.command(
@@ -43,9 +48,8 @@ _HELD = {"jsonl": "JSON lines", "csv": "CSV", "text": "lines of text"}
 @click.option("--dead-letter", metavar="FILE", help="Rows that could not be read, JSON lines.")
 @click.option("--stats", metavar="FILE", help="Counts and microseconds by step, JSON.")
 @click.option("--state", metavar="FILE", help="Go on from an earlier run, and let a later one go on.")
-@click.option(
-    "--format", "form", type=click.Choice(["jsonl", "csv", "text"]), help="Of inputs and output (by ending)."
-)
+@format_option("Of inputs and output (by ending).")
+@delimiter_option
 @click.option("--strict", is_flag=True, help="Fail at the first row that cannot be read.")
 @click.option(
     "--max-unreadable",
@@ -68,6 +72,7 @@ def command(
     stats: str | None,
     state: str | None,
     form: str | None,
+    delimiter: str | None,
     strict: bool,
     max_unreadable: float | None,
     examples: int,
@@ -78,9 +83,10 @@ def command(
 ) -> None:
     """Write the unique messages of INPUTs (`-`: stdin) in order; drop exact and near duplicates.
 
-    Reads and writes JSON lines, CSV or plain lines; inputs may be packed by gzip, zstd, bzip2 or xz, outputs
-    are when their names end in .gz, .zst, .bz2 or .xz. Files appear under their names when all is done;
-    streams show each row at once.
+    Reads and writes JSON lines, CSV or plain lines. JSON arrays and indented JSON (.json) are read too; they
+    come out as JSON lines, or as an array where the output is named .json. Inputs may be packed by gzip,
+    zstd, bzip2 or xz, outputs are when their names end in .gz, .zst, .bz2 or .xz. Files appear under their
+    names when all is done; streams show each row at once.
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.dedup import Dedup, Job
@@ -97,13 +103,13 @@ def command(
     settings = file_settings_from(config, pairs, **given)
     names = list(inputs) or ["-"]
     refuse_empty_names(names)
-    format_ = format_of(names, form, settings)
-    refuse_output_ending(output, format_, given=form is not None or settings.input.encoding != "json")
+    format_, dialect = format_of(names, form, settings, delimiter)
+    said = form is not None or delimiter is not None or settings.input.encoding != "json"
+    refuse_output_ending(output, format_, dialect, given=said)
     refuse_endings_of_reports({"--duplicates": duplicates, "--dead-letter": dead_letter, "--stats": stats})
     typed = "-" in names and sys.stdin is not None and sys.stdin.isatty()
     if typed and not quiet:
         say_error(f"reading {_HELD[format_]} from this terminal; end them with Ctrl-D, or name a file")
-
     job = Job(
         inputs=names,
         format=format_,
@@ -115,6 +121,7 @@ def command(
         settings_file=config,
         examples=examples,
         max_unreadable=0.0 if strict else max_unreadable,
+        dialect=dialect,
     )
     console = talk()
     with _stopped_by_signals() as signals, ExitStack() as stack:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinsieve.pipeline.format_names import FORMATS
+
 if TYPE_CHECKING:
     from twinsieve.pipeline.settings import Settings
     from twinsieve.pipeline.settings_load import Override
@@ -35,6 +37,18 @@ def _one_word(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
 
 def _once(*names: str, metavar: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # noqa: A002
     return click.option(*names, metavar=metavar, help=help, multiple=True, callback=_one_word)
+
+
+def format_option(of: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--format, which arrives as `form`; of: what it is said of."""
+    return click.option("--format", "form", type=click.Choice(FORMATS), help=of)
+
+
+delimiter_option = click.option(
+    "--delimiter",
+    metavar="CHAR",
+    help="Between columns of CSV: a character, or tab (a comma; of .tsv: tab).",
+)
 
 
 def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from twinsieve.pipeline.commands.examples import examples
-from twinsieve.pipeline.commands.options import file_settings_from, settings_options
+from twinsieve.pipeline.commands.options import (
+    delimiter_option,
+    file_settings_from,
+    format_option,
+    settings_options,
+)
 from twinsieve.pipeline.commands.terminal import say_error
 
 if TYPE_CHECKING:
@@ -28,12 +33,14 @@ if TYPE_CHECKING:
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @settings_options
 @click.option("-o", "--output", required=True, metavar="FILE", help="Lines `feature<TAB>idf`.")
-@click.option("--format", "form", type=click.Choice(["jsonl", "csv", "text"]), help="Of INPUTs (by ending).")
+@format_option("Of INPUTs (by ending).")
+@delimiter_option
 @click.option("--min-documents", default=2, type=click.IntRange(1), help="Leave rarer features out (2).")
 def command(
     inputs: tuple[str, ...],
     output: str,
     form: str | None,
+    delimiter: str | None,
     min_documents: int,
     config: str | None,
     pairs: tuple[str, ...],
@@ -51,11 +58,11 @@ def command(
     others = [pair for pair in pairs if not pair.startswith(("features.weights=", "features.idf_file="))]
     settings = file_settings_from(config, (*others, "features.weights=tf", "features.idf_file="), **given)
     refuse_clashes(inputs_of(inputs) + settings_of(config, settings), outputs_of({"-o": output}))
-    refuse_other_endings("lines of features and weights", ("text",), {"-o": output})
+    refuse_other_endings("lines of features and weights", ("text", "tsv"), {"-o": output})
     scheme = scheme_config(settings)
     unread = [0]
     learned = train_idf(
-        _bodies(list(inputs), form, settings, Normalizer(scheme.text), unread),
+        _bodies(list(inputs), form, delimiter, settings, Normalizer(scheme.text), unread),
         replace(scheme.features, idf=None),
         min_documents,
     )
@@ -66,13 +73,18 @@ def command(
 
 
 def _bodies(
-    names: list[str], form: str | None, settings: Settings, normalizer: Normalizer, unread: list[int]
+    names: list[str],
+    form: str | None,
+    delimiter: str | None,
+    settings: Settings,
+    normalizer: Normalizer,
+    unread: list[int],
 ) -> Iterator[Bodies]:
     from twinsieve.pipeline.files_format import format_of
     from twinsieve.pipeline.files_input import InputReader
     from twinsieve.pipeline.files_read import Source
 
-    reader = InputReader(settings, format_of(names, form, settings))
+    reader = InputReader(settings, *format_of(names, form, settings, delimiter))
     for name in names:
         with Source(name) as source:
             for chunk in reader.chunks(source):

@@ -97,8 +97,8 @@ def test_an_ending_that_says_nothing_is_refused(tmp_path: Path, run: Run, name: 
     ran = run(command, *given)
     assert (ran.code, ran.err) == (
         2,
-        f"twinsieve: {source}: has no ending that says what it holds; known are .jsonl, .ndjson, .json, .csv, "
-        ".txt, .text, each also with .gz, .zst, .bz2 or .xz behind it; or say --format jsonl, csv or text\n",
+        f"twinsieve: {source}: has no ending that says what it holds; known are .jsonl, .ndjson, .json, .csv, .tsv, "
+        ".txt, .text, each also with .gz, .zst, .bz2 or .xz behind it; or say --format jsonl, json, csv, tsv or text\n",
     )
 
 
@@ -123,7 +123,7 @@ def test_a_pipe_has_no_ending_and_holds_json_lines(
     [
         ("p.jsonl", "z.csv", "csv", "jsonl"),
         ("p.jsonl", "z.txt.gz", "text", "jsonl"),
-        ("p.csv", "z.json", "jsonl", "csv"),
+        ("p.csv", "z.json", "json", "csv"),
         ("-", "z.csv", "csv", "jsonl"),
     ],
 )

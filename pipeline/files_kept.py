@@ -1,0 +1,61 @@
+"""Kept rows in the form in which the inputs had them."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from twinsieve.pipeline.files_documents import one_line
+from twinsieve.pipeline.files_input import Chunk, InputReader
+from twinsieve.pipeline.files_unpack import PACKED_ENDINGS
+from twinsieve.pipeline.files_write import Output, RowWriter
+
+
+class KeptRows:
+    """Writes the kept rows of chunks to an output, the header of CSV in front.
+
+    Rows come out byte for byte, with two exceptions for JSON documents that are no JSON lines: as JSON lines
+    they lose their line breaks, and where the output is named .json they become one array again.
+    """
+
+    def __init__(self, output: Output, reader: InputReader) -> None:
+        self._output = output
+        self._reader = reader
+        self._lines = RowWriter(output)
+        self._begun = False
+        self._any = False
+
+    def write(self, chunk: Chunk, kept: list[int]) -> None:
+        """Append the rows of a chunk with these numbers, ascending."""
+        self._begin()
+        rows = chunk.rows.rows
+        wanted = [row for number in kept if (row := rows[number]) is not None]
+        if self._is_array:
+            if wanted:
+                self._output.write((b",\n" if self._any else b"\n") + b",\n".join(wanted))
+        elif self._reader.documents:
+            self._lines.write([one_line(row) for row in wanted])
+        else:
+            bare = not chunk.rows.terminated and bool(kept) and kept[-1] == len(rows) - 1
+            self._lines.write(wanted, bare=bare)
+        self._any = self._any or bool(wanted)
+
+    def end(self) -> None:
+        """Close the array, if it is one; an input without rows leaves its header, or an empty array."""
+        self._begin()
+        if self._is_array:
+            self._output.write(b"\n]\n" if self._any else b"]\n")
+
+    def _begin(self) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        if self._is_array:
+            self._output.write(b"[")
+        if self._reader.header is not None:
+            self._lines.write([self._reader.header])
+
+    @property
+    def _is_array(self) -> bool:
+        path = PurePath(self._output.name)
+        inner = PurePath(path.stem) if path.suffix.lower() in PACKED_ENDINGS else path
+        return bool(self._reader.documents) and inner.suffix.lower() == ".json"
