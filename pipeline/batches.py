@@ -110,6 +110,12 @@ class MessageReader:
         self._max_bytes = source.max_bytes
         self._times: dict[object, int | None] = {}
 
+    @property
+    def roots(self) -> set[str]:
+        """Names at the top of a message of everything that is looked at."""
+        paths = [self._text, self._id or (), self._time or (), *self._scope, *self._key]
+        return {path[0] for path in paths if path}
+
     def read(self, messages: Sequence[bytes | None]) -> Columns:
         """Columns of raw messages, JSON or plain text by `input.encoding`; None is one without value."""
         large: dict[int, int] = {}

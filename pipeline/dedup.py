@@ -33,7 +33,7 @@ from twinsieve.pipeline.dedup_unreadable import (
 )
 from twinsieve.pipeline.dedup_windows import Reaches
 from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
-from twinsieve.pipeline.files_format import Dialect, Format
+from twinsieve.pipeline.files_format import TABLES, Dialect, Format
 from twinsieve.pipeline.files_input import Chunk, InputReader
 from twinsieve.pipeline.files_kept import KeptRows
 from twinsieve.pipeline.files_lock import StateLock
@@ -119,7 +119,7 @@ class Dedup:
             self._held = undo.pop_all()
         self._hamming = config.near.method == "hamming"
         self._window = max(config.exact.window.messages, config.near.window.messages)
-        self._reader = InputReader(settings, job.format, job.dialect)
+        self._reader = InputReader(settings, job.format, job.dialect, whole=True)
         self._inputs_done = 0
         self._streams = False
         self._saves: Saves | None = None
@@ -214,9 +214,11 @@ class Dedup:
             state = opened(job.state, state_output)
             book = self._book(stack)
             kept_rows = KeptRows(output, self._reader)
+            stack.callback(kept_rows.close)
             written = [one for one in (output, duplicates, dead_letter) if one is not None]
             self._streams = output.is_stream
-            if stop is not None and state is not None and output.is_stream:
+            # A table has no rows before its end is written, so a state must not be ahead of that.
+            if stop is not None and state is not None and output.is_stream and job.format not in TABLES:
                 self._saves = Saves(
                     stop, lambda: self._save(written, book), lambda: self._state.rows, save_every_s
                 )

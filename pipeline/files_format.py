@@ -1,4 +1,4 @@
-"""What a file holds, by its name: JSON lines or documents, CSV or plain lines."""
+"""What a file holds, by its name: JSON lines or documents, CSV, plain lines, Parquet or Arrow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from twinsieve.pipeline.format_names import FORMATS
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.errors import UsageError
 
-Format = Literal["jsonl", "json", "csv", "text"]
+Format = Literal["jsonl", "json", "csv", "text", "parquet", "arrow"]
+
+TABLES: tuple[Format, ...] = ("parquet", "arrow")
+"""Formats of columns, which are not made of lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +34,14 @@ _ENDINGS: dict[str, Format] = {
     ".tsv": "csv",
     ".txt": "text",
     ".text": "text",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
 }
 _OTHER_ENDINGS = {
-    ".parquet": "Parquet",
-    ".arrow": "Arrow",
-    ".feather": "Arrow",
     ".avro": "Avro",
     ".orc": "ORC",
     ".xlsx": "a spreadsheet",
@@ -65,7 +71,15 @@ _LINES_OF_JSON = ("jsonl", "json", "text")
 """What names promise that fit JSON lines: these are plain lines too."""
 _BY_TAB = ".tsv"
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
-_FORMATS: dict[str, Format] = {"jsonl": "jsonl", "json": "json", "csv": "csv", "tsv": "csv", "text": "text"}
+_FORMATS: dict[str, Format] = {
+    "jsonl": "jsonl",
+    "json": "json",
+    "csv": "csv",
+    "tsv": "csv",
+    "text": "text",
+    "parquet": "parquet",
+    "arrow": "arrow",
+}
 
 
 def format_of(
@@ -80,6 +94,9 @@ def format_of(
     raises: UsageError where endings differ, or a file has none that is known
     """
     format_ = _format_of(names, given or ("csv" if delimiter is not None else None), settings)
+    packed = [name for name in names if PurePath(name).suffix.lower() in PACKED_ENDINGS]
+    if format_ in TABLES and packed:
+        raise UsageError(f"{packed[0]}: Parquet and Arrow pack themselves; unpack it first")
     if delimiter is not None:
         if format_ != "csv":
             raise UsageError(f"--delimiter: is for CSV, but the format is {format_}")
@@ -130,10 +147,13 @@ def refuse_empty_names(inputs: list[str]) -> None:
 def refuse_output_ending(name: str, format_: Format, dialect: Dialect, *, given: bool = False) -> None:
     """Do nothing if kept rows of this format may stand in a file of this name.
 
-    given: somebody said what the rows are, so that the ending of another format of rows may be meant
+    given: somebody said what the rows are, so that the ending of another format of lines may be meant
     raises: UsageError
     """
     looks = _promised(name)
+    packing = PurePath(name).suffix
+    if format_ in TABLES and packing.lower() in PACKED_ENDINGS:
+        raise UsageError(f"-o {name}: Parquet and Arrow pack themselves; name it without {packing}")
     holds = "tsv" if format_ == "csv" and dialect.delimiter == "\t" else format_
     if {looks, holds} == {"csv", "tsv"} and not given:
         inside = "tabs" if holds == "tsv" else repr(dialect.delimiter)
@@ -141,7 +161,8 @@ def refuse_output_ending(name: str, format_: Format, dialect: Dialect, *, given:
             f"-o {name}: rows come out as they came in, separated by {inside}; name another file"
         )
     fits = looks in (None, holds) or {looks, holds} == {"json", "jsonl"}
-    if looks in _OTHER_ENDINGS.values() or not (fits or given):
+    is_table = looks in TABLES or format_ in TABLES
+    if looks in _OTHER_ENDINGS.values() or not (fits or (given and not is_table)):
         raise UsageError(
             f"-o {name}: looks like {looks}, but rows come out as they came in, as {format_}; "
             f"name another file{'' if given else ', or say with --format what the rows are'}"

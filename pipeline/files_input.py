@@ -7,16 +7,21 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twinsieve.pipeline.batches import Columns, MessageReader, Unreadable
+from twinsieve.pipeline.batches_fields import path_of
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.files_documents import holds_lines, split_documents
-from twinsieve.pipeline.files_format import Dialect, Format
+from twinsieve.pipeline.files_format import TABLES, Dialect, Format
 from twinsieve.pipeline.files_read import BOM, STDIN, Source, is_stream
 from twinsieve.pipeline.files_rows import Rows, join_records, split_lines
+from twinsieve.pipeline.files_table import Table, TableKind, documents_of, shown_row
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.errors import FileError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _DELIMITERS = ("\t", ";", "|", ",")
 
@@ -27,12 +32,14 @@ class Chunk:
 
     rows: bytes as they stand in the file (None: too large); columns: the messages, by index into `rows`
     blank: how many rows hold nothing but blanks; they are neither messages nor unreadable
+    batch: of Parquet and Arrow the rows as columns; their `rows` are empty, and a line is a row
     """
 
     source: str
     rows: Rows
     columns: Columns
     blank: int = 0
+    batch: pa.RecordBatch | None = None
 
     def line_of(self, row: int) -> int:
         """Line of the input that a row begins in, from 1."""
@@ -41,6 +48,9 @@ class Chunk:
 
     def raw(self, row: int) -> tuple[bytes, int]:
         """The row's bytes, or the head of one that is too large; and its full size."""
+        if self.batch is not None:
+            shown = shown_row(self.batch, row)
+            return shown, len(shown)
         content = self.rows.rows[row]
         return (content, len(content)) if content is not None else self.rows.heads[row]
 
@@ -52,9 +62,11 @@ class InputReader:
         that stands before it
     documents: of JSON inputs, once the first one was begun: whether it is an array, or documents that span
         lines, and no JSON lines
+    schema, table_kind, packing: of Parquet and Arrow inputs, once the first one was begun
+    whole: all columns of those are read, not only what is judged
     """
 
-    def __init__(self, settings: Settings, format_: Format, dialect: Dialect) -> None:
+    def __init__(self, settings: Settings, format_: Format, dialect: Dialect, *, whole: bool = False) -> None:
         encoding = "text" if format_ == "text" else "json"
         source = settings.input.model_copy(update={"encoding": encoding})
         self._settings = settings.model_copy(update={"input": source})
@@ -64,6 +76,10 @@ class InputReader:
         self._columns: list[str] = []
         self.header: bytes | None = None
         self.documents: bool | None = None
+        self._whole = whole
+        self.schema: pa.Schema | None = None
+        self.table_kind: TableKind = "parquet"
+        self.packing = ""
 
     def chunks(self, source: Source) -> Iterator[Chunk]:
         """Every row of an input in order; none is left out.
@@ -71,6 +87,9 @@ class InputReader:
         raises: FileError when the input fails, or has other columns than the one before
         """
         shown = "stdin" if source.name == STDIN else source.name
+        if self._format in TABLES:
+            yield from self._table_chunks(source, shown)
+            return
         if self._format == "csv":
             for rows in self._without_header(source, self._records(source)):
                 yield _chunk(shown, rows, self._read_csv(rows))
@@ -89,11 +108,41 @@ class InputReader:
         with Source(name) as source:
             if self._format == "csv":
                 self._begin(source, next(self._records(source), None))
+            elif self._format in TABLES:
+                self._begin_table(source)
             return source.size
 
     def _records(self, source: Source) -> Iterator[Rows]:
         limit = self._settings.input.max_bytes
         return join_records(split_lines(source.blocks(), limit), limit, self._delimiter.encode())
+
+    def _table_chunks(self, source: Source, shown: str) -> Iterator[Chunk]:
+        roots = self._reader.roots
+        table = self._begin_table(source)
+        first = 1
+        for batch in table.batches():
+            found = documents_of(batch, roots, self._settings.input.max_bytes)
+            rows = Rows([b""] * batch.num_rows, first, first)
+            yield Chunk(shown, rows, self._reader.columns(*found), batch=batch)
+            first += batch.num_rows
+
+    def _begin_table(self, source: Source) -> Table:
+        """The table of an input; its columns are known and fit the inputs before."""
+        shown = "stdin" if source.name == STDIN else source.name
+        only = None if self._whole else self._reader.roots
+        table = source.table(parquet=self._format == "parquet", only=only)
+        if self.schema is None:
+            self.schema, self.table_kind, self.packing = table.schema, table.kind, table.packing
+        elif not self.schema.equals(table.schema):
+            raise FileError(f"{shown}: has other columns than the input before; run it on its own")
+        self._refuse_without_text(shown, table.schema.names)
+        return table
+
+    def _refuse_without_text(self, where: str, names: list[str]) -> None:
+        wanted = next(iter(path_of(self._settings.input.text_field)))
+        if wanted not in names and not self._settings.exact.fields:
+            listed = ", ".join(repr(name) for name in names[:20])
+            raise UsageError(f"{where}: has no column {wanted!r} but {listed}; name one with --text-field")
 
     def _rows(self, blocks: Iterator[bytes], shown: str) -> Iterator[Rows]:
         limit = self._settings.input.max_bytes

@@ -6,6 +6,7 @@ from pathlib import PurePath
 
 from twinsieve.pipeline.files_documents import one_line
 from twinsieve.pipeline.files_input import Chunk, InputReader
+from twinsieve.pipeline.files_table import TableWriter
 from twinsieve.pipeline.files_unpack import PACKED_ENDINGS
 from twinsieve.pipeline.files_write import Output, RowWriter
 
@@ -14,7 +15,8 @@ class KeptRows:
     """Writes the kept rows of chunks to an output, the header of CSV in front.
 
     Rows come out byte for byte, with two exceptions for JSON documents that are no JSON lines: as JSON lines
-    they lose their line breaks, and where the output is named .json they become one array again.
+    they lose their line breaks, and where the output is named .json they become one array again. Rows of
+    Parquet and Arrow keep all columns and types.
     """
 
     def __init__(self, output: Output, reader: InputReader) -> None:
@@ -23,10 +25,17 @@ class KeptRows:
         self._lines = RowWriter(output)
         self._begun = False
         self._any = False
+        self._table: TableWriter | None = None
 
     def write(self, chunk: Chunk, kept: list[int]) -> None:
         """Append the rows of a chunk with these numbers, ascending."""
         self._begin()
+        if self._table is not None:
+            if chunk.batch is not None:
+                self._table.write(chunk.batch, kept)
+                if self._output.is_stream and self._reader.table_kind == "arrow stream":
+                    self._table.flush()
+            return
         rows = chunk.rows.rows
         wanted = [row for number in kept if (row := rows[number]) is not None]
         if self._is_array:
@@ -42,13 +51,23 @@ class KeptRows:
     def end(self) -> None:
         """Close the array, if it is one; an input without rows leaves its header, or an empty array."""
         self._begin()
-        if self._is_array:
+        if self._table is not None:
+            self._table.end()
+        elif self._is_array:
             self._output.write(b"\n]\n" if self._any else b"]\n")
+
+    def close(self) -> None:
+        """Write nothing more, though nothing ended."""
+        if self._table is not None:
+            self._table.close()
 
     def _begin(self) -> None:
         if self._begun:
             return
         self._begun = True
+        reader = self._reader
+        if reader.schema is not None:
+            self._table = TableWriter(self._output, reader.table_kind, reader.schema, reader.packing)
         if self._is_array:
             self._output.write(b"[")
         if self._reader.header is not None:

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from twinsieve.pipeline.files_descriptor import descriptor_of
 from twinsieve.pipeline.files_foreign import foreign, is_undecided
+from twinsieve.pipeline.files_table import Table
 from twinsieve.pipeline.files_unpack import CutOffError, DamagedError, NeedsMemoryError, is_stump, unpacked
 from twinsieve.stages.errors import FileError
 
@@ -91,6 +92,10 @@ class Source:
     def consumed(self) -> int:
         """Bytes of the file that were taken so far; 0 where that is unknown."""
         return 0 if self.size is None else self._opened().tell()
+
+    def table(self, *, parquet: bool, only: set[str] | None) -> Table:
+        """The content as Parquet or Arrow; `only` these columns, None: all. raises: as `Table`"""
+        return Table(self._opened(), self._shown, parquet=parquet, only=only)
 
     def blocks(self) -> Iterator[bytes]:
         """The content in blocks of about 1 MiB, unpacked, without a byte order mark.

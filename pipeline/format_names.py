@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-FORMATS = ("jsonl", "json", "csv", "tsv", "text")
+FORMATS = ("jsonl", "json", "csv", "tsv", "text", "parquet", "arrow")
 """What can be said with --format; tsv is CSV with tabs."""

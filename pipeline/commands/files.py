@@ -87,6 +87,7 @@ def command(
     come out as JSON lines, or as an array where the output is named .json. Inputs may be packed by gzip,
     zstd, bzip2 or xz, outputs are when their names end in .gz, .zst, .bz2 or .xz. Files appear under their
     names when all is done; streams show each row at once.
+    Parquet and Arrow keep all columns; they need the extra `arrow`.
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.dedup import Dedup, Job
@@ -109,7 +110,9 @@ def command(
     refuse_endings_of_reports({"--duplicates": duplicates, "--dead-letter": dead_letter, "--stats": stats})
     typed = "-" in names and sys.stdin is not None and sys.stdin.isatty()
     if typed and not quiet:
-        say_error(f"reading {_HELD[format_]} from this terminal; end them with Ctrl-D, or name a file")
+        say_error(
+            f"reading {_HELD.get(format_, format_)} from this terminal; end them with Ctrl-D, or name a file"
+        )
     job = Job(
         inputs=names,
         format=format_,

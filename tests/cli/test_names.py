@@ -29,7 +29,7 @@ def source(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "looks"),
     [
-        ("x.parquet", "Parquet"),
+        ("x.parquet", "parquet"),
         ("x.XLSX", "a spreadsheet"),
         ("x.zip", "a zip archive"),
         ("x.avro.gz", "Avro"),

@@ -98,7 +98,7 @@ def test_an_ending_that_says_nothing_is_refused(tmp_path: Path, run: Run, name: 
     assert (ran.code, ran.err) == (
         2,
         f"twinsieve: {source}: has no ending that says what it holds; known are .jsonl, .ndjson, .json, .csv, .tsv, "
-        ".txt, .text, each also with .gz, .zst, .bz2 or .xz behind it; or say --format jsonl, json, csv, tsv or text\n",
+        ".txt, .text, .parquet, .pq, .arrow, .arrows, .feather, .ipc, each also with .gz, .zst, .bz2 or .xz behind it; or say --format jsonl, json, csv, tsv, text, parquet or arrow\n",
     )
 
 
