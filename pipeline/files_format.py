@@ -112,6 +112,8 @@ def _format_of(names: list[str], given: str | None, settings: Settings) -> Forma
     if settings.input.encoding == "text":
         return "text"
     found = {_input_format(name): name for name in names}
+    if found.keys() == {"json", "jsonl"}:
+        return "json"
     if len(found) > 1:
         (one, first), (other, second) = list(found.items())[:2]
         raise UsageError(f"{first} looks like {one}, {second} like {other}; say which with --format")
@@ -136,6 +138,16 @@ def _is_by_tab(names: list[str]) -> bool:
             f"{by_tab[0]} looks separated by tabs, {others[0]} by commas; run them apart, or say --delimiter"
         )
     return bool(by_tab)
+
+
+def has_known_ending(name: str) -> bool:
+    """Whether a file of that name is read without --format."""
+    return _by_ending(name) is not None
+
+
+def known_endings() -> str:
+    """All there are, for a message."""
+    return f"{', '.join(_ENDINGS)}, or one of them with {_listed(PACKED_ENDINGS)} behind it"
 
 
 def refuse_empty_names(inputs: list[str]) -> None:

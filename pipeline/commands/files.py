@@ -86,8 +86,9 @@ def command(
     Reads and writes JSON lines, CSV or plain lines. JSON arrays and indented JSON (.json) are read too; they
     come out as JSON lines, or as an array where the output is named .json. Inputs may be packed by gzip,
     zstd, bzip2 or xz, outputs are when their names end in .gz, .zst, .bz2 or .xz. Files appear under their
-    names when all is done; streams show each row at once.
-    Parquet and Arrow keep all columns; they need the extra `arrow`.
+    names when all is done; streams show each row at once. A folder stands for all files below it with a known
+    ending, a quoted pattern for what it matches, in name order, without hidden files and outputs. Parquet and
+    Arrow keep all columns; they need the extra `arrow`.
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.dedup import Dedup, Job
@@ -98,12 +99,13 @@ def command(
         refuse_endings_of_reports,
         refuse_output_ending,
     )
+    from twinsieve.pipeline.files_names import expand
 
     if strict and max_unreadable is not None:
         raise click.UsageError("--strict is --max-unreadable 0; give one of the two")
     settings = file_settings_from(config, pairs, **given)
-    names = list(inputs) or ["-"]
-    refuse_empty_names(names)
+    refuse_empty_names(list(inputs))
+    names, stood_for = expand(list(inputs) or ["-"], [output, duplicates, dead_letter, stats, state])
     format_, dialect = format_of(names, form, settings, delimiter)
     said = form is not None or delimiter is not None or settings.input.encoding != "json"
     refuse_output_ending(output, format_, dialect, given=said)
@@ -126,6 +128,9 @@ def command(
         max_unreadable=0.0 if strict else max_unreadable,
         dialect=dialect,
     )
+    if not quiet:
+        for line in stood_for:
+            say_error(line)
     console = talk()
     with _stopped_by_signals() as signals, ExitStack() as stack:
         with loading(quiet):

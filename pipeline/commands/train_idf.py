@@ -49,6 +49,7 @@ def command(
     """Learn how rare each feature is in INPUTs; `features.idf_file` takes the result."""
     from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
     from twinsieve.pipeline.files_format import refuse_other_endings
+    from twinsieve.pipeline.files_names import expand
     from twinsieve.pipeline.files_write import Output
     from twinsieve.pipeline.settings_stages import scheme_config
     from twinsieve.stages.fingerprint.idf import train_idf
@@ -57,12 +58,13 @@ def command(
     # Weighing by IDF is what the result is for, so it cannot be asked for while there is none.
     others = [pair for pair in pairs if not pair.startswith(("features.weights=", "features.idf_file="))]
     settings = file_settings_from(config, (*others, "features.weights=tf", "features.idf_file="), **given)
-    refuse_clashes(inputs_of(inputs) + settings_of(config, settings), outputs_of({"-o": output}))
+    names, _ = expand(list(inputs), [output])
+    refuse_clashes(inputs_of(names) + settings_of(config, settings), outputs_of({"-o": output}))
     refuse_other_endings("lines of features and weights", ("text", "tsv"), {"-o": output})
     scheme = scheme_config(settings)
     unread = [0]
     learned = train_idf(
-        _bodies(list(inputs), form, delimiter, settings, Normalizer(scheme.text), unread),
+        _bodies(names, form, delimiter, settings, Normalizer(scheme.text), unread),
         replace(scheme.features, idf=None),
         min_documents,
     )
