@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.batches_decode import RefusedError, decode_json, decode_text
 from twinsieve.pipeline.batches_fields import MISSING, as_bytes, field_at, id_text, is_deep, path_of, time_ms
+from twinsieve.pipeline.batches_spelling import spelled, spelled_strings
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
+
+KEYS_BY = "spelling"
+"""How numbers in ids, scopes and exact keys are compared; another word where that changes."""
 
 _ID_SEED = 0x7D1
 _SCOPE_SEED = 0x5C0
@@ -38,7 +42,8 @@ class Columns:
     """m readable messages out of n raw ones.
 
     rows: list of m rows among the n, ascending
-    texts, ids: of each readable message; an id is as it came, None for none
+    texts, ids: of each readable message; an id is as it came (`Written` where the value alone does not tell
+        its spelling), None for none
     id_hashes, scopes: uint64[m], 0 for none; times_ms: int64[m] or NO_TIME
     keys: exact keys of `exact.fields`, None where the key text decides
     unreadable: the other rows, ascending
@@ -92,9 +97,10 @@ class MessageReader:
     """Turns raw messages into columns as the settings say: which fields, which scope, which exact key.
 
     flat: field names are names (of CSV columns), not paths
+    ids_shown: ids go to an output, where they stand byte for byte: escapes of their strings are kept too
     """
 
-    def __init__(self, settings: Settings, *, flat: bool = False) -> None:
+    def __init__(self, settings: Settings, *, flat: bool = False, ids_shown: bool = False) -> None:
         source = settings.input
 
         def path(name: str) -> tuple[str, ...]:
@@ -108,6 +114,7 @@ class MessageReader:
         self._key = [path(name) for name in settings.exact.fields]
         self._text_needed = not (settings.exact.fields and settings.near.method == "none")
         self._max_bytes = source.max_bytes
+        self._ids_shown = ids_shown
         self._times: dict[object, int | None] = {}
 
     @property
@@ -123,12 +130,19 @@ class MessageReader:
             large = {row: len(one) for row, one in enumerate(messages) if one and len(one) > self._max_bytes}
             messages = [None if row in large else one for row, one in enumerate(messages)]
         documents, unreadable = self._decoded(messages) if self._json else self._as_texts(messages)
-        return self.columns(documents, [_or_too_large(bad, large) for bad in unreadable])
+        unreadable = [_or_too_large(bad, large) for bad in unreadable]
+        return self.columns(documents, unreadable, messages if self._json else None)
 
-    def columns(self, documents: Sequence[Any], unreadable: list[Unreadable]) -> Columns:
+    def columns(
+        self,
+        documents: Sequence[Any],
+        unreadable: list[Unreadable],
+        messages: Sequence[bytes | None] | None = None,
+    ) -> Columns:
         """Columns of decoded messages; rows that are unreadable already are skipped.
 
         documents: one a row, of any kind; messages are mappings
+        messages: the JSON they were decoded from; None: they hold text alone, which has one spelling
         """
         skipped = {bad.row for bad in unreadable}
         rows = (
@@ -155,7 +169,15 @@ class MessageReader:
             unreadable = sorted(
                 {one.row: one for one in [*unreadable, *bad]}.values(), key=lambda one: one.row
             )
-            return self.columns(documents, unreadable)
+            return self.columns(documents, unreadable, messages)
+        raw = None if messages is None else [messages[row] for row in rows] if skipped else messages
+        if raw is not None:
+            keys = [spelled(column, path, raw) for path, column in zip(self._key, keys, strict=True)]
+            scopes = [spelled(column, path, raw) for path, column in zip(self._scope, scopes, strict=True)]
+            ids = spelled(ids, self._id, raw) if self._id else ids
+        id_hashes = hash_ids(ids) if ids else np.zeros(len(rows), np.uint64)
+        if raw is not None and self._id and self._ids_shown:
+            ids = spelled_strings(ids, self._id, raw)
         ids = [None if value is MISSING else value for value in ids]
         times, bad_times = self._times_of(self._values(wanted, self._time) if self._time else [])
         count = len(rows)
@@ -163,7 +185,7 @@ class MessageReader:
             rows=rows,
             texts=texts,
             ids=ids or [None] * count,
-            id_hashes=hash_ids(ids) if ids else np.zeros(count, np.uint64),
+            id_hashes=id_hashes,
             times_ms=times if len(times) else np.full(count, NO_TIME, np.int64),
             scopes=hash_scopes(list(zip(*scopes, strict=True))) if scopes else np.zeros(count, np.uint64),
             keys=[b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)] if keys else None,

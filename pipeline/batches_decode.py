@@ -32,14 +32,18 @@ def decode_text(message: bytes | None) -> str:
 
 
 def decode_json(message: bytes | None) -> Any:
-    """The message as a document. Lone surrogates in escapes are read, which orjson refuses."""
+    """The message as a document.
+
+    What orjson refuses is read too: lone surrogates in escapes, and the NaN, Infinity and -Infinity that
+    Python's own writer makes.
+    """
     text = decode_text(message)
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         refused = error
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_int=_as_orjson)
+        return json.loads(text, parse_int=_as_orjson)
     except (ValueError, RecursionError):
         raise RefusedError(
             Reason.INVALID_JSON, f"is no JSON: {refused.msg} at character {refused.pos}"
@@ -49,7 +53,3 @@ def decode_json(message: bytes | None) -> Any:
 def _as_orjson(digits: str) -> int | float:
     """Beyond 64 bits a float, as orjson has it; Python refuses integers of very many digits."""
     return int(digits) if len(digits) < 20 else float(digits)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")

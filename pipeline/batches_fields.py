@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-
+from twinsieve.pipeline.batches_spelling import Written, same_value, to_json
 from twinsieve.stages.contract import NO_TIME
 
 MISSING = object()
@@ -45,6 +43,7 @@ def path_of(name: str) -> tuple[str, ...]:
 def is_deep(value: object) -> bool:
     """Whether lists and objects stand in each other deeper than is written out again.
 
+    >>> import json
     >>> is_deep({"a": [1]}), is_deep(json.loads("[" * 300 + "]" * 300))
     (False, True)
     """
@@ -108,15 +107,17 @@ def _from_number(value: float) -> int | None:
 def as_bytes(value: object) -> bytes:
     """The value with its kind and length in front: no two different (lists of) values give the same bytes.
 
-    >>> as_bytes("1") == as_bytes(1)
-    False
+    Numbers differ when their spellings do, strings when their characters do.
+
+    >>> as_bytes("1") == as_bytes(1), as_bytes(Written(b"1.50")) == as_bytes(Written(b"1.5"))
+    (False, False)
     """
     if value is MISSING or value is None:
         return b"0:"
     if isinstance(value, str):
         content = value.encode("utf-8", "surrogatepass")
         return b"s%d:%b" % (len(content), content)
-    content = to_json(value, sort_keys=True)
+    content = same_value(value) if isinstance(value, Written) else to_json(value, sort_keys=True)
     return b"j%d:%b" % (len(content), content)
 
 
@@ -124,12 +125,6 @@ def id_text(value: object) -> str | None:
     """An id as text, None where there is none; the number 7 and the text "7" are one id."""
     if value is MISSING or value is None or value == "":
         return None
-    return value if isinstance(value, str) else to_json(value, sort_keys=True).decode()
-
-
-def to_json(value: object, *, sort_keys: bool = False) -> bytes:
-    """JSON in one line. Lone surrogates, which UTF-8 cannot carry, come out as escapes."""
-    try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort_keys else 0)
-    except TypeError:
-        return json.dumps(value, sort_keys=sort_keys, separators=(",", ":")).encode()
+    if isinstance(value, (str, Written)):
+        return str(value)
+    return to_json(value, sort_keys=True).decode()

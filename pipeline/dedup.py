@@ -20,7 +20,7 @@ from typing import Self
 import numpy as np
 
 from twinsieve.pipeline.batches import Columns, make_batch
-from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.pipeline.batches_spelling import to_json
 from twinsieve.pipeline.dedup_entries import dead_entry, dropped_entry
 from twinsieve.pipeline.dedup_report import Example, Summary
 from twinsieve.pipeline.dedup_saves import SAVE_EVERY_S, Saves, Stop
@@ -119,7 +119,10 @@ class Dedup:
             self._held = undo.pop_all()
         self._hamming = config.near.method == "hamming"
         self._window = max(config.exact.window.messages, config.near.window.messages)
-        self._reader = InputReader(settings, job.format, job.dialect, whole=True)
+        self._with_leaders = bool(job.duplicates is not None or job.examples or self._state.leaders)
+        self._reader = InputReader(
+            settings, job.format, job.dialect, whole=True, ids_shown=self._with_leaders
+        )
         self._inputs_done = 0
         self._streams = False
         self._saves: Saves | None = None
@@ -267,8 +270,7 @@ class Dedup:
             raise FileError(f"more rows than --max-unreadable {most:g} allows are {line}")
 
     def _book(self, stack: ExitStack) -> LeaderBook | None:
-        wanted = self._job.duplicates is not None or self._job.examples or self._state.leaders
-        if not wanted:
+        if not self._with_leaders:
             return None
         folder = leaders_folder(self._job.state) if self._job.state is not None else None
         book = LeaderBook(self._window, folder, self._state.leaders)

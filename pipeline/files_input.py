@@ -64,15 +64,24 @@ class InputReader:
         lines, and no JSON lines
     schema, table_kind, packing: of Parquet and Arrow inputs, once the first one was begun
     whole: all columns of those are read, not only what is judged
+    ids_shown: as of `MessageReader`
     """
 
-    def __init__(self, settings: Settings, format_: Format, dialect: Dialect, *, whole: bool = False) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        format_: Format,
+        dialect: Dialect,
+        *,
+        whole: bool = False,
+        ids_shown: bool = False,
+    ) -> None:
         encoding = "text" if format_ == "text" else "json"
         source = settings.input.model_copy(update={"encoding": encoding})
         self._settings = settings.model_copy(update={"input": source})
         self._format = format_
         self._delimiter = dialect.delimiter
-        self._reader = MessageReader(self._settings, flat=format_ == "csv")
+        self._reader = MessageReader(self._settings, flat=format_ == "csv", ids_shown=ids_shown)
         self._columns: list[str] = []
         self.header: bytes | None = None
         self.documents: bool | None = None

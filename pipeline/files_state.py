@@ -20,8 +20,10 @@ from twinsieve.stages.sieve import Sieve
 
 _MAGIC = b"twinsieve files\n"
 _VERSION = 2
-_READ = (1, 2)
-"""Version 1 named inputs by path, size and time, and leaders had no checksums."""
+_ROUNDED_KEYS = 1
+"""Format that is read where no field was a key: its keys were made of rounded numbers. It named inputs by path,
+size and time, and leaders had no checksums."""
+_READ = (_ROUNDED_KEYS, _VERSION)
 _HEAD = struct.Struct("<HII")
 _MAX_HEADER = 1 << 20
 
@@ -84,6 +86,11 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
                         f"the configuration says {_listed(wanted)}; "
                         "restore the setting, or start with an empty state file"
                     )
+            if version == _ROUNDED_KEYS and (any(fresh.fields.values()) or config.near.same_id == "pass"):
+                raise StateError(
+                    f"{name}: has format {version}, which rounded the numbers in keys, scopes and ids; "
+                    "begin again with another state file: rows repeated from before are kept once more"
+                )
             sieve = Sieve.load(stream, config)
         except OSError as error:
             raise FileError(f"{name}: cannot be read: {error.strerror}") from error

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from twinsieve.pipeline.batches import Unreadable
-from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.pipeline.batches_spelling import to_json
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.stages.errors import FileError, UsageError
 

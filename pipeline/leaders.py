@@ -11,20 +11,18 @@ content, and only who reads all of it finds that a row is gone.
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import zlib
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.pipeline.batches_spelling import Written, decoded, to_json, written_at
 from twinsieve.stages.errors import FileError, StateError
 
 _ENTRY = np.dtype([("position", "<i8"), ("end", "<i8"), ("sum", "<u4")])
@@ -34,7 +32,7 @@ _ENTRY_WITHOUT_SUM = np.dtype([("position", "<i8"), ("end", "<i8")])
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """A kept message as it came."""
+    """A kept message as it came; id: as in `Columns.ids`."""
 
     id: object
     text: str
@@ -239,9 +237,7 @@ def _write_all(stream: BinaryIO, data: bytes) -> None:
         view = view[stream.write(view) :]
 
 
-def _decoded(row: bytes) -> list[Any]:
-    try:
-        entry: list[Any] = orjson.loads(row)
-    except orjson.JSONDecodeError:
-        entry = json.loads(row)
-    return entry
+def _decoded(row: bytes) -> tuple[object, str]:
+    written, text = written_at(row, (0,)), written_at(row, (1,))
+    one = decoded(written)
+    return one if to_json(one) == written else Written(written), str(decoded(text))

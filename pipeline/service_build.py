@@ -12,7 +12,7 @@ from typing import BinaryIO, Literal
 
 import orjson
 
-from twinsieve.pipeline.batches import MessageReader
+from twinsieve.pipeline.batches import KEYS_BY, MessageReader
 from twinsieve.pipeline.blocks_frame import scheme_hash
 from twinsieve.pipeline.index import Index
 from twinsieve.pipeline.index_config import MOST_BLOCKS, IndexConfig
@@ -185,9 +185,14 @@ def shadow(settings: Settings) -> Settings:
 
 def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
     """16 bytes that blocks, decisions and snapshots carry: the fingerprint scheme, and which fields are keys
-    and scopes. Under others, old and new keys would never be equal, or messages meet that never should."""
-    fields = orjson.dumps([settings.exact.fields, settings.scope]).decode()
-    return scheme_hash(f"{scheme.scheme_id} {fields}")
+    and scopes. Under others, old and new keys would never be equal, or messages meet that never should.
+
+    Where fields or ids count, the way they are hashed is named too: it changed once.
+    """
+    named: list[object] = [settings.exact.fields, settings.scope]
+    if settings.exact.fields or settings.scope or settings.near.same_id == "pass":
+        named.append(KEYS_BY)
+    return scheme_hash(f"{scheme.scheme_id} {orjson.dumps(named).decode()}")
 
 
 def make_scheme(settings: Settings) -> Scheme:

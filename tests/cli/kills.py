@@ -21,7 +21,7 @@ from pathlib import Path
 from time import perf_counter
 
 from tests.cli.conftest import SMALL
-from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.pipeline.batches_spelling import to_json
 from twinsieve.pipeline.generate import generate
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,7 @@ import click
 import pytest
 
 from tests.cli.conftest import Run
-from twinsieve.pipeline.batches_fields import to_json
+from twinsieve.pipeline.batches_spelling import to_json
 from twinsieve.pipeline.cli import cli, main
 from twinsieve.pipeline.generate import generate
 from twinsieve.pipeline.settings_examples import example_bytes
