@@ -12,11 +12,13 @@ import orjson
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.batches_decode import RefusedError, decode_json, decode_text
-from twinsieve.pipeline.batches_fields import MISSING, as_bytes, field_at, id_text, is_deep, path_of, time_ms
+from twinsieve.pipeline.batches_fields import as_bytes, id_text, is_deep, time_ms
+from twinsieve.pipeline.batches_paths import MISSING, Path, field_at, name_of, path_of
 from twinsieve.pipeline.batches_spelling import spelled, spelled_strings
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
+from twinsieve.stages.errors import UsageError
 
 KEYS_BY = "spelling"
 """How numbers in ids, scopes and exact keys are compared; another word where that changes."""
@@ -98,20 +100,27 @@ class MessageReader:
 
     flat: field names are names (of CSV columns), not paths
     ids_shown: ids go to an output, where they stand byte for byte: escapes of their strings are kept too
+    raises: UsageError for a name that is no path, with its setting and column
     """
 
     def __init__(self, settings: Settings, *, flat: bool = False, ids_shown: bool = False) -> None:
         source = settings.input
-
-        def path(name: str) -> tuple[str, ...]:
-            return (name,) if flat else path_of(name)
-
         self._json = source.encoding == "json"
-        self._text = path(source.text_field)
-        self._id = path(source.id_field) if source.id_field is not None else None
-        self._time = path(source.time_field) if source.time_field is not None else None
-        self._scope = [path(name) for name in settings.scope]
-        self._key = [path(name) for name in settings.exact.fields]
+        # A plain text is the one field of its message.
+        flat = flat or not self._json
+
+        def paths(setting: str, names: Sequence[str | None]) -> list[Path]:
+            try:
+                return [(name,) if flat else path_of(name) for name in names if name is not None]
+            except UsageError as error:
+                raise UsageError(f"{setting}: {error}") from error
+
+        self._texts = paths("input.text_field", source.text_field)
+        self._id = next(iter(paths("input.id_field", [source.id_field])), None)
+        self._time = next(iter(paths("input.time_field", [source.time_field])), None)
+        self._scope = paths("scope", settings.scope)
+        self._key = paths("exact.fields", settings.exact.fields)
+        self._shown = (lambda path: str(path[0])) if flat else name_of
         self._text_needed = not (settings.exact.fields and settings.near.method == "none")
         self._max_bytes = source.max_bytes
         self._ids_shown = ids_shown
@@ -120,8 +129,8 @@ class MessageReader:
     @property
     def roots(self) -> set[str]:
         """Names at the top of a message of everything that is looked at."""
-        paths = [self._text, self._id or (), self._time or (), *self._scope, *self._key]
-        return {path[0] for path in paths if path}
+        paths = [*self._texts, self._id or (), self._time or (), *self._scope, *self._key]
+        return {str(path[0]) for path in paths if path}
 
     def read(self, messages: Sequence[bytes | None]) -> Columns:
         """Columns of raw messages, JSON or plain text by `input.encoding`; None is one without value."""
@@ -151,7 +160,7 @@ class MessageReader:
             else list(range(len(documents)))
         )
         wanted = [documents[row] for row in rows] if skipped else list(documents)
-        texts = self._values(wanted, self._text)
+        texts = self._joined([self._values(wanted, path) for path in self._texts])
         if not self._text_needed:
             texts = [text if isinstance(text, str) else "" for text in texts]
         keys = [self._values(wanted, path) for path in self._key]
@@ -193,7 +202,13 @@ class MessageReader:
             bad_times=bad_times,
         )
 
-    def _values(self, documents: list[Any], path: tuple[str, ...]) -> list[Any]:
+    def _joined(self, columns: list[list[Any]]) -> list[Any]:
+        """The texts of each row as one, a line each in the order of the setting; empty ones are left out."""
+        if len(columns) == 1:
+            return columns[0]
+        return [_one_text(parts) for parts in zip(*columns, strict=True)]
+
+    def _values(self, documents: list[Any], path: Path) -> list[Any]:
         if len(path) == 1:
             key = path[0]
             try:
@@ -221,22 +236,27 @@ class MessageReader:
         self, rows: list[int], documents: list[Any], texts: list[Any], keys: list[list[Any]]
     ) -> list[Unreadable]:
         found = []
-        where = ".".join(self._text)
+        wanted = " or ".join(repr(self._shown(path)) for path in self._texts)
         for index, (row, document, text) in enumerate(zip(rows, documents, texts, strict=True)):
             if not isinstance(document, dict):
                 found.append(Unreadable(row, Reason.NOT_AN_OBJECT, f"is {_kind(document)}, not an object"))
             elif text is MISSING:
-                found.append(Unreadable(row, Reason.MISSING_FIELD, f"has no field {where!r}"))
+                found.append(Unreadable(row, Reason.MISSING_FIELD, f"has no field {wanted}"))
             elif not isinstance(text, str):
-                found.append(Unreadable(row, Reason.NOT_TEXT, f"field {where!r} is {_kind(text)}, not text"))
+                found.append(Unreadable(row, Reason.NOT_TEXT, self._no_text(document)))
             else:
                 for path, column in zip(self._key, keys, strict=True):
                     if column[index] is MISSING or column[index] is None:
-                        found.append(
-                            Unreadable(row, Reason.MISSING_FIELD, f"has no field {'.'.join(path)!r}")
-                        )
+                        detail = f"has no field {self._shown(path)!r}, which exact.fields names"
+                        found.append(Unreadable(row, Reason.MISSING_FIELD, detail))
                         break
         return found
+
+    def _no_text(self, document: Any) -> str:
+        at = [(path, field_at(document, path)) for path in self._texts]
+        wrong = [(path, value) for path, value in at if not isinstance(value, str) and value is not MISSING]
+        path, value = max(wrong, key=lambda one: one[1] is not None)
+        return f"field {self._shown(path)!r} is {_kind(value)}, not text"
 
     def _times_of(self, values: list[Any]) -> tuple[NDArray[np.int64], int]:
         known = self._times
@@ -258,7 +278,7 @@ class MessageReader:
         unreadable: list[Unreadable] = []
         for row, message in enumerate(messages):
             try:
-                documents.append(_nested(self._text, decode_text(message)))
+                documents.append({self._texts[0][0]: decode_text(message)})
             except RefusedError as error:
                 documents.append(None)
                 unreadable.append(Unreadable(row, error.reason, error.detail))
@@ -275,12 +295,12 @@ def hash_scopes(scopes: Sequence[Sequence[object] | None]) -> NDArray[np.uint64]
     return _hashes([None if one is None else b"".join(map(as_bytes, one)) for one in scopes], _SCOPE_SEED)
 
 
-def _too_deep(rows: list[int], path: tuple[str, ...], column: list[Any]) -> list[Unreadable]:
+def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable]:
     """Rows whose value here cannot be written out again, as lists stand in lists without end."""
     if not {list, dict} & set(map(type, column)):
         return []
     return [
-        Unreadable(row, Reason.INVALID_JSON, f"field {'.'.join(path)!r} is nested too deeply")
+        Unreadable(row, Reason.INVALID_JSON, f"field {name_of(path)!r} is nested too deeply")
         for row, value in zip(rows, column, strict=True)
         if is_deep(value)
     ]
@@ -292,10 +312,13 @@ def _or_too_large(bad: Unreadable, large: dict[int, int]) -> Unreadable:
     return Unreadable(bad.row, Reason.TOO_LARGE, f"has {large[bad.row]} bytes, more than input.max_bytes")
 
 
-def _nested(path: tuple[str, ...], value: object) -> object:
-    for key in reversed(path):
-        value = {key: value}
-    return value
+def _one_text(parts: tuple[Any, ...]) -> Any:
+    """The parts as one text, MISSING without any; what is no text comes back instead."""
+    given = [part for part in parts if part is not MISSING and part is not None]
+    if not given:
+        return MISSING
+    other = next((part for part in given if not isinstance(part, str)), None)
+    return "\n".join(filter(None, given)) if other is None else other
 
 
 def _kind(value: object) -> str:

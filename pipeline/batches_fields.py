@@ -1,43 +1,17 @@
-"""Fields of one decoded message: paths, times, and values as bytes that cannot be mistaken for others."""
+"""Values of one decoded message: times, ids, and values as bytes that cannot be mistaken for others."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
+from twinsieve.pipeline.batches_paths import MISSING
 from twinsieve.pipeline.batches_spelling import Written, same_value, to_json
 from twinsieve.stages.contract import NO_TIME
-
-MISSING = object()
-"""Stands for a field that is not there; a field that is null is None."""
 
 _SECONDS_BELOW = 10**11
 _MILLISECONDS_BELOW = 10**14
 _MOST_LEVELS = 200
 """orjson reads 1,024 levels but writes 254, and Python's own writer fewer than its recursion limit."""
-
-
-def path_of(name: str) -> tuple[str, ...]:
-    r"""Keys to descend by: `user.name` is `name` inside `user`, `\.` is a dot.
-
-    >>> path_of(r"user.screen\.name")
-    ('user', 'screen.name')
-    """
-    parts = [""]
-    escaped = False
-    for char in name:
-        if escaped:
-            parts[-1] += char if char in ".\\" else "\\" + char
-            escaped = False
-        elif char == "\\":
-            escaped = True
-        elif char == ".":
-            parts.append("")
-        else:
-            parts[-1] += char
-    if escaped:
-        parts[-1] += "\\"
-    return tuple(parts)
 
 
 def is_deep(value: object) -> bool:
@@ -58,15 +32,6 @@ def is_deep(value: object) -> bool:
         if not level:
             return False
     return True
-
-
-def field_at(document: Any, path: tuple[str, ...]) -> Any:
-    """The value there, or MISSING."""
-    for key in path:
-        if not isinstance(document, dict) or key not in document:
-            return MISSING
-        document = document[key]
-    return document
 
 
 def time_ms(value: object) -> int | None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import orjson
 
+from twinsieve.pipeline.batches_paths import Path
+
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]|[^\s\[\]{},:"]++', re.DOTALL)
 _OPEN, _CLOSE, _COMMA, _COLON = b"[{", b"]}", ord(","), ord(":")
 _ROUNDED = frozenset({float, list, dict})
@@ -35,10 +37,6 @@ class _Number(str):
     """A number inside a list or an object, as it is spelled."""
 
     __slots__ = ()
-
-
-Path = tuple[str | int, ...]
-"""Where a value stands: names of members and indexes of elements, from the outside in."""
 
 
 def spelled(values: list[object], path: Path, rows: Sequence[bytes | None]) -> list[object]:

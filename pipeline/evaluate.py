@@ -10,9 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import orjson
 
+from twinsieve.pipeline.batches import MessageReader
+from twinsieve.pipeline.batches_fields import id_text
+from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.evaluate_scores import Scores, score
 from twinsieve.pipeline.evaluate_truth import Truth, covered_rows, ideal_pass, read_lines, read_pairs
 from twinsieve.pipeline.files_write import Output
+from twinsieve.pipeline.settings import InputSettings, Settings
 from twinsieve.stages.contract import (
     NO_LEADER,
     NO_TIME,
@@ -29,6 +33,9 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.scheme import Scheme, SchemeConfig
 from twinsieve.stages.sieve import Sieve
+
+_ROWS_AT_ONCE = 4096
+_NO_TEXT = (Reason.NOT_AN_OBJECT, Reason.MISSING_FIELD, Reason.NOT_TEXT)
 
 BodyRule = Literal["letters", "product"]
 
@@ -112,7 +119,7 @@ def run_evaluate(
     rows: int | None = None,
     variants: Sequence[Variant] = VARIANTS,
     wrong_path: Path | None = None,
-    text_field: str = "text",
+    text_fields: Sequence[str] = ("text",),
     id_field: str = "id",
 ) -> EvaluationReport:
     """Each variant's scores against an ideal leader pass over the pairs file, in file order.
@@ -121,14 +128,14 @@ def run_evaluate(
     configured one), both windows cover all rows and have no age, rows carry no time, id or scope, and body
     rule and guards are the variant's. How rows are scored: `evaluate_scores.score`.
 
-    input_path: JSON lines with `text_field` and `id_field`, plain, .gz or .zst; ids unique
+    input_path: JSON lines with `text_fields` and `id_field`, plain, .gz or .zst; ids unique
     rows: how many first rows the pairs file covers; default: up to the last row that it names
     wrong_path: gets every row that a variant wrongly kept or dropped, as JSON lines, both texts in full
     raises: UsageError naming path and line; FileError if a file cannot be read or written
     """
     at = sieve.near.similarity if at is None else at
     pairs = read_pairs(pairs_path)
-    ids, texts = read_texts(input_path, text_field, id_field)
+    ids, texts = read_texts(input_path, text_fields, id_field)
     count = covered_rows(ids, pairs) if rows is None else min(rows, len(ids))
     if not count:
         raise UsageError(
@@ -165,26 +172,34 @@ def run_evaluate(
     )
 
 
-def read_texts(path: Path, text_field: str = "text", id_field: str = "id") -> tuple[list[str], list[str]]:
-    """(ids, texts) of a file of JSON lines, plain or packed.
+def read_texts(
+    path: Path, text_fields: Sequence[str] = ("text",), id_field: str = "id"
+) -> tuple[list[str], list[str]]:
+    """(ids, texts) of a file of JSON lines, plain or packed; fields as in `input.text_field`.
 
     raises: FileError if it cannot be read; UsageError naming path and line for any row that is not as it
         should be: a measurement with rows left out would not be one
     """
-    ids, texts = [], []
-    for number, line in enumerate(read_lines(path), start=1):
-        try:
-            row = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise UsageError(f"{path}:{number}: is no JSON ({error}); evaluate reads JSON lines") from error
-        fields = row if isinstance(row, dict) else {}
-        text, name = fields.get(text_field), fields.get(id_field)
-        if not isinstance(text, str) or not isinstance(name, str | int):
-            raise UsageError(
-                f"{path}:{number}: no text in {text_field!r} or no id in {id_field!r}; name the fields"
-            )
-        ids.append(str(name))
-        texts.append(text)
+    fields = InputSettings(
+        text_field=tuple(text_fields), id_field=id_field, time_field=None, max_bytes=1 << 50
+    )
+    reader = MessageReader(Settings(input=fields))
+    ids: list[str] = []
+    texts: list[str] = []
+    named = " or ".join(map(repr, text_fields))
+    lines = read_lines(path)
+    for start in range(0, len(lines), _ROWS_AT_ONCE):
+        columns = reader.read([line.encode() for line in lines[start : start + _ROWS_AT_ONCE]])
+        for bad in columns.unreadable:
+            said = f"is no JSON ({bad.detail}); evaluate reads JSON lines"
+            if bad.reason in _NO_TEXT:
+                said = f"{bad.detail}: no text in {named}; name the field with --text-field"
+            raise UsageError(f"{path}:{start + bad.row + 1}: {said}")
+        for row, one in enumerate(map(id_text, columns.ids), start=start + 1):
+            if one is None:
+                raise UsageError(f"{path}:{row}: has no id in {id_field!r}; name the field with --id-field")
+            ids.append(one)
+        texts += columns.texts
     return ids, texts
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from twinsieve.pipeline.batches import Columns, MessageReader, Unreadable
-from twinsieve.pipeline.batches_fields import path_of
+from twinsieve.pipeline.batches_paths import path_of
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.files_documents import holds_lines, split_documents
 from twinsieve.pipeline.files_format import TABLES, Dialect, Format
@@ -148,10 +148,11 @@ class InputReader:
         return table
 
     def _refuse_without_text(self, where: str, names: list[str]) -> None:
-        wanted = next(iter(path_of(self._settings.input.text_field)))
-        if wanted not in names and not self._settings.exact.fields:
+        wanted = [str(path_of(name)[0]) for name in self._settings.input.text_field]
+        if not set(wanted) & set(names) and not self._settings.exact.fields:
             listed = ", ".join(repr(name) for name in names[:20])
-            raise UsageError(f"{where}: has no column {wanted!r} but {listed}; name one with --text-field")
+            asked = " or ".join(map(repr, wanted))
+            raise UsageError(f"{where}: has no column {asked} but {listed}; name one with --text-field")
 
     def _rows(self, blocks: Iterator[bytes], shown: str) -> Iterator[Rows]:
         limit = self._settings.input.max_bytes
@@ -205,16 +206,17 @@ class InputReader:
         if len(set(names)) < len(names):
             raise FileError(f"{shown}:1: names a column twice; rename one")
         wanted = self._settings.input.text_field
-        if wanted not in names and not self._settings.exact.fields:
+        if not set(wanted) & set(names) and not self._settings.exact.fields:
+            asked = " or ".join(map(repr, wanted))
             other = _other_delimiter(head, wanted, names)
             if other is not None:
                 said = "tab" if other == "\t" else repr(other)
                 raise UsageError(
-                    f"{shown}:1: has no column {wanted!r}; its columns look separated by {said}: "
+                    f"{shown}:1: has no column {asked}; its columns look separated by {said}: "
                     f"add --delimiter {said}"
                 )
             listed = ", ".join(repr(name) for name in names[:20])
-            raise UsageError(f"{shown}:1: has no column {wanted!r} but {listed}; name one with --text-field")
+            raise UsageError(f"{shown}:1: has no column {asked} but {listed}; name one with --text-field")
         self._columns = names
 
     def _read_csv(self, rows: Rows) -> Columns:
@@ -258,11 +260,11 @@ def _with_too_large(rows: Rows, columns: Columns) -> Columns:
     return replace(columns, unreadable=unreadable)
 
 
-def _other_delimiter(head: bytes, wanted: str, names: list[str]) -> str | None:
+def _other_delimiter(head: bytes, wanted: Sequence[str], names: list[str]) -> str | None:
     """What the columns of a header seem to be separated by, if that is plain; names: as it was read."""
     for other in _DELIMITERS:
         found = _csv_fields(head, other) or []
-        if wanted in found or len(found) > len(names):
+        if set(wanted) & set(found) or len(found) > len(names):
             return other
     return None
 

@@ -196,7 +196,8 @@ def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
 
 
 def make_scheme(settings: Settings) -> Scheme:
-    """The fingerprint scheme of these settings. raises: ConfigError, UsageError"""
+    """The fingerprint scheme of these settings. raises: ConfigError; UsageError, also for a field's name"""
+    MessageReader(settings)
     return Scheme(scheme_config(settings))
 
 

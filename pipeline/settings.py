@@ -17,6 +17,7 @@ from twinsieve.pipeline.settings_types import (
     Count,
     DurationMs,
     Flag,
+    Names,
     OptionalCount,
     OptionalDurationMs,
     OptionalText,
@@ -134,13 +135,14 @@ class TimeSettings(Section):
 class InputSettings(Section):
     """Where messages come from and where text, id and time stand in them.
 
-    Field names are paths: `user.name` is `name` inside the object `user`; a dot in a name is written `\\.`.
+    Field names are paths: `user.name`, `entities[0].text`; `["a.b"]` or `a\\.b` for a name with a dot in it.
+    Several text fields are one text, a line each; a message needs one of them.
     """
 
     topics: tuple[Text, ...] = ("posts",)
     encoding: Literal["json", "text"] = "json"
     part: Literal["value", "key"] = "value"
-    text_field: Text = "text"
+    text_field: Names = ("text",)
     id_field: OptionalText = "id"
     time_field: OptionalText = "created_at"
     max_bytes: SizeBytes = 4 << 20

@@ -151,6 +151,10 @@ def _read_text(value: object) -> str:
     return text
 
 
+def _read_names(value: object) -> object:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
 Whole = Annotated[int, BeforeValidator(_read_whole)]
 Count = Annotated[Whole, Field(ge=1, le=10**12)]
 Flag = Annotated[bool, BeforeValidator(_read_bool)]
@@ -159,6 +163,7 @@ Similarity = Annotated[int, BeforeValidator(read_similarity)]
 DurationMs = Annotated[int, BeforeValidator(read_duration_ms), Field(ge=0, le=10 * 365 * 86_400_000)]
 SizeBytes = Annotated[int, BeforeValidator(read_size_bytes), Field(ge=1, le=1 << 50)]
 Text = Annotated[str, BeforeValidator(_read_text), Field(min_length=1, max_length=4096)]
+Names = Annotated[tuple[Text, ...], BeforeValidator(_read_names), Field(min_length=1)]
 OptionalDurationMs = Annotated[DurationMs | None, BeforeValidator(_read_none)]
 OptionalCount = Annotated[Count | None, BeforeValidator(_read_none)]
 OptionalText = Annotated[Text | None, BeforeValidator(_read_none)]

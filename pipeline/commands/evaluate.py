@@ -76,7 +76,7 @@ def command(
             at=similarity,
             rows=rows,
             wrong_path=Path(wrong) if wrong is not None else None,
-            text_field=settings.input.text_field,
+            text_fields=settings.input.text_field,
             id_field=settings.input.id_field or "id",
         )
     console = report()

@@ -82,12 +82,14 @@ def command(
 
 
 def _second_look(settings: Settings, name: str) -> list[str]:
-    """Problems that only the stages see: word lists, layouts, scripts' variants."""
+    """Problems that only those see who use it: word lists, layouts, scripts' variants, paths of fields."""
+    from twinsieve.pipeline.batches import MessageReader
     from twinsieve.pipeline.settings_stages import scheme_config
     from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
     from twinsieve.stages.text.normalizer import Normalizer
 
     try:
+        MessageReader(settings)
         scheme = scheme_config(settings)
         Normalizer(scheme.text)
         Fingerprinter(scheme.features, scheme.layout, scheme.digest)

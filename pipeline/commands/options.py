@@ -5,6 +5,7 @@ Commands import what they work with when they are called: `--help` takes no time
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,11 @@ delimiter_option = click.option(
 )
 
 
+def _as_list(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> str | None:
+    """The names as a list in the notation of settings: a comma in a name parts nothing."""
+    return json.dumps(names, ensure_ascii=False) if names else None
+
+
 def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds -c, --set and flags of often used keys; they arrive as the arguments of `settings_from`."""
     for option in (
@@ -61,7 +67,13 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
         _once("--profile", metavar="NAME", help="profile: microblog or plain (microblog)."),
         _once("--time-field", metavar="NAME", help="input.time_field (created_at)."),
         _once("--id-field", metavar="NAME", help="input.id_field (id)."),
-        _once("--text-field", metavar="NAME", help="input.text_field (text)."),
+        click.option(
+            "--text-field",
+            multiple=True,
+            callback=_as_list,
+            metavar="NAME",
+            help="input.text_field (text); again for texts in several fields.",
+        ),
         _once(
             "-c", "--config", metavar="FILE", help="Settings, a YAML file; examples: twinsieve config list."
         ),

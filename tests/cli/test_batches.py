@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinsieve.pipeline.batches import MessageReader
-from twinsieve.pipeline.batches_fields import MISSING, as_bytes, path_of, time_ms
+from twinsieve.pipeline.batches_fields import as_bytes, time_ms
+from twinsieve.pipeline.batches_paths import MISSING, name_of, path_of
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.contract import NO_TIME
+from twinsieve.stages.errors import UsageError
 
 _VALUE = (
     st.none()
@@ -94,7 +96,8 @@ def test_a_path_goes_inside_and_a_backslash_keeps_a_dot() -> None:
     assert path_of("text") == ("text",)
     assert path_of("a.b.c") == ("a", "b", "c")
     assert path_of(r"a\.b.c\\") == ("a.b", "c\\")
-    reader = MessageReader(Settings.model_validate({"input": {"text_field": r"status.full\.text"}}))
+    assert path_of(r"a\x") == ("a\\x",)
+    reader = MessageReader(Settings.model_validate({"input": {"text_field": [r"status.full\.text"]}}))
     assert reader.read([b'{"status": {"full.text": "x"}}']).texts == ["x"]
 
 
@@ -146,3 +149,94 @@ def test_values_nested_too_deeply_are_refused_where_they_would_be_written(name: 
     refused = levels > 1_024 or (written and levels > 200)
     assert columns.rows == ([0] if refused else [0, 1])
     assert [bad.reason for bad in columns.unreadable] == (["invalid_json"] if refused else [])
+
+
+_NAME = st.text(min_size=1, max_size=5) | st.sampled_from(["a.b", "a[0]", '"', "\\", "]", "..", "0"])
+
+
+@given(_NAME | st.just(""), st.lists(_NAME | st.just("") | st.integers(0, 99), max_size=3))
+def test_every_path_has_a_name_that_spells_it(first: str, more: list[str | int]) -> None:
+    assert path_of(name_of((first, *more))) == (first, *more)
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("entities[0].text", ("entities", 0, "text")),
+        ("m[1][2]", ("m", 1, 2)),
+        ('["a.b"]', ("a.b",)),
+        ("['a.b'].c", ("a.b", "c")),
+        ('user["a.b"][3]["c"]', ("user", "a.b", 3, "c")),
+        (r"a\[0\]", ("a[0]",)),
+        (r'["\u0061\""]', ('a"',)),
+        ("正文.标题", ("正文", "标题")),
+    ],
+)
+def test_members_and_elements_are_named_as_in_other_tools(name: str, path: tuple[str | int, ...]) -> None:
+    assert path_of(name) == path
+    document: Any = "here"
+    for part in reversed(path):
+        document = {part: document} if isinstance(part, str) else [None] * part + [document]
+    reader = MessageReader(Settings.model_validate({"input": {"text_field": name}}))
+    assert reader.read([json.dumps(document).encode()]).texts == ["here"]
+    assert reader.read([b'{"entities":[],"m":[[],[1]],"user":{"a.b":[]},"a.b":[]}']).texts == []
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("a[x]", 2),
+        ("a.", 3),
+        (".a", 1),
+        ("a..b", 3),
+        ("a[0]b", 5),
+        ("a[", 2),
+        ("a]", 2),
+        ("[0].a", 1),
+        ('a["b]', 2),
+    ],
+)
+@pytest.mark.parametrize(
+    "setting", ["input.text_field", "input.id_field", "input.time_field", "scope", "exact.fields"]
+)
+def test_a_name_that_is_no_path_is_refused_with_its_column(name: str, column: int, setting: str) -> None:
+    tree: Any = {"scope": [name]} if setting == "scope" else {}
+    if setting != "scope":
+        section, _, key = setting.partition(".")
+        tree = {section: {key: [name] if key == "fields" else name}}
+    settings = Settings.model_validate(tree)
+    with pytest.raises(UsageError) as refused:
+        MessageReader(settings)
+    assert str(refused.value).startswith(f"{setting}: {name!r}, column {column}: ")
+    MessageReader(settings, flat=True)
+
+
+def test_several_text_fields_are_one_text_a_line_each() -> None:
+    reader = MessageReader(Settings.model_validate({"input": {"text_field": ["title", "post.body"]}}))
+    rows: list[Any] = [
+        {"title": "a", "post": {"body": "b"}},
+        {"title": "a"},
+        {"title": None, "post": {"body": "b"}},
+        {"title": "", "post": {"body": "b"}},
+        {"title": ""},
+        {"post": {}},
+        {"title": None},
+        {"title": "a", "post": {"body": 5}},
+        5,
+    ]
+    columns = reader.read([json.dumps(row).encode() for row in rows])
+    assert columns.texts == ["a\nb", "a", "b", "b", ""]
+    assert [(bad.row, bad.reason, bad.detail) for bad in columns.unreadable] == [
+        (5, "missing_field", "has no field 'title' or 'post.body'"),
+        (6, "missing_field", "has no field 'title' or 'post.body'"),
+        (7, "not_text", "field 'post.body' is a number, not text"),
+        (8, "not_an_object", "is a number, not an object"),
+    ]
+
+
+def test_a_plain_text_is_the_field_that_settings_call_text() -> None:
+    tree = {"input": {"encoding": "text", "text_field": "a.b[0]"}, "exact": {"fields": ["a.b[0]"]}}
+    columns = MessageReader(Settings.model_validate(tree)).read([b"one", b"two", b"one"])
+    assert columns.texts == ["one", "two", "one"]
+    assert columns.keys is not None
+    assert columns.keys[0] == columns.keys[2] != columns.keys[1]

@@ -64,7 +64,7 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
     settings = load_settings(path)
     assert settings.exact.error_rate == 1e-6
     assert (settings.near.number_guard, settings.near.card_guard) == (False, False)
-    assert settings.input.text_field == "yes"
+    assert settings.input.text_field == ("yes",)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""Names of fields as paths: `user.name`, `entities[0].text`, `["a.b"]`."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from twinsieve.stages.errors import UsageError
+
+Path = tuple[str | int, ...]
+"""Where a value stands: names of members and indexes of elements, from the outside in."""
+
+MISSING = object()
+"""Stands for a field that is not there; a field that is null is None."""
+
+_BRACKET = re.compile(r"""\[(?:([0-9]{1,9})|"((?:[^"\\]|\\.)*)"|'([^']*)')\]""", re.DOTALL)
+_PLAIN = re.compile(r"[^.\[\]\\]+")
+
+
+def path_of(name: str) -> Path:
+    r"""The path that a name spells: `user.name` is `name` inside `user`, `tags[0]` the first of `tags`.
+
+    A name with a dot or a bracket in it is quoted in brackets, `["a.b"]`, or has a backslash before each.
+    raises: UsageError naming the column
+
+    >>> path_of("user.name"), path_of("entities[0].text"), path_of(r"a\.b"), path_of('user["a.b"]')
+    (('user', 'name'), ('entities', 0, 'text'), ('a.b',), ('user', 'a.b'))
+    """
+    parts: list[str | int] = []
+    at = 0
+    while True:
+        if _BRACKET.match(name, at) is None:
+            part, at = _bare(name, at)
+            parts.append(part)
+        while (bracket := _BRACKET.match(name, at)) is not None:
+            parts.append(_inside(name, bracket))
+            at = bracket.end()
+        if at == len(name):
+            break
+        if name[at] != ".":
+            raise _refused(name, at, 'in brackets stands an index, as [0], or a quoted name, as ["a.b"]')
+        at += 1
+    if isinstance(parts[0], int):
+        raise _refused(name, 0, "begin with a name: a message is an object")
+    return tuple(parts)
+
+
+def name_of(path: Path) -> str:
+    """The path as `path_of` reads it.
+
+    >>> name_of(("user", "a.b", 0, "text"))
+    'user["a.b"][0].text'
+    """
+    said = ""
+    for part in path:
+        if isinstance(part, int):
+            said += f"[{part}]"
+        elif _PLAIN.fullmatch(part):
+            said += f".{part}" if said else part
+        else:
+            said += f"[{json.dumps(part, ensure_ascii=False)}]"
+    return said
+
+
+def field_at(document: Any, path: Path) -> Any:
+    """The value there, or MISSING."""
+    for part in path:
+        if isinstance(part, int):
+            if not isinstance(document, list) or part >= len(document):
+                return MISSING
+        elif not isinstance(document, dict) or part not in document:
+            return MISSING
+        document = document[part]
+    return document
+
+
+def _bare(name: str, at: int) -> tuple[str, int]:
+    start, part = at, ""
+    while at < len(name) and name[at] not in ".[]":
+        if name[at] == "\\":
+            # Before anything else a backslash is a character of the name.
+            escaped = name[at + 1 : at + 2] in (".", "\\", "[", "]") and at + 1 < len(name)
+            part += name[at + 1] if escaped else "\\"
+            at += 2 if escaped else 1
+        else:
+            part += name[at]
+            at += 1
+    if not part:
+        raise _refused(name, start, "a name is missing")
+    return part, at
+
+
+def _inside(name: str, bracket: re.Match[str]) -> str | int:
+    index, double, single = bracket.groups()
+    if index is not None:
+        return int(index)
+    if single is not None:
+        return str(single)
+    try:
+        return str(json.loads(f'"{double}"', strict=False))
+    except ValueError as error:
+        raise _refused(name, bracket.start(), "the quoted name is no JSON string") from error
+
+
+def _refused(name: str, at: int, why: str) -> UsageError:
+    return UsageError(f"{name!r}, column {at + 1}: {why}")
