@@ -15,6 +15,7 @@ from twinsieve.pipeline.batches_decode import RefusedError, decode_json, decode_
 from twinsieve.pipeline.batches_fields import as_bytes, id_text, is_deep, time_ms
 from twinsieve.pipeline.batches_paths import MISSING, Path, field_at, name_of, path_of
 from twinsieve.pipeline.batches_spelling import spelled, spelled_strings
+from twinsieve.pipeline.batches_unseen import FieldWatch, Unseen
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
@@ -32,11 +33,15 @@ _LONGEST_KNOWN = 64
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A message that cannot be judged: its row in what was read, the reason, and what was found."""
+    """A message that cannot be judged: its row in what was read, the reason, and what was found.
+
+    setting: that names the field in question
+    """
 
     row: int
     reason: Reason
     detail: str
+    setting: str = "input.text_field"
 
 
 @dataclass(slots=True)
@@ -50,6 +55,7 @@ class Columns:
     keys: exact keys of `exact.fields`, None where the key text decides
     unreadable: the other rows, ascending
     bad_times: how many times could not be understood; they count as none
+    unseen: fields that no message has had so far, now and then
     """
 
     rows: list[int]
@@ -61,6 +67,7 @@ class Columns:
     keys: list[bytes] | None
     unreadable: list[Unreadable] = field(default_factory=list)
     bad_times: int = 0
+    unseen: list[Unseen] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -125,6 +132,18 @@ class MessageReader:
         self._max_bytes = source.max_bytes
         self._ids_shown = ids_shown
         self._times: dict[object, int | None] = {}
+        self._watch = FieldWatch(self._watched(source.model_fields_set), flat=flat)
+
+    def _watched(self, given: set[str]) -> list[tuple[str, Path]]:
+        """Fields that some message should have: a default that nobody asked for may be missing."""
+        watched = [("scope", path) for path in self._scope]
+        watched += [("exact.fields", path) for path in self._key]
+        if len(self._texts) > 1:
+            watched += [("input.text_field", path) for path in self._texts]
+        for name, one in (("id_field", self._id), ("time_field", self._time)):
+            if one is not None and name in given:
+                watched.append((f"input.{name}", one))
+        return watched
 
     @property
     def roots(self) -> set[str]:
@@ -153,6 +172,16 @@ class MessageReader:
         documents: one a row, of any kind; messages are mappings
         messages: the JSON they were decoded from; None: they hold text alone, which has one spelling
         """
+        columns = self._columns(documents, unreadable, messages)
+        columns.unseen = self._watch.look(documents)
+        return columns
+
+    def _columns(
+        self,
+        documents: Sequence[Any],
+        unreadable: list[Unreadable],
+        messages: Sequence[bytes | None] | None,
+    ) -> Columns:
         skipped = {bad.row for bad in unreadable}
         rows = (
             [row for row in range(len(documents)) if row not in skipped]
@@ -178,7 +207,7 @@ class MessageReader:
             unreadable = sorted(
                 {one.row: one for one in [*unreadable, *bad]}.values(), key=lambda one: one.row
             )
-            return self.columns(documents, unreadable, messages)
+            return self._columns(documents, unreadable, messages)
         raw = None if messages is None else [messages[row] for row in rows] if skipped else messages
         if raw is not None:
             keys = [spelled(column, path, raw) for path, column in zip(self._key, keys, strict=True)]
@@ -247,8 +276,9 @@ class MessageReader:
             else:
                 for path, column in zip(self._key, keys, strict=True):
                     if column[index] is MISSING or column[index] is None:
-                        detail = f"has no field {self._shown(path)!r}, which exact.fields names"
-                        found.append(Unreadable(row, Reason.MISSING_FIELD, detail))
+                        no = "no field" if column[index] is MISSING else "null in"
+                        detail = f"has {no} {self._shown(path)!r}, which exact.fields names"
+                        found.append(Unreadable(row, Reason.MISSING_FIELD, detail, "exact.fields"))
                         break
         return found
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from time import perf_counter
 from types import TracebackType
 from typing import Self
@@ -21,6 +22,7 @@ import numpy as np
 
 from twinsieve.pipeline.batches import Columns, make_batch
 from twinsieve.pipeline.batches_spelling import to_json
+from twinsieve.pipeline.batches_unseen import STOPPING
 from twinsieve.pipeline.dedup_entries import dead_entry, dropped_entry
 from twinsieve.pipeline.dedup_report import Example, Summary
 from twinsieve.pipeline.dedup_saves import SAVE_EVERY_S, Saves, Stop
@@ -52,13 +54,34 @@ from twinsieve.pipeline.leaders import LeaderBook
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
 from twinsieve.stages.contract import NO_TIME, Batch, Kind, Verdicts, Window
-from twinsieve.stages.errors import FileError, SieveError
+from twinsieve.stages.errors import FileError, SieveError, UsageError
 from twinsieve.stages.scheme import Scheme
 from twinsieve.stages.sieve import Sieve, SieveStats
+
+_ENOUGH_ROWS = 1000
+"""So many rows without a field say that there is none; fewer do when no more are to come."""
 
 
 def _nothing() -> None:
     """What is done before placing unless somebody asks for more."""
+
+
+def _unheard(_warning: str) -> None:
+    """Who hears warnings unless somebody asks for them."""
+
+
+def _tell_unseen(chunk: Chunk, warn: Callable[[str], None], *, is_sample: bool) -> None:
+    """Warn of fields that no row of the first chunk has.
+
+    is_sample: rows that are still to come may have them
+    raises: UsageError where rows would be lost
+    """
+    lines = [(one.setting in STOPPING, f"{chunk.source}: {one.line('rows')}") for one in chunk.columns.unseen]
+    stopping = [line for stops, line in lines if stops]
+    if stopping and not is_sample:
+        raise UsageError("; ".join(stopping))
+    for _, line in lines:
+        warn(line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +217,16 @@ class Dedup:
         before_placing: Callable[[], None] = _nothing,
         stop: Stop | None = None,
         save_every_s: float = SAVE_EVERY_S,
+        warn: Callable[[str], None] = _unheard,
     ) -> Summary:
         """What was done; all outputs are there when this returns.
 
         stop: ends a run in good order before its input ends (`stopped` says so), where kept rows are a stream
             and there is a state; save_every_s: how often such a run saves
         before_placing: called when all is on disk and the outputs are about to get their names
-        raises: FileError, also when there are rows and none or too few can be read; no output is there
+        warn: told at once of what may be a mistake
+        raises: UsageError when no row has a field of `scope` or `exact.fields`, as far as the first chunk
+            shows; FileError, also when there are rows and none or too few can be read; no output is there
             then, unless renaming itself failed, which the error says
         """
         job, summary = self._job, self.summary
@@ -226,7 +252,7 @@ class Dedup:
                     stop, lambda: self._save(written, book), lambda: self._state.rows, save_every_s
                 )
                 stop.taken = True
-            for chunk, share in self._chunks(sizes):
+            for chunk, share in self._chunks(sizes, warn):
                 self.first_unreadable = self.first_unreadable or first_unreadable(chunk)
                 if self.first_unreadable is not None and job.max_unreadable == 0:
                     raise FileError(strict_line(self.first_unreadable))
@@ -298,11 +324,14 @@ class Dedup:
         state.seal()
         self.summary.seconds["state"] += perf_counter() - started
 
-    def _chunks(self, sizes: list[int | None]) -> Iterator[tuple[Chunk, float | None]]:
+    def _chunks(
+        self, sizes: list[int | None], warn: Callable[[str], None]
+    ) -> Iterator[tuple[Chunk, float | None]]:
         """Every chunk, with the share of input bytes taken or None; one input is open at a time."""
         total = None if None in sizes else sum(size or 0 for size in sizes)
         done = 0
-        for name, size in zip(self._job.inputs, sizes, strict=True):
+        fields_told = False
+        for number, (name, size) in enumerate(zip(self._job.inputs, sizes, strict=True), start=1):
             with ExitStack() as opened:
                 source = self._open(name, opened)
                 if source is None:
@@ -316,6 +345,14 @@ class Dedup:
                         return
                     if chunk is None:
                         break
+                    if chunk.columns.unseen and not fields_told:
+                        fields_told = True
+                        is_sample = size is None
+                        if size is not None and chunk.columns.unseen[0].count < _ENOUGH_ROWS:
+                            following = list(islice(chunks, 1))
+                            is_sample = bool(following) or number < len(sizes)
+                            chunks = chain(following, chunks)
+                        _tell_unseen(chunk, warn, is_sample=is_sample)
                     yield chunk, (done + source.consumed) / total if total else None
             done += size or 0
             self._inputs_done += 1

@@ -29,13 +29,14 @@ _OF_JSON = (Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.TOO_LARGE)
 
 @dataclass(frozen=True, slots=True)
 class FirstUnreadable:
-    """The first row that could not be read: where it stands, why, its fields, where they are known, and what
-    to do where its bytes tell that, else None."""
+    """The first row that could not be read: where it stands, why, its fields, where they are known, the
+    setting that names the field in question, and what to do where its bytes tell that, else None."""
 
     where: str
     reason: Reason
     detail: str
     fields: tuple[str, ...]
+    setting: str
     advice: str | None = None
 
 
@@ -45,7 +46,8 @@ def first_unreadable(chunk: Chunk) -> FirstUnreadable | None:
         return None
     bad = chunk.columns.unreadable[0]
     where = f"{chunk.source}:{chunk.line_of(bad.row)}"
-    return FirstUnreadable(where, bad.reason, bad.detail, _fields(chunk, bad), _of_documents(chunk, bad))
+    fields, advice = _fields(chunk, bad), _of_documents(chunk, bad)
+    return FirstUnreadable(where, bad.reason, bad.detail, fields, bad.setting, advice)
 
 
 def unreadable_line(reasons: Counter[str], rows: int, first: FirstUnreadable, dead_letter: str | None) -> str:
@@ -76,6 +78,8 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
     more = ", …" if len(first.fields) > _SHOWN_FIELDS else ""
     said = f"{rows} could not be read ({why}): {first.where} {first.detail}{instead}{more}"
     advice = first.advice or _ADVICE.get(first.reason)
+    if first.setting == "exact.fields":
+        advice = "name fields in exact.fields that rows have"
     return f"{said}; {advice}" if advice else said
 
 

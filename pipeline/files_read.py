@@ -19,6 +19,7 @@ from twinsieve.stages.errors import FileError
 STDIN = "-"
 
 BOM = b"\xef\xbb\xbf"
+_BLOCK_BYTES = 1 << 20
 
 
 def is_stream(name: str) -> bool:
@@ -109,7 +110,9 @@ class Source:
                 raise CutOffError
             blocks = unpacked(raw)
             head = b""
-            while is_undecided(head) and (block := next(blocks, b"")):
+            # The first read of a file gives what was looked at already; fields are sought in a whole block.
+            least = 0 if self.size is None else _BLOCK_BYTES
+            while (len(head) < least or is_undecided(head)) and (block := next(blocks, b"")):
                 head += block
             if (said := foreign(head)) is not None:
                 raise FileError(f"{self._shown}: {said}")

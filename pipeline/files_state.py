@@ -21,8 +21,8 @@ from twinsieve.stages.sieve import Sieve
 _MAGIC = b"twinsieve files\n"
 _VERSION = 2
 _ROUNDED_KEYS = 1
-"""Format that is read where no field was a key: its keys were made of rounded numbers. It named inputs by path,
-size and time, and leaders had no checksums."""
+"""Format that is read where no field was a key: its keys were made of rounded numbers.
+It named inputs by path, size and time, and leaders had no checksums."""
 _READ = (_ROUNDED_KEYS, _VERSION)
 _HEAD = struct.Struct("<HII")
 _MAX_HEADER = 1 << 20

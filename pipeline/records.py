@@ -43,6 +43,7 @@ class RecordReader:
 
     part: where the text is; most_bytes: a longer value is unreadable (`too_large`)
     stamped: a message without time of its own takes the record's timestamp
+    notices: gets a line for a field that no message has had so far; a worker puts its own list here
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class RecordReader:
         self._part = part
         self._most_bytes = most_bytes
         self._stamped = stamped
+        self.notices: list[str] = []
 
     def read(self, records: Records, refused: Mapping[int, Reason] = MappingProxyType({})) -> Reading:
         """Rows of these records, in their order.
@@ -79,6 +81,7 @@ class RecordReader:
                 reasons[row] = Reason.TOO_LARGE
         candidates = np.flatnonzero(kinds == RowKind.READABLE)
         columns = self._messages.read([payloads[row] for row in candidates])
+        self.notices += [one.line("messages") for one in columns.unseen]
         for bad in columns.unreadable:
             row = int(candidates[bad.row])
             kinds[row] = RowKind.UNREADABLE

@@ -49,13 +49,14 @@ def read_referenced(
     base: folder of the settings file, for names that stand in it (`in_file`); others are relative to the
         working directory
     """
-    values = settings.model_dump()
+    # What was not set stays so: a default that nobody asked for may name a field that no message has.
+    values = settings.model_dump(exclude_unset=True)
     problems: list[tuple[str, str]] = []
     for path in _NAMED:
         section = values
         for part in path[:-1]:
-            section = section[part]
-        name = section[path[-1]]
+            section = section.get(part, {})
+        name = section.get(path[-1])
         if name is None:
             continue
         key = ".".join(path)
@@ -91,11 +92,11 @@ def _fill(section: dict[str, object], name: str, content: bytes) -> str | None:
     except UnicodeDecodeError:
         return "is not UTF-8"
     if name != "seed":
-        if section[name] is None:
+        if section.get(name) is None:
             section[name] = SecretStr(text)
         return None
     if not text.isdigit() or int(text) >= 1 << 64:
         return "holds no whole number below 2^64"
-    if not section[name]:
+    if not section.get(name):
         section[name] = int(text)
     return None

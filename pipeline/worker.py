@@ -103,6 +103,7 @@ class Worker:
         self._admin = broker.admin()
         self._answers = Answers(broker.reader(), config.verdicts, config.verdict_partitions, config.scheme)
         self.notices: list[str] = []
+        reader.notices = self.notices
         self._topics = KnownTopics(self._admin, self.notices)
         self._openings = Openings(
             self._consumer, self._transactor, clock, config, new_session, self._topics.ends

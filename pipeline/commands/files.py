@@ -139,7 +139,7 @@ def command(
         signals.interrupted = dedup.interrupted
         dedup.summary.seconds["start"] = time.perf_counter() - _STARTED
         with _progress(console, quiet or typed) as shown:
-            summary = dedup.run(shown, before_placing=signals.no_more, stop=signals.stop)
+            summary = dedup.run(shown, before_placing=signals.no_more, stop=signals.stop, warn=say_error)
     if examples:
         from twinsieve.pipeline.commands.pairs import pair_panel
 

@@ -1,8 +1,10 @@
-"""Fields named on the command line: paths, and several texts."""
+"""Fields named on the command line: paths, several texts, and names that no row has."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -74,3 +76,143 @@ def test_no_text_field_at_all_is_refused(run: Run) -> None:
         2,
         "--set input.text_field: input.text_field is an empty list; name one field at least\n",
     )
+
+
+_ROWS: list[dict[str, object]] = [
+    {
+        "id": 1,
+        "Text": 1,
+        "text": "one",
+        "tenant": "a",
+        "createdAt": 5,
+        "user": {"name": "x"},
+        "a.b": 1,
+        "tags": ["t"],
+    },
+    {"id": 2, "text": "two", "tenant": "b", "other": None},
+]
+_THERE = "'id', 'Text', 'text', 'tenant', 'createdAt', 'user', '[\"a.b\"]', 'tags', 'other'"
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "advice"),
+    [
+        ("tenat", _THERE, "did you mean 'tenant'?"),
+        ("TENANT", _THERE, "did you mean 'tenant'?"),
+        ("a.b", _THERE, "did you mean '[\"a.b\"]'?"),
+        ("name", _THERE, "did you mean 'user.name'?"),
+        ("user.nmae", "'user.name'", "did you mean 'user.name'?"),
+        ("tags.name", "'tags[0]'", "name another in {setting}"),
+        ("zzz", _THERE, "name another in {setting}"),
+    ],
+)
+@pytest.mark.parametrize("setting", ["scope", "exact.fields"])
+def test_a_key_or_scope_that_no_row_has_ends_the_run_before_anything_comes_out(
+    tmp_path: Path, run: Run, setting: str, name: str, there: str, advice: str
+) -> None:
+    source, out = _write(tmp_path / "in.jsonl", _ROWS), tmp_path / "out"
+    small = SMALL if setting == "scope" else SMALL[2:4]
+    ran = run("dedup", "-q", source, "-o", out, "--set", f"{setting}={name}", *small)
+    effect = "so messages of all scopes meet" if setting == "scope" else "so none has a key"
+    assert (ran.code, ran.err) == (
+        2,
+        f"twinsieve: {source}: none of the first 2 rows has the field '{name}' of {setting} but {there}, {effect}; "
+        f"{advice.format(setting=setting)}\n",
+    )
+    assert not out.exists()
+    assert run("dedup", "-q", source, "--set", f"{setting}={name}", *small).out == ""
+
+
+def test_an_id_or_time_that_no_row_has_is_said_and_the_run_goes_on(tmp_path: Path, run: Run) -> None:
+    source = _write(tmp_path / "in.jsonl", _ROWS)
+    ran = run("dedup", "-q", source, "--id-field", "idd", "--time-field", "created_at", *SMALL)
+    assert (ran.code, len(ran.out.splitlines())) == (0, 2)
+    assert ran.err.splitlines() == [
+        f"{source}: none of the first 2 rows has the field 'idd' of input.id_field but {_THERE}, so none has an id; "
+        "did you mean 'id'?",
+        f"{source}: none of the first 2 rows has the field 'created_at' of input.time_field but {_THERE}, "
+        "so none has a time; did you mean 'createdAt'?",
+    ]
+
+
+def test_a_default_that_no_row_has_is_nothing_to_speak_of(tmp_path: Path, run: Run) -> None:
+    source = _write(tmp_path / "in.jsonl", [{"text": "one"}, {"text": "two"}])
+    assert run("dedup", "-q", source, *SMALL).err == ""
+
+
+def test_a_field_that_one_row_has_is_enough(tmp_path: Path, run: Run) -> None:
+    rows: list[dict[str, object]] = [{"text": f"text {number}"} for number in range(50)]
+    source = _write(tmp_path / "in.jsonl", [*rows, {"text": "last", "tenant": None, "at": 5}])
+    ran = run("dedup", "-q", source, "--set", "scope=[tenant]", "--time-field", "at", *SMALL)
+    assert (ran.code, ran.err, len(ran.out.splitlines())) == (0, "", 51)
+
+
+def test_one_of_several_text_fields_that_no_row_has_is_said(tmp_path: Path, run: Run) -> None:
+    source = _write(tmp_path / "in.jsonl", _ROWS)
+    ran = run("dedup", "-q", source, "--text-field", "text", "--text-field", "titel", *SMALL)
+    assert ran.code == 0
+    assert "has the field 'titel' of input.text_field" in ran.err
+    assert "so the others alone are compared" in ran.err
+
+
+@pytest.mark.parametrize(("name", "code"), [("in.csv", 2), ("in.txt", 2)])
+def test_columns_and_plain_lines_are_looked_at_too(tmp_path: Path, run: Run, name: str, code: int) -> None:
+    source = tmp_path / name
+    source.write_text("id,text,a.b\n1,one,x\n2,two,y\n")
+    ran = run("dedup", "-q", source, "--set", "scope=[a.c]", *SMALL)
+    there = "'id', 'text', 'a.b'" if name == "in.csv" else "'text'"
+    assert ran.code == code
+    assert f"has the field 'a.c' of scope but {there}, " in ran.err
+    assert run("dedup", "-q", source, "--set", "scope=[text]", *SMALL).code == 0
+
+
+def test_a_key_that_is_null_in_every_row_is_not_called_a_text(tmp_path: Path, run: Run) -> None:
+    source = _write(tmp_path / "in.jsonl", [{"text": "one", "key": None}, {"text": "two", "key": None}])
+    ran = run("dedup", "-q", source, "--set", "exact.fields=key", *SMALL[2:4])
+    assert (ran.code, ran.err) == (
+        1,
+        f"twinsieve: all 2 rows could not be read (missing_field): {source}:1 has null in 'key', which exact.fields "
+        "names but 'text', 'key'; name fields in exact.fields that rows have\n",
+    )
+
+
+def test_a_stream_is_told_of_while_it_is_still_open(
+    process: Callable[[Sequence[str | Path]], list[str]], root: Path
+) -> None:
+    words = process(["dedup", "-q", "--id-field", "idd", *SMALL])
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, cwd=root, **pipes) as ran:  # type: ignore[call-overload]
+        ran.stdin.write(b'{"id": 1, "text": "one row and the pipe stays open"}\n')
+        ran.stdin.flush()
+        assert b"did you mean 'id'?" in ran.stderr.readline()
+        assert ran.stdout.read(8) == b'{"id": 1'
+        ran.stdin.close()
+        assert ran.wait() == 0
+    words = process(["dedup", "-q", "--set", "scope=tenant", *SMALL])
+    with subprocess.Popen(words, cwd=root, **pipes) as ran:  # type: ignore[call-overload]
+        ran.stdin.write(b'{"id": 1, "text": "one row and the pipe stays open"}\n')
+        ran.stdin.flush()
+        assert b"has the field 'tenant' of scope" in ran.stderr.readline()
+        assert ran.stdout.read(8) == b'{"id": 1'
+        ran.stdin.write(b'{"id": 2, "text": "one row and the pipe stays open", "tenant": "a"}\n')
+        ran.stdin.close()
+        assert b'"id": 2' in ran.stdout.read()
+        assert ran.wait() == 0
+
+
+@pytest.mark.parametrize(("rows", "code"), [(999, 0), (1000, 2)])
+@pytest.mark.parametrize("setting", ["scope", "exact.fields"])
+def test_a_few_rows_without_a_field_say_nothing_of_those_to_come(
+    tmp_path: Path, run: Run, setting: str, rows: int, code: int
+) -> None:
+    small = SMALL if setting == "scope" else SMALL[2:4]
+    first = _write(tmp_path / "a.jsonl", [{"text": f"text {number}"} for number in range(rows)])
+    second = _write(tmp_path / "b.jsonl", [{"text": "last", "tenant": "a"}])
+    words = ["dedup", "-q", first, second, "-o", tmp_path / "out", "--set", f"{setting}=tenant", *small]
+    ran = run(*words)
+    assert ran.code == code, ran.err
+    assert f"none of the first {rows:,} rows has the field 'tenant' of {setting}" in ran.err
+    assert (tmp_path / "out").exists() == (code == 0)
+    first.write_text(first.read_text() + json.dumps({"text": "last", "tenant": "a"}))
+    ran = run("dedup", "-q", first, "-o", tmp_path / "out", "--set", f"{setting}=tenant", *small)
+    assert ran.code == code, ran.err

@@ -36,7 +36,7 @@ def test_each_setting_names_who_set_it(tmp_path: Path, run: Run, monkeypatch: py
     assert found["near.bucket_load"] == ["4.0", f"{path}:3"]
     assert found["exact.window.age"] == ["2d", f"{path}:4"]
     assert found["near.window.age"] == ["24h", "default, none on files"]
-    assert found["input.text_field"] == ["body", "--text-field"]
+    assert found["input.text_field"] == ["[body]", "--text-field"]
     assert found["near.shards"] == ["2", "--set near.shards"]
     assert found["profile"] == ["microblog", "default"]
 
