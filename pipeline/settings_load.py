@@ -249,7 +249,7 @@ def _validate(tree: Tree) -> Settings | None:
     except ValidationError as error:
         details = error.errors(include_url=False)
     for detail in details:
-        path = _known_part(detail["loc"])
+        path = _as_written(tree.values, _known_part(detail["loc"]))
         place = _place_of(tree, path, key=detail["type"] == "extra_forbidden")
         tree.findings.append(Finding(place, _message(path, detail)))
         _drop(tree.values, path)
@@ -270,6 +270,18 @@ def _path(key: str) -> KeyPath:
 
 def _known_part(loc: KeyPath) -> KeyPath:
     return tuple(part for part in loc if part != "[key]")
+
+
+def _as_written(values: object, path: KeyPath) -> KeyPath:
+    """The path without the place in a list, where a single value was given for one."""
+    for depth, part in enumerate(path):
+        if isinstance(values, dict):
+            values = values.get(part)
+        elif isinstance(values, list) and isinstance(part, int):
+            values = values[part] if part < len(values) else None
+        else:
+            return path[:depth]
+    return path
 
 
 def _broken_paths(tree: Tree) -> list[KeyPath]:
@@ -314,7 +326,7 @@ def _message(path: KeyPath, detail: Mapping[str, Any]) -> str:
         return f"{key} is {_shown(value)}; it needs keys below it"
     if kind == "tuple_type":
         return f"{key} is {_shown(value)}; it needs a list, as in [a, b]"
-    if kind == "too_short":
+    if kind == "too_short" and not isinstance(value, str):
         return f"{key} is an empty list; name one field at least"
     if isinstance(value, (dict, list)):
         return f"{key} is {_shown(value)}; it needs a single value"

@@ -188,7 +188,7 @@ _BAD_ROWS: list[tuple[bytes, str]] = [
     (b"{", "invalid_json"),
     (b"\x00", "invalid_json"),
     (b'{"text": "a\x00b"}', "invalid_json"),
-    (b'{"text": NaN}', "invalid_json"),
+    (b'{"text": NaN}', "not_text"),
     (b'{"text": "\xff"}', "not_utf8"),
     (b'{"txt": "a"}', "missing_field"),
     (b'{"text": 7}', "not_text"),
@@ -308,7 +308,7 @@ def test_what_a_message_holds_cannot_reach_the_terminal(tmp_path: Path, run: Run
 def test_a_small_exit_code_tells_failed_from_misused(tmp_path: Path, run: Run) -> None:
     source = _write(tmp_path / "in.jsonl", {"id": 1, "text": _POST})
     assert run("dedup", tmp_path / "none").code == 1
-    assert run("dedup", tmp_path, "-o", tmp_path / "out").code == 1
+    assert run("dedup", tmp_path / "none.jsonl", "-o", tmp_path / "out").code == 1
     assert run("dedup", source, "-o", tmp_path / "no" / "folder").code == 1
     assert run("dedup", source, "--no-such-flag").code == 2
     assert run("dedup", source, "--similarity", "7").code == 2

@@ -92,4 +92,5 @@ def test_json_and_json_lines_are_read_together(tmp_path: Path, run: Run) -> None
 
 def test_a_folder_is_learned_from_too(tmp_path: Path, run: Run) -> None:
     folder = _tree(tmp_path / "posts")
+    (folder / "b.jsonl").write_text(json.dumps({"text": "a text that is long enough for features"}) + "\n")
     assert run("train-idf", folder, "-o", tmp_path / "idf").code == 0
