@@ -36,8 +36,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "needs(name, ...): what this test takes besides Python; see tests/needs.py"
     )
-    # Known also where pytest-xdist, whose mark it is, is switched off.
-    config.addinivalue_line("markers", "xdist_group(name): tests that share a process")
     config.pluginmanager.register(needs.Plugin(config))
     config.pluginmanager.register(processes.Plugin())
 

@@ -1,37 +1,65 @@
-"""Which tests share a process where several run them (`-n 3 --dist loadgroup`): those that start the same brokers.
+"""Which tests share a process where several run them (`-n 3`): those that start the same brokers.
 
-A broker of one's own takes seconds to start and a share of a core while it lives, and its tests mostly wait. So the
-tests on clusters that may be harmed are in one process, those on a broker that all share in another; whatever is
-free takes the other files one by one.
+A broker takes seconds to start and a share of a core while it lives, and its tests mostly wait. So the tests on
+clusters that may be harmed are in one process, those on a broker that all share in another; whatever is free takes
+the other files one by one.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.needs import needs_of
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadScopeScheduling
 
-_GROUPS = {"clusters": {"own broker"}, "brokers": {"broker", "secure broker"}}
-"""What the files of a group need; a file that fits both is in the first."""
+_ROOT = Path(__file__).resolve().parent.parent
+_BROKER = "tests/broker/"
+_HARMED = ("own broker", "mortal_broker", "three_brokers", "harmed")
+"""What the files name whose tests have clusters of their own, or harm one."""
+_FIRST = ("clusters", "brokers")
+
+
+@cache
+def group_of(file: str) -> str:
+    """The name of the group of a test file, given as a path from the checkout; most are alone.
+
+    >>> group_of("tests/broker/test_soak.py"), group_of("tests/broker/test_groups.py")
+    ('clusters', 'brokers')
+    >>> group_of("tests/house/test_words.py")
+    'tests/house/test_words.py'
+    """
+    if not file.startswith(_BROKER):
+        return file
+    text = (_ROOT / file).read_text(encoding="utf-8")
+    return "clusters" if any(word in text for word in _HARMED) else "brokers"
 
 
 class Plugin:
-    """Names a group for each test, by its file; the groups that take longest come first."""
+    """Hands out whole groups; the two that take longest come first."""
 
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        needed: dict[Path, set[str]] = {}
-        for item in items:
-            needed.setdefault(item.path, set()).update(need.name for need in needs_of(item))
-        groups = {path: _group(path, needs) for path, needs in needed.items()}
-        for item in items:
-            item.add_marker(pytest.mark.xdist_group(groups[item.path]))
-        order = list(_GROUPS)
-        items.sort(key=lambda item: order.index(name) if (name := groups[item.path]) in order else len(order))
+        items.sort(key=lambda item: (*_FIRST, None).index(_first(item.nodeid)))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadScopeScheduling:
+        from xdist.scheduler import LoadScopeScheduling
+
+        class ByGroup(LoadScopeScheduling):
+            def _split_scope(self, nodeid: str) -> str:
+                return group_of(_file(nodeid))
+
+        return ByGroup(config, log)
 
 
-def _group(path: Path, needs: set[str]) -> str:
-    """The name of a file's group; without one of those above, its own."""
-    return next((name for name, wanted in _GROUPS.items() if needs & wanted), str(path))
+def _file(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+def _first(nodeid: str) -> str | None:
+    group = group_of(_file(nodeid))
+    return group if group in _FIRST else None

@@ -19,7 +19,7 @@ _MEASURED = (
 _OTHER = "tests/house/test_surface.py"
 _BROKER = "tests/broker/test_topics.py"
 _NO_DATA = "1 test on real posts left out: TWINSIEVE_DATA is not set"
-_PROCESSES = [["-p", "no:xdist"], ["-n", "2", "--dist", "loadgroup"]]
+_PROCESSES = [["-p", "no:xdist"], ["-n", "2"]]
 
 
 def run_tests(root: Path, *arguments: str, **setting: str) -> tuple[int, list[str]]:
