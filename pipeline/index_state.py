@@ -13,7 +13,7 @@ from twinsieve.pipeline.blocks_frame import OLDEST_VERSION
 from twinsieve.pipeline.blocks_positions import pack_positions, topic_numbers
 from twinsieve.pipeline.blocks_rows import take_readable
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, pick_verdicts, put_verdicts
-from twinsieve.pipeline.sessions import Ledger
+from twinsieve.pipeline.sessions import Ledger, PassedOver
 from twinsieve.stages.contract import NO_TIME, Batch, Kind, Verdicts
 
 
@@ -83,6 +83,7 @@ class IndexState:
         if ruling.version > OLDEST_VERSION:
             self.ledger.take_numbers(block, ruling.topics)
         self._enter(block)
+        self._forget(self.ledger.give_way(block, ruling))
         readable = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
         if readable.any():
             # Version 1 took the worker at its word.
@@ -92,7 +93,10 @@ class IndexState:
         self.ledger.record(block, ruling.sources, ruling.verdicts)
 
     def _enter(self, block: Block) -> None:
-        for passed in self.ledger.enter(block):
+        self._forget(self.ledger.enter(block))
+
+    def _forget(self, kept: list[PassedOver]) -> None:
+        for passed in kept:
             self.sieve.forget(pack_positions(passed.number, passed.partition, passed.offsets), passed.tags)
 
     def _batch(self, block: Block, wanted: NDArray[np.bool_], arrival_ms: int) -> Batch:

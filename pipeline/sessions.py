@@ -19,11 +19,13 @@ The rules (design, section 4), in the order in which they are applied to a block
    of a topic that was deleted and created again, for nobody knows any more which of them came out. The
    session's second block says so, not the first: a worker that was frozen may still begin a session after
    others have taken its partitions, but never goes on.
+6. Where a recorded ruling contradicts an open verdict, the ruling counts: whoever made it had lost the record
+   of that verdict to retention.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,7 +33,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind
 from twinsieve.pipeline.blocks_positions import MOST_TOPICS, beyond_positions
-from twinsieve.pipeline.blocks_verdicts import Result, Source, pick_verdicts
+from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, pick_verdicts
 from twinsieve.pipeline.sessions_ranges import Chunk, OpenVerdicts, Ranges
 from twinsieve.stages.contract import Flag, Kind, Verdicts
 
@@ -154,9 +156,26 @@ class Ledger:
         offsets = np.concatenate([np.empty(0, np.int64), *(chunk.offsets for chunk in chunks)])
         book.judged.remove(offsets)
         self.given_up += len(offsets)
-        leads = np.concatenate([np.empty(0, np.bool_), *(_leads(chunk) for chunk in chunks)])
-        tags = np.concatenate([np.empty(0, np.uint64), *(chunk.tags for chunk in chunks)])
-        return PassedOver(number, partition, offsets[leads], tags[leads])
+        return _passed_over(number, partition, chunks)
+
+    def give_way(self, block: Block, ruling: Ruling) -> list[PassedOver]:
+        """Drop the open verdicts that the recorded ruling on this entered block contradicts.
+
+        Whoever made the ruling knew nothing of them, for retention had taken their record: the later verdict
+        is the one that was answered.
+        returns: kept messages whose first verdict was dropped, unless they are out
+        """
+        book = self.book(block)
+        is_open, held = book.open.find(block.offsets)
+        said = ruling.verdicts
+        differs = (held.kinds != said.kinds) | (held.leaders != said.leaders)
+        wrong = is_open & (differs | (ruling.sources == Source.NEW))
+        is_out = ruling.sources == Source.REPLAYED
+        book.open.take(block.offsets[wrong & is_out])
+        passed = _passed_over(
+            self.number_of(block), block.number, book.open.take(block.offsets[wrong & ~is_out])
+        )
+        return [passed] if len(passed.offsets) else []
 
     def sources(self, block: Block) -> tuple[NDArray[np.uint8], Verdicts]:
         """Rule 4, for a block that was entered: sources of its rows, and verdicts (those of new rows
@@ -212,6 +231,19 @@ class Ledger:
         own = next(iter(names))
         if self.topic_number(block.topic_id) is None and self.topics[own].topic_id == _NO_ID:
             self.topics[own] = KnownTopic(block.topic_id, self.topics[own].name)
+
+
+def _passed_over(number: int, partition: int, chunks: Sequence[Chunk]) -> PassedOver:
+    """The kept messages among verdicts that count no more."""
+    leads = [_leads(chunk) for chunk in chunks]
+    offsets = [chunk.offsets[rows] for chunk, rows in zip(chunks, leads, strict=True)]
+    tags = [chunk.tags[rows] for chunk, rows in zip(chunks, leads, strict=True)]
+    return PassedOver(
+        number,
+        partition,
+        np.concatenate([np.empty(0, np.int64), *offsets]),
+        np.concatenate([np.empty(0, np.uint64), *tags]),
+    )
 
 
 def _leads(chunk: Chunk) -> NDArray[np.bool_]:

@@ -59,9 +59,8 @@ class Ranges:
         >>> list(ranges)
         [(0, 3), (5, 8)]
         """
-        cuts = np.flatnonzero(np.diff(offsets) > 1) + 1
-        for run in np.split(offsets, cuts) if len(offsets) else ():
-            self._cut(int(run[0]), int(run[-1]) + 1)
+        for first, end in _runs(offsets):
+            self._cut(first, end)
 
     def _cut(self, first: int, end: int) -> None:
         low = bisect_right(self._ends, first)
@@ -140,6 +139,10 @@ class OpenVerdicts:
             self.chunks.sort(key=_first)
         return dropped
 
+    def take(self, offsets: NDArray[np.int64]) -> list[Chunk]:
+        """Forget these ascending offsets; returns what was open of them, in any order."""
+        return [chunk for first, end in _runs(offsets) for chunk in self.drop(first, end)]
+
     def find(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Verdicts]:
         """Which of the ascending offsets are open, and verdicts for all of them (REPLAYED where not open)."""
         found = np.zeros(len(offsets), np.bool_)
@@ -154,6 +157,12 @@ class OpenVerdicts:
             put_verdicts(verdicts, here, pick_verdicts(stored, place[here]))
             found |= here
         return found, verdicts
+
+
+def _runs(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Ranges [first, end) that hold exactly these ascending offsets."""
+    cuts = np.flatnonzero(np.diff(offsets) > 1) + 1
+    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(offsets, cuts) if len(run)]
 
 
 def _first(chunk: Chunk) -> int:
