@@ -38,7 +38,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def idf(tmp_path: Path) -> Path:
-    path = tmp_path / "idf.tsv"
+    path = tmp_path / "idf.table"
     path.write_text("词\t1.5\n", "utf-8")
     return path
 
