@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal
 
+from twinsieve.pipeline.files_format_names import FORMATS
 from twinsieve.pipeline.files_read import STDIN
 from twinsieve.pipeline.files_unpack import PACKED_ENDINGS
 from twinsieve.pipeline.files_write import STDOUT
-from twinsieve.pipeline.format_names import FORMATS
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.errors import UsageError
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinsieve.pipeline.format_names import FORMATS
+from twinsieve.pipeline.files_format_names import FORMATS
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.settings import Settings

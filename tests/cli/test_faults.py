@@ -145,6 +145,7 @@ def test_a_shell_sees_141_and_nothing_else_changes(tmp_path: Path, root: Path, p
 def test_a_reader_of_another_output_that_goes_away_is_one_line(
     tmp_path: Path, root: Path, source: Path, process: Words
 ) -> None:
+    source.write_bytes(source.read_bytes() * 20)  # more than a pipe takes while nobody reads
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     words = process(["dedup", source, "-o", os.devnull, "--duplicates", pipe, *SMALL])
