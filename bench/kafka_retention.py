@@ -50,7 +50,7 @@ _DISPLACED = "another process"
 
 @dataclass
 class Retention:
-    """Deletes what was written more than `kept_s` ago, as a broker with small segments does."""
+    """Deletes messages older than `kept_s`, as a broker with small segments does."""
 
     bootstrap: str
     topics: dict[str, int]
@@ -106,12 +106,7 @@ class ClusterSoak(Soak):
         return [(self._kill, 4), (self._kill_both, 1), (self._zombie, 2), (self._visitor, 1), (self._node, 4)]
 
     def _node(self) -> None:
-        node = self._random.randrange(len(self._cluster.nodes))
-        gone_s = time.monotonic()
-        self._cluster.nodes[node].kill()
-        self._wait(self._random.uniform(3.0, 15.0))
-        self._cluster.restart(node)
-        self.away.append((gone_s, time.monotonic()))
+        self._restart(self._random.randrange(len(self._cluster.nodes)), 3.0, 15.0)
 
     def supervise(self) -> bool:
         """As for any soak; ends that nobody asked for are noted with the last line of their log."""

@@ -125,10 +125,14 @@ class Soak:
         self._deployment.kill("visitor")
 
     def _broker(self) -> None:
+        self._restart(0, 0.5, 3.0)
+
+    def _restart(self, node: int, least_s: float, most_s: float) -> None:
+        """Kill a broker; it is back after some time between these."""
         gone_s = time.monotonic()
-        self._cluster.nodes[0].kill()
-        self._wait(self._random.uniform(0.5, 3.0))
-        self._cluster.restart(0)
+        self._cluster.nodes[node].kill()
+        self._wait(self._random.uniform(least_s, most_s))
+        self._cluster.restart(node)
         self.away.append((gone_s, time.monotonic()))
 
 

@@ -20,7 +20,8 @@ _ROOT = Path(__file__).resolve().parent.parent
 _BROKER = "tests/broker/"
 _HARMED = ("own broker", "mortal_broker", "three_brokers", "harmed")
 """What the files name whose tests have clusters of their own, or harm one."""
-_FIRST = ("clusters", "brokers")
+_PLACES = {"clusters": 0, "brokers": 1}
+"""Of the two groups that take longest; all others come behind them."""
 
 
 @cache
@@ -43,7 +44,7 @@ class Plugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=lambda item: (*_FIRST, None).index(_first(item.nodeid)))
+        items.sort(key=lambda item: _PLACES.get(group_of(_file(item.nodeid)), len(_PLACES)))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadScopeScheduling:
@@ -58,8 +59,3 @@ class Plugin:
 
 def _file(nodeid: str) -> str:
     return nodeid.partition("::")[0]
-
-
-def _first(nodeid: str) -> str | None:
-    group = group_of(_file(nodeid))
-    return group if group in _FIRST else None

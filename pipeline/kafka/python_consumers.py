@@ -15,7 +15,7 @@ from twinsieve.pipeline.kafka.leaving import leave
 from twinsieve.pipeline.kafka.noise import fenced_members
 from twinsieve.pipeline.kafka.python_admin import PythonAdmin
 from twinsieve.pipeline.kafka.python_joins import keep_finished_joins
-from twinsieve.pipeline.kafka.python_reading import LOOKUP_MS, Reading, columns, errors_of, make_consumer
+from twinsieve.pipeline.kafka.python_reading import Reading, columns, errors_of, make_consumer
 from twinsieve.pipeline.ports import (
     NO_EPOCH,
     AbortableError,
@@ -28,6 +28,8 @@ from twinsieve.pipeline.ports import (
 )
 from twinsieve.pipeline.settings import KafkaSettings
 
+_LOOKUP_S = 10.0
+"""How long a question about a topic's partitions may take."""
 _HELD_BACK = "an open transaction holds it back, or the broker does not answer"
 
 
@@ -86,7 +88,7 @@ class PythonGroupConsumer(Reading):
         # its metadata is refreshed, minutes later: everybody knows them before joining.
         for topic in topics:
             try:
-                within(LOOKUP_MS / 1000, partial(self._consumer.partitions_for_topic, topic))
+                within(_LOOKUP_S, partial(self._consumer.partitions_for_topic, topic))
             except (errors.KafkaError, DeadlineError) as error:
                 self.close()
                 raise AbortableError(f"partitions of {topic}: the broker does not tell ({error})") from error

@@ -27,8 +27,6 @@ from twinsieve.pipeline.ports import (
 from twinsieve.pipeline.settings import KafkaSettings
 from twinsieve.stages.errors import BrokerError
 
-LOOKUP_MS = 10_000
-"""How long a question about offsets may take."""
 _CLOSE_MS = 3_000
 
 
