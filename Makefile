@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 MESSAGES ?= 20000
-# Three processes share the tests (tests/processes.py): those of two of them mostly wait for brokers.
-PYTEST_ARGS ?= -n 3 --no-loadscope-reorder
+# Four processes share the tests (tests/processes.py): those of two of them mostly wait for brokers.
+PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 
 .PHONY: demo test check lint types tests nasty mutants soak retention leaderless outage failover latency throughput image-steps interpreters wheel trywheel lock clean
 

@@ -1,4 +1,4 @@
-"""Which tests share a process where several run them (`-n 3`): those that start the same brokers.
+"""Which tests share a process where several run them (`-n 4`): those that start the same brokers.
 
 A broker takes seconds to start and a share of a core while it lives, and its tests mostly wait. So the tests on
 clusters that may be harmed are in one process, those on a broker that all share in another; whatever is free takes

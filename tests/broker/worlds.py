@@ -28,6 +28,8 @@ _T = TypeVar("_T")
 DEADLINE_S = 90.0
 _SESSION_S = 120.0
 """Members are never expired: one whose share moves has left."""
+_TRANSACTION_S = 60.0
+"""No call waits that long beside an open transaction: none runs out of time while a test looks at it."""
 
 
 class World(Protocol):
@@ -63,8 +65,10 @@ class KafkaWorld:
 
     def __init__(self, client: str, bootstrap: str, **more: object) -> None:
         self.name = client
-        held = {"client": client, "bootstrap": bootstrap, "session_timeout": f"{_SESSION_S:g}s", **more}
-        self._settings = KafkaSettings.model_validate(held)
+        times = {"session_timeout": f"{_SESSION_S:g}s", "transaction_timeout": f"{_TRANSACTION_S:g}s"}
+        self._settings = KafkaSettings.model_validate(
+            {"client": client, "bootstrap": bootstrap, **times, **more}
+        )
         self._brokers: list[Broker] = []
 
     def broker(self) -> Broker:
