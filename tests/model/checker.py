@@ -25,13 +25,17 @@ Place = tuple[bytes, int, int]
 
 @dataclass
 class PlainPartition:
-    """judged: offset → the block that said so; began: where the session began, -1 once it has gone on."""
+    """judged: offset → the block that said so; began: where the session began, -1 once it has gone on.
+
+    anew: open, and judged again since, for the record was gone: nothing says that the first verdict came out
+    """
 
     session: int = 0
     covered: int = 0
     began: int = -1
     judged: dict[int, int] = field(default_factory=dict)
     open: set[int] = field(default_factory=set)
+    anew: set[int] = field(default_factory=set)
 
 
 class Kept(NamedTuple):
@@ -137,6 +141,7 @@ def _replay(
     reported = range(block.emitted_from, block.emitted_to)
     part.judged |= dict.fromkeys(reported, now)
     part.open.difference_update(reported)
+    part.anew.difference_update(reported)
     if not block.flags & BlockFlag.START and part.began >= 0:
         _pass_over(truth, key, part.began, kept, now)
         part.began = -1
@@ -150,6 +155,8 @@ def _replay(
         kind, source = Kind(int(ruling.verdicts.kinds[row])), Source(int(ruling.sources[row]))
         again = at in part.judged and source is Source.NEW
         assert not again or truth.forgotten(part.judged[at], now), f"{place}: judged again"
+        if again and at in part.open:
+            part.anew.add(at)
         if at not in part.judged or again:
             assert source is Source.NEW, f"{place}: {source!r} although it was never judged"
             leader = _leader(truth, ruling, row, text, kept)
@@ -189,10 +196,13 @@ def _pass_over(
         if deleted:
             continue  # nobody knows which of the last ones came out
         truth.withdrawn.setdefault(place, []).append(truth.judgements[place].pop())
-        if truth.judgements[place]:
+        if truth.judgements[place] and place[2] not in part.anew:
             truth.kinds[place] = truth.judgements[place][-1].kind
         else:
-            del truth.kinds[place], truth.judgements[place]
+            del truth.kinds[place]
+        if not truth.judgements[place]:
+            del truth.judgements[place]
+    part.anew -= gone
     kept[:] = [each._replace(passed=now) if each.leads and each.place in places else each for each in kept]
 
 
