@@ -6,6 +6,7 @@ which they first appear in the fingerprint log, a recreated topic anew.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -71,3 +72,17 @@ def unpack_position(packed: int) -> Position:
 def topic_numbers(packed: NDArray[np.int64]) -> list[int]:
     """Distinct topic numbers of packed positions (negative ones, such as NO_LEADER, left out)."""
     return [int(number) for number in np.unique(packed[packed >= 0] >> (_OFFSET_BITS + _PARTITION_BITS))]
+
+
+def renumber(packed: NDArray[np.int64], numbers: Mapping[int, int]) -> None:
+    """Replace topic numbers of packed positions in place, old → new; negative positions stay as they are.
+
+    >>> packed = pack_positions(1, 3, np.array([50456]))
+    >>> renumber(packed, {1: 2})
+    >>> unpack_position(int(packed[0])).topic_number
+    2
+    """
+    shift = _OFFSET_BITS + _PARTITION_BITS
+    before = packed >> shift
+    for old, new in numbers.items():
+        packed[before == old] += np.int64(new - old) << np.int64(shift)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.blocks import Block, RowKind
 from twinsieve.pipeline.blocks_frame import OLDEST_VERSION
-from twinsieve.pipeline.blocks_positions import pack_positions, topic_numbers
+from twinsieve.pipeline.blocks_positions import pack_positions, renumber, topic_numbers
 from twinsieve.pipeline.blocks_rows import take_readable
 from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, pick_verdicts, put_verdicts
 from twinsieve.pipeline.sessions import Ledger, PassedOver
@@ -76,13 +76,18 @@ class IndexState:
         return Ruling(log_offset, session, Result.FOREIGN, first, end)
 
     def follow(self, block: Block, ruling: Ruling) -> None:
-        """Move on as the recorded ruling of this block says; nothing is judged."""
+        """Move on as the recorded ruling of this block says; nothing is judged.
+
+        ruling: its leaders get the topic numbers of this state
+        """
         self.at = ruling.log_offset + 1
         if ruling.result is not Result.JUDGED:
             return
         if ruling.version > OLDEST_VERSION:
             self.ledger.take_numbers(block, ruling.topics)
         self._enter(block)
+        if ruling.version > OLDEST_VERSION:
+            renumber(ruling.verdicts.leaders, self.ledger.own_numbers(block, ruling.topics))
         self._forget(self.ledger.give_way(block, ruling))
         readable = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
         if readable.any():

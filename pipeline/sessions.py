@@ -232,6 +232,31 @@ class Ledger:
         if self.topic_number(block.topic_id) is None and self.topics[own].topic_id == _NO_ID:
             self.topics[own] = KnownTopic(block.topic_id, self.topics[own].name)
 
+    def own_numbers(self, block: Block, names: Mapping[int, str]) -> dict[int, int]:
+        """What whoever judged this block calls otherwise: the number there → the number here.
+
+        An index that restored when retention had taken all blocks of a topic gives that topic's number to
+        another one; the index that follows it may have known the topic all along. Call it when the block was
+        entered.
+
+        names: as for `take_numbers`
+        """
+        numbers: dict[int, int] = {}
+        for place, (number, name) in enumerate(names.items()):
+            if place == 0:
+                own = self.number_of(block)
+            elif self.topics[number].name == name:
+                continue
+            else:
+                # Of topics of one name, the one made last.
+                own = max((at for at, known in enumerate(self.topics) if known.name == name), default=-1)
+            if own < 0:
+                own = len(self.topics)
+                self.topics.append(KnownTopic(_NO_ID, name))
+            if own != number:
+                numbers[number] = own
+        return numbers
+
 
 def _passed_over(number: int, partition: int, chunks: Sequence[Chunk]) -> PassedOver:
     """The kept messages among verdicts that count no more."""

@@ -27,7 +27,7 @@ def block(topic: str, session: int, offset: int, text: str, flags: BlockFlag = B
     none = np.zeros(1, np.uint64)
     rows = Readable(np.array([_LATEST_MS]), none, none, bodies, prints)
     return Block(
-        topic.encode() * 16, 0, 0, session, flags, offset, offset + 1, offset, offset, stable_end=9,
+        topic.encode() * 16, 0, 0, session, flags, offset, offset + 1, offset, offset, stable_end=99,
         arrival_ms=_LATEST_MS, topic=topic,
         offsets=np.array([offset]), kinds=np.zeros(1, np.uint8), readable=rows,
     )  # fmt: skip
@@ -87,6 +87,39 @@ def test_a_topic_whose_blocks_are_gone_may_come_back(judged: list[tuple[Block, R
     again = restored(*judged[1:], (block("a", 4, 6, "new"), new))
     known = again.rule(block("b", 5, 9, "new"), 4, _LATEST_MS)
     assert leader(known) == ("a", 6)
+
+
+def test_whoever_numbers_topics_otherwise_is_followed_by_their_names(
+    judged: list[tuple[Block, Ruling]],
+) -> None:
+    # `late` restored when all of `a` was gone, decisions too: what is 1 for `whole` is 0 there.
+    whole, late = restored(*judged), IndexState(HashSieve())
+    own = block("b", 3, 20, "later")
+    copy = replace(block("b", 3, 21, "later"), flags=BlockFlag.NONE)
+    for at, each in ((3, own), (4, copy)):
+        whole.follow(each, recorded(late.rule(each, at, _LATEST_MS)))
+    # A new session asks for both again, and for one that is new.
+    whole.rule(block("b", 4, 20, "later"), 5, _LATEST_MS)
+    again, new = (
+        whole.rule(replace(block("b", 4, at, "later"), flags=BlockFlag.NONE), at, _LATEST_MS)
+        for at in (21, 22)
+    )
+    assert [(ruling.sources[0], leader(ruling)) for ruling in (again, new)] == [
+        (Source.STORED, ("b", 20)),
+        (Source.NEW, ("b", 20)),
+    ]
+
+
+def test_a_topic_that_only_the_judge_knows_gets_a_number_of_its_own(
+    judged: list[tuple[Block, Ruling]],
+) -> None:
+    # `late` knows `c` and then `b`; who follows has `a` and `b` there, and never saw a block of `c`.
+    whole, late = restored(*judged), IndexState(HashSieve())
+    late.rule(block("c", 6, 30, "same of c"), 2, _LATEST_MS)
+    copy = block("b", 7, 31, "same of c")
+    whole.follow(copy, recorded(late.rule(copy, 3, _LATEST_MS)))
+    again = whole.rule(block("b", 8, 31, "same of c"), 4, _LATEST_MS)
+    assert (again.sources[0], leader(again)) == (Source.STORED, ("c", 30))
 
 
 def test_an_index_goes_on_though_retention_took_all_of_a_topic() -> None:
