@@ -134,7 +134,9 @@ class Follower:
             while self._blocks and self._blocks[0][0] < ruling.log_offset:
                 offset, _ = self._blocks.popleft()
                 if offset >= self._state.at:
-                    self._miss(False, f"{self._decisions}: the decision on block {offset}")
+                    # Retention took it after it was read here and before it was judged: nobody decides it.
+                    beginning = self._reader.beginning_offsets([self._log])[self._log]
+                    self._miss(offset < beginning, f"{self._decisions}: the decision on block {offset}")
             if self._blocks and self._blocks[0][0] == ruling.log_offset:
                 offset, data = self._blocks.popleft()
                 self._apply(offset, data, at, ruling)

@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, Process, World, texts
+from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World, texts
+from tests.twins import HashSieve
 from twinsieve.pipeline.index_config import IndexStep
-from twinsieve.pipeline.memory import CrashError
+from twinsieve.pipeline.index_restore import Follower
+from twinsieve.pipeline.index_state import IndexState
+from twinsieve.pipeline.memory import CrashError, MemoryBroker
 from twinsieve.pipeline.ports import Committed, NewTopic, Partition
 from twinsieve.pipeline.sessions_state import ledger_to_bytes
 from twinsieve.pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
 from twinsieve.pipeline.worker import WorkerStep
+from twinsieve.stages.errors import StateError
 
 BOTH = (LOG, DECISIONS)
 COMMITTING = [step for step in IndexStep if step is not IndexStep.SNAPSHOT_WRITTEN]
@@ -111,6 +115,47 @@ def test_blocks_that_retention_took_before_they_were_judged_are_asked_again(
     world.settle()
     assert world.emitted() == list(range(60))
     assert not world.stops
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_follower_that_read_blocks_which_retention_took_before_they_were_judged_goes_on(kept: int) -> None:
+    world, _ = index_away(())
+    follower = following(world)
+    waiting = world.cluster.log(LOG).end
+    retention(world, (LOG,), keep=kept)
+    world.start("a")
+    world.settle()
+    follow_all(follower)
+    assert follower.holes > 0
+    assert follower.progress().at == world.cluster.log(LOG).stable_end > waiting
+    assert not world.stops
+
+
+def test_a_follower_stops_where_a_decision_on_a_block_that_is_still_there_was_lost() -> None:
+    world, _ = index_away(())
+    follower = following(world)
+    decided = world.cluster.log(DECISIONS).end
+    world.start("a")
+    world.settle()
+    world.cluster.log(DECISIONS).compact(decided)
+    with pytest.raises(StateError, match=r"the decision on block \d+ is missing"):
+        follow_all(follower)
+
+
+def following(world: World) -> Follower:
+    """One that holds the blocks which wait for a decision."""
+    cluster = world.cluster
+    reader, log_id = MemoryBroker(cluster).reader(), cluster.topics[LOG.topic].topic_id
+    follower = Follower(reader, IndexState(HashSieve()), LOG, log_id, DECISIONS, SCHEME, 0)
+    follower.begin()
+    follow_all(follower)
+    assert follower.progress().at < follower.progress().end
+    return follower
+
+
+def follow_all(follower: Follower) -> None:
+    while follower.step(0.0, 1_000):
+        pass
 
 
 def index_away(topics: Collection[Partition]) -> tuple[World, Process]:
