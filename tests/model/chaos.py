@@ -179,10 +179,14 @@ class Chaos:
             process.hook = no_hook
         self.world.settle(tend=self.tend)
         if self.moved:
-            self.all_down()
-            for number, log in enumerate(self.world.cluster.topics["in"].logs):
-                self.world.move_offset(Partition("in", number), log.beginning)
+            self.move_back()
             self.world.settle(tend=self.tend)
+
+    def move_back(self) -> None:
+        """What an operator skipped is read after all."""
+        self.all_down()
+        for number, log in enumerate(self.world.cluster.topics["in"].logs):
+            self.world.move_offset(Partition("in", number), log.beginning)
 
     def tend(self) -> None:
         for slot in self.slots:

@@ -29,7 +29,7 @@ from twinsieve.pipeline.ports import Messages, NewTopic, Partition, no_hook
 
 _LATENCIES_S = (0.0, 0.0, 0.0, 0.0, 0.05, 0.3, 2.0, 8.0)
 _FROZEN_S = (7.0, 9.0, 15.0)
-_ROUNDS_AFTER_LOSS = 150
+_ROUNDS_AFTER_LOSS = 600
 _ROUNDS_OF_A_SEED = 600
 
 
@@ -256,6 +256,13 @@ class NastyChaos(Chaos):
         for process in self.world.processes:
             process.hook = lambda _: None
             process.stop_s = 0.0
+        self.run_until_quiet()
+        if self.moved and not self.world.stops:
+            self.move_back()
+            self.run_until_quiet()
+
+    def run_until_quiet(self) -> None:
+        """Or until a process refuses to go on."""
         for _ in range(_ROUNDS_AFTER_LOSS):
             if self.world.quiet() or self.world.stops:
                 return
