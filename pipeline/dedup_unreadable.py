@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from twinsieve.pipeline.batches import Unreadable
 from twinsieve.pipeline.batches_decode import RefusedError, decode_json
 from twinsieve.pipeline.dead_letter_reasons import Reason
+from twinsieve.pipeline.files_encoding import likely_encodings
 from twinsieve.pipeline.files_input import Chunk
 
 _SHOWN_FIELDS, _SHOWN_CHARACTERS = 12, 40
@@ -15,7 +16,7 @@ _SHOWN_FIELDS, _SHOWN_CHARACTERS = 12, 40
 _ADVICE = {
     Reason.MISSING_FIELD: "name the right one, as with --text-field",
     Reason.NOT_TEXT: "name another one with --text-field",
-    Reason.NOT_UTF8: "convert it to UTF-8 first",
+    Reason.NOT_UTF8: "say which it is with --encoding, or turn it into UTF-8 first",
     Reason.INVALID_JSON: "if it holds no JSON lines, say what with --format",
     Reason.NOT_AN_OBJECT: "if it holds plain lines, say --format text",
     Reason.INVALID_CSV: "if it holds no CSV, say what with --format",
@@ -46,7 +47,7 @@ def first_unreadable(chunk: Chunk) -> FirstUnreadable | None:
         return None
     bad = chunk.columns.unreadable[0]
     where = f"{chunk.source}:{chunk.line_of(bad.row)}"
-    fields, advice = _fields(chunk, bad), _of_documents(chunk, bad)
+    fields, advice = _fields(chunk, bad), _advice(chunk, bad)
     return FirstUnreadable(where, bad.reason, bad.detail, fields, bad.setting, advice)
 
 
@@ -83,8 +84,11 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
     return f"{said}; {advice}" if advice else said
 
 
-def _of_documents(chunk: Chunk, bad: Unreadable) -> str | None:
-    """What to do where JSON was read line by line that may be an array, or span lines."""
+def _advice(chunk: Chunk, bad: Unreadable) -> str | None:
+    """What to do where the row's bytes tell: JSON that may be an array or span lines, another encoding."""
+    if bad.reason is Reason.NOT_UTF8 and chunk.batch is None:
+        likely = likely_encodings(chunk.raw(bad.row)[0])
+        return f"if it is {' or '.join(likely)}, say so, as with --encoding {likely[0]}" if likely else None
     if bad.reason not in _OF_JSON or chunk.rows.lines_of is not None:
         return None
     raw = chunk.raw(bad.row)[0].strip()

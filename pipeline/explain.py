@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from twinsieve.pipeline.batches import Columns
 from twinsieve.pipeline.batches_fields import id_text
-from twinsieve.pipeline.files_format import format_of
 from twinsieve.pipeline.files_input import InputReader
 from twinsieve.pipeline.files_read import Source
 from twinsieve.pipeline.settings import Settings
@@ -68,11 +67,8 @@ def explain(earlier: Told, later: Told, settings: Settings) -> Explanation:
     return Explanation((earlier.text, later.text), (bodies.text(0), bodies.text(1)), lines, report)
 
 
-def told_by_id(
-    name: str, ids: list[str], form: str | None, settings: Settings, delimiter: str | None
-) -> list[Told]:
+def told_by_id(name: str, ids: list[str], reader: InputReader) -> list[Told]:
     """Messages of the first rows with these ids, in the order of the file. raises: UsageError, FileError"""
-    reader = InputReader(settings, *format_of([name], form, settings, delimiter))
     found = _told(name, set(ids), reader, lambda columns, _first: map(id_text, columns.ids))
     missing = [one for one in ids if one not in found]
     if missing:
@@ -80,14 +76,11 @@ def told_by_id(
     return list(found.values()) if len(found) > 1 else list(found.values()) * 2
 
 
-def told_by_position(
-    name: str, positions: list[int], form: str | None, settings: Settings, delimiter: str | None
-) -> list[Told]:
+def told_by_position(name: str, positions: list[int], reader: InputReader) -> list[Told]:
     """The messages at these positions, counted from 1 as `dedup` counts them, the earlier one first.
 
     raises: UsageError, FileError
     """
-    reader = InputReader(settings, *format_of([name], form, settings, delimiter))
     found = _told(name, set(positions), reader, lambda columns, first: [first + row for row in columns.rows])
     missing = [one for one in positions if one not in found]
     if missing:

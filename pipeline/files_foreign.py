@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from twinsieve.pipeline.files_encoding import may_be_a_mark
+
 _ARCHIVE = "is a {} archive, which is not read; unpack it first"
 _BEGINNINGS = (
     (b"PK\x03\x04", _ARCHIVE.format("zip") + ", as with `unzip -p FILE | twinsieve dedup -`"),
@@ -16,7 +18,6 @@ _BEGINNINGS = (
     (b"Obj\x01", "is an Avro file, which is not read; turn it into JSON lines or Parquet first"),
     (b"SQLite format 3\x00", "is an SQLite database, which is not read; write a table as CSV first"),
 )
-_BOM = b"\xef\xbb\xbf"
 _TAR, _TAR_AT = b"ustar", 257
 
 
@@ -26,9 +27,8 @@ def is_undecided(head: bytes) -> bool:
     >>> is_undecided(b"PK"), is_undecided(b"Pa"), is_undecided(b"")
     (True, False, True)
     """
-    return any(
-        len(head) < len(known) and known.startswith(head)
-        for known in (_BOM, *(beginning for beginning, _ in _BEGINNINGS))
+    return may_be_a_mark(head) or any(
+        len(head) < len(known) and known.startswith(head) for known, _ in _BEGINNINGS
     )
 
 

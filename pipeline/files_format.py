@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal
 
+from twinsieve.pipeline.files_encoding import encoding_named
 from twinsieve.pipeline.files_format_names import FORMATS
 from twinsieve.pipeline.files_read import STDIN
 from twinsieve.pipeline.files_unpack import PACKED_ENDINGS
@@ -21,9 +22,14 @@ TABLES: tuple[Format, ...] = ("parquet", "arrow")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How rows of a format are spelt; delimiter: the ASCII character between columns of CSV."""
+    """How rows of a format are spelt.
+
+    delimiter: the ASCII character between columns of CSV
+    encoding: a codec's name; None: UTF-8, unless the first bytes show that it is not
+    """
 
     delimiter: str = ","
+    encoding: str | None = None
 
 
 _ENDINGS: dict[str, Format] = {
@@ -83,27 +89,30 @@ _FORMATS: dict[str, Format] = {
 
 
 def format_of(
-    names: list[str], given: str | None, settings: Settings, delimiter: str | None = None
+    names: list[str], given: str | None, settings: Settings, delimiter: str | None, encoding: str | None
 ) -> tuple[Format, Dialect]:
     """The one format of all inputs: the given one, `input.encoding: text`, or by ending; and how it is spelt.
 
-    given: one of FORMATS or None; delimiter: as given, which means CSV
+    given: one of FORMATS or None; delimiter, encoding: as given; a delimiter means CSV
 
     Standard input, pipes and devices have no ending to go by; they hold JSON lines unless something else is
     said. A file that is not there is left to whoever opens it.
     raises: UsageError where endings differ, or a file has none that is known
     """
     format_ = _format_of(names, given or ("csv" if delimiter is not None else None), settings)
+    codec = encoding_named(encoding) if encoding is not None else None
+    if format_ in TABLES and codec is not None:
+        raise UsageError(f"--encoding: is for text, but the format is {format_}")
     packed = [name for name in names if PurePath(name).suffix.lower() in PACKED_ENDINGS]
     if format_ in TABLES and packed:
         raise UsageError(f"{packed[0]}: Parquet and Arrow pack themselves; unpack it first")
     if delimiter is not None:
         if format_ != "csv":
             raise UsageError(f"--delimiter: is for CSV, but the format is {format_}")
-        return format_, Dialect(_delimiter(delimiter))
+        return format_, Dialect(_delimiter(delimiter), codec)
     if given == "tsv" or (format_ == "csv" and _is_by_tab(names)):
-        return format_, Dialect("\t")
-    return format_, Dialect()
+        return format_, Dialect("\t", codec)
+    return format_, Dialect(encoding=codec)
 
 
 def _format_of(names: list[str], given: str | None, settings: Settings) -> Format:

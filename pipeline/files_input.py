@@ -13,8 +13,9 @@ from twinsieve.pipeline.batches import Columns, MessageReader, Unreadable
 from twinsieve.pipeline.batches_paths import path_of
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.files_documents import holds_lines, split_documents
+from twinsieve.pipeline.files_encoding import codec_of, is_wide
 from twinsieve.pipeline.files_format import TABLES, Dialect, Format
-from twinsieve.pipeline.files_read import BOM, STDIN, Source, is_stream
+from twinsieve.pipeline.files_read import STDIN, Source, is_stream
 from twinsieve.pipeline.files_rows import Rows, join_records, split_lines
 from twinsieve.pipeline.files_table import Table, TableKind, documents_of, shown_row
 from twinsieve.pipeline.settings import Settings
@@ -59,9 +60,11 @@ class InputReader:
     """Reads inputs one after the other.
 
     header: of CSV inputs, once the first one was begun: the bytes of its header row, with the byte order mark
-        that stands before it
+        that stands before it (of UTF-16 and UTF-32: as UTF-8, without the mark)
     documents: of JSON inputs, once the first one was begun: whether it is an array, or documents that span
         lines, and no JSON lines
+    encoding: as of `Dialect`
+    mark: the byte order mark of the first input, once it was begun
     schema, table_kind, packing: of Parquet and Arrow inputs, once the first one was begun
     whole: all columns of those are read, not only what is judged
     ids_shown: as of `MessageReader`
@@ -81,6 +84,9 @@ class InputReader:
         self._settings = settings.model_copy(update={"input": source})
         self._format = format_
         self._delimiter = dialect.delimiter
+        self.encoding = dialect.encoding
+        self.mark: bytes | None = None
+        self._codec = codec_of(dialect.encoding)
         self._reader = MessageReader(self._settings, flat=format_ == "csv", ids_shown=ids_shown)
         self._columns: list[str] = []
         self.header: bytes | None = None
@@ -103,8 +109,9 @@ class InputReader:
             for rows in self._without_header(source, self._records(source)):
                 yield _chunk(shown, rows, self._read_csv(rows))
             return
-        for rows in self._rows(source.blocks(), shown):
-            yield _chunk(shown, rows, _with_too_large(rows, self._reader.read(self._payloads(rows))))
+        for rows in self._rows(self._blocks(source), shown):
+            payloads, foreign = self._payloads(rows)
+            yield _chunk(shown, rows, _corrected(rows, self._reader.read(payloads), foreign))
 
     def look(self, name: str) -> int | None:
         """The size of an input, None for a stream; a file can be read and its columns fit when this returns.
@@ -123,7 +130,12 @@ class InputReader:
 
     def _records(self, source: Source) -> Iterator[Rows]:
         limit = self._settings.input.max_bytes
-        return join_records(split_lines(source.blocks(), limit), limit, self._delimiter.encode())
+        return join_records(split_lines(self._blocks(source), limit), limit, self._delimiter.encode())
+
+    def _blocks(self, source: Source) -> Iterator[bytes]:
+        for block in source.blocks(self.encoding):
+            self.mark = source.mark if self.mark is None else self.mark
+            yield block
 
     def _table_chunks(self, source: Source, shown: str) -> Iterator[Chunk]:
         roots = self._reader.roots
@@ -161,14 +173,37 @@ class InputReader:
             documents = not holds_lines(head)
             self.documents = documents if self.documents is None else self.documents
             blocks = chain([head], blocks)
+            if documents and self._codec is not None:
+                raise FileError(
+                    f"{shown}: is no JSON lines, and other JSON is not read in {self._codec}; "
+                    f"turn it into UTF-8 first, as with `iconv -f {self._codec}`"
+                )
             if documents:
                 return split_documents(blocks, limit, shown)
         return split_lines(blocks, limit)
 
-    def _payloads(self, rows: Rows) -> list[bytes | None]:
+    def _payloads(self, rows: Rows) -> tuple[list[bytes | None], dict[int, Unreadable]]:
+        """What is read of the rows, in UTF-8, and those that are not in the encoding they should be in."""
+        payloads = rows.rows
+        foreign: dict[int, Unreadable] = {}
+        if self._codec is not None:
+            payloads = list(payloads)
+            for row, raw in enumerate(payloads):
+                if raw is not None:
+                    payloads[row] = self._utf8(row, raw, foreign)
         if self._format == "text":
-            return [None if row is None else row.removesuffix(b"\r") for row in rows.rows]
-        return rows.rows
+            payloads = [None if row is None else row.removesuffix(b"\r") for row in payloads]
+        return payloads, foreign
+
+    def _utf8(self, row: int, raw: bytes, foreign: dict[int, Unreadable]) -> bytes | None:
+        if self._codec is None:
+            return raw
+        try:
+            return raw.decode(self._codec).encode()
+        except UnicodeError as error:
+            at = error.start if isinstance(error, UnicodeDecodeError) else 0
+            foreign[row] = Unreadable(row, Reason.NOT_UTF8, f"is not {self._codec} at byte {at}")
+            return None
 
     def _begin(self, source: Source, first: Rows | None) -> Rows:
         """The first rows of a CSV input; its header is known and fits the inputs before."""
@@ -176,12 +211,13 @@ class InputReader:
         if first is None or first.rows == [b""]:
             raise FileError(f"{shown}: has no header row; the first row of a CSV file names its columns")
         head = first.rows[0]
-        names = _csv_fields(head, self._delimiter) if head is not None else None
+        utf8 = self._utf8(0, head, {}) if head is not None else None
+        names = _csv_fields(utf8, self._delimiter) if utf8 is not None else None
         if names is None:
             raise FileError(f"{shown}:1: is no CSV header; the first row names the columns")
-        self._accept(shown, names, head or b"")
+        self._accept(shown, names, utf8 or b"")
         if self.header is None and head is not None:
-            self.header = (BOM if source.marked else b"") + head
+            self.header = head if is_wide(self.encoding) else source.mark + head
         return first
 
     def _without_header(self, source: Source, batches: Iterator[Rows]) -> Iterator[Rows]:
@@ -222,12 +258,16 @@ class InputReader:
     def _read_csv(self, rows: Rows) -> Columns:
         documents: list[Any] = []
         unreadable: list[Unreadable] = []
+        foreign: dict[int, Unreadable] = {}
         width = len(self._columns)
         for row, record in enumerate(rows.rows):
-            fields = None if record is None else _csv_fields(record, self._delimiter)
-            problem = None
+            utf8 = self._utf8(row, record, foreign) if record is not None else None
+            fields = None if utf8 is None else _csv_fields(utf8, self._delimiter)
+            problem = foreign.get(row)
             if record is None:
                 problem = _too_large(rows, row)
+            elif problem is not None:
+                fields = None
             elif not record.strip() and self._delimiter.encode() not in record:
                 problem = Unreadable(row, Reason.EMPTY, "is empty")
             elif fields is None:
@@ -253,10 +293,14 @@ def _too_large(rows: Rows, row: int) -> Unreadable:
     return Unreadable(row, Reason.TOO_LARGE, f"has {rows.heads[row][1]} bytes, more than input.max_bytes")
 
 
-def _with_too_large(rows: Rows, columns: Columns) -> Columns:
-    if not rows.heads:
+def _corrected(rows: Rows, columns: Columns, foreign: dict[int, Unreadable]) -> Columns:
+    """The columns, with the true reasons of rows that were not read because they are too large or foreign."""
+    if not rows.heads and not foreign:
         return columns
-    unreadable = [_too_large(rows, bad.row) if bad.row in rows.heads else bad for bad in columns.unreadable]
+    unreadable = [
+        _too_large(rows, bad.row) if bad.row in rows.heads else foreign.get(bad.row, bad)
+        for bad in columns.unreadable
+    ]
     return replace(columns, unreadable=unreadable)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from twinsieve.pipeline.files_documents import one_line
+from twinsieve.pipeline.files_encoding import Encoded, is_wide, order_of
 from twinsieve.pipeline.files_input import Chunk, InputReader
 from twinsieve.pipeline.files_table import TableWriter
 from twinsieve.pipeline.files_unpack import PACKED_ENDINGS
-from twinsieve.pipeline.files_write import Output, RowWriter
+from twinsieve.pipeline.files_write import ByteSink, Output, RowWriter
 
 
 class KeptRows:
@@ -16,12 +17,13 @@ class KeptRows:
 
     Rows come out byte for byte, with two exceptions for JSON documents that are no JSON lines: as JSON lines
     they lose their line breaks, and where the output is named .json they become one array again. Rows of
-    Parquet and Arrow keep all columns and types.
+    Parquet and Arrow keep all columns and types. UTF-16 and UTF-32 come out as the first input has them.
     """
 
     def __init__(self, output: Output, reader: InputReader) -> None:
         self._output = output
         self._reader = reader
+        self._bytes: ByteSink = output
         self._lines = RowWriter(output)
         self._begun = False
         self._any = False
@@ -40,7 +42,7 @@ class KeptRows:
         wanted = [row for number in kept if (row := rows[number]) is not None]
         if self._is_array:
             if wanted:
-                self._output.write((b",\n" if self._any else b"\n") + b",\n".join(wanted))
+                self._bytes.write((b",\n" if self._any else b"\n") + b",\n".join(wanted))
         elif self._reader.documents:
             self._lines.write([one_line(row) for row in wanted])
         else:
@@ -54,7 +56,7 @@ class KeptRows:
         if self._table is not None:
             self._table.end()
         elif self._is_array:
-            self._output.write(b"\n]\n" if self._any else b"]\n")
+            self._bytes.write(b"\n]\n" if self._any else b"]\n")
 
     def close(self) -> None:
         """Write nothing more, though nothing ended."""
@@ -68,8 +70,12 @@ class KeptRows:
         reader = self._reader
         if reader.schema is not None:
             self._table = TableWriter(self._output, reader.table_kind, reader.schema, reader.packing)
+        if reader.encoding is not None and is_wide(reader.encoding):
+            mark = reader.mark or b""
+            self._bytes = Encoded(self._output, order_of(reader.encoding, mark), mark)
+            self._lines = RowWriter(self._bytes)
         if self._is_array:
-            self._output.write(b"[")
+            self._bytes.write(b"[")
         if self._reader.header is not None:
             self._lines.write([self._reader.header])
 

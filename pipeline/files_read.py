@@ -7,10 +7,12 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterator
+from itertools import chain
 from types import TracebackType
 from typing import Any, Self
 
 from twinsieve.pipeline.files_descriptor import descriptor_of
+from twinsieve.pipeline.files_encoding import as_utf8, encoding_seen, is_wide, mark_of, order_of
 from twinsieve.pipeline.files_foreign import foreign, is_undecided
 from twinsieve.pipeline.files_table import Table
 from twinsieve.pipeline.files_unpack import CutOffError, DamagedError, NeedsMemoryError, is_stump, unpacked
@@ -18,8 +20,9 @@ from twinsieve.stages.errors import FileError
 
 STDIN = "-"
 
-BOM = b"\xef\xbb\xbf"
 _BLOCK_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 12
+"""In which an encoding is looked for."""
 
 
 def is_stream(name: str) -> bool:
@@ -46,7 +49,7 @@ class Source:
     """One input: a file, or stdin as `-`; open between `__enter__` and `__exit__`, not longer.
 
     wait: called with the descriptor before every read; may raise StoppedError, which `blocks` passes on
-    marked: the content began with a byte order mark, which `blocks` leaves out
+    mark: the byte order mark that the content began with, which `blocks` leaves out
     size: bytes of a regular file as it lies there, None for pipes and devices
     raises: FileError when it could not be opened: no such file, no permission, a directory
     """
@@ -56,7 +59,7 @@ class Source:
         self._shown = "stdin" if name == STDIN else name
         self._wait = wait
         self._raw: io.BufferedReader | None = None
-        self.marked = False
+        self.mark = b""
         try:
             known = os.fstat(0) if name == STDIN else os.stat(name)
             if stat.S_ISDIR(known.st_mode):
@@ -98,9 +101,10 @@ class Source:
         """The content as Parquet or Arrow; `only` these columns, None: all. raises: as `Table`"""
         return Table(self._opened(), self._shown, parquet=parquet, only=only)
 
-    def blocks(self) -> Iterator[bytes]:
+    def blocks(self, encoding: str | None = None) -> Iterator[bytes]:
         """The content in blocks of about 1 MiB, unpacked, without a byte order mark.
 
+        encoding: as of `Dialect`; UTF-16 and UTF-32 come as UTF-8, others as they are
         raises: FileError when it cannot be read to its end, its compressed data is damaged or cut off, or it
             is no text
         """
@@ -116,8 +120,18 @@ class Source:
                 head += block
             if (said := foreign(head)) is not None:
                 raise FileError(f"{self._shown}: {said}")
-            self.marked = head.startswith(BOM)
-            yield head.removeprefix(BOM)
+            self.mark = mark_of(head, encoding)
+            head = head.removeprefix(self.mark)
+            if encoding is not None and is_wide(encoding):
+                yield from as_utf8(chain([head], blocks), order_of(encoding, self.mark), self._shown)
+                return
+            if encoding is None and (seen := encoding_seen(head[:_HEAD_BYTES])) is not None:
+                name, why = seen
+                raise FileError(
+                    f"{self._shown}: is no UTF-8 but {name.upper()} ({why}); "
+                    f"add --encoding {name}, or --encoding utf-8 if it is UTF-8"
+                )
+            yield head
             yield from blocks
         except CutOffError as error:
             raise FileError(

@@ -7,6 +7,7 @@ import click
 from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import (
     delimiter_option,
+    encoding_option,
     file_settings_from,
     format_option,
     settings_options,
@@ -38,6 +39,7 @@ from twinsieve.pipeline.commands.terminal import printable, report
 )
 @format_option("Of --input (by ending).")
 @delimiter_option
+@encoding_option
 def command(
     texts: tuple[str, ...],
     source: str | None,
@@ -45,6 +47,7 @@ def command(
     positions: tuple[int, ...],
     form: str | None,
     delimiter: str | None,
+    encoding: str | None,
     config: str | None,
     pairs: tuple[str, ...],
     **given: str | None,
@@ -56,6 +59,8 @@ def command(
     from twinsieve.pipeline.commands.pairs import diff
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.explain import Told, explain, told_by_id, told_by_position
+    from twinsieve.pipeline.files_format import format_of
+    from twinsieve.pipeline.files_input import InputReader
 
     settings = file_settings_from(config, pairs, **given)
     if source is not None:
@@ -63,10 +68,11 @@ def command(
             raise click.UsageError(
                 "--input needs --id or --position twice and no texts, as in --input FILE --id 1 --id 2"
             )
+        reader = InputReader(settings, *format_of([source], form, settings, delimiter, encoding))
         if ids:
-            earlier, later = told_by_id(source, list(ids), form, settings, delimiter)
+            earlier, later = told_by_id(source, list(ids), reader)
         else:
-            earlier, later = told_by_position(source, list(positions), form, settings, delimiter)
+            earlier, later = told_by_position(source, list(positions), reader)
     elif len(texts) != 2 or ids or positions:
         raise click.UsageError("give two texts, or --input FILE and --id or --position twice")
     else:

@@ -15,6 +15,7 @@ import click
 from twinsieve.pipeline.commands.examples import examples as help_examples
 from twinsieve.pipeline.commands.options import (
     delimiter_option,
+    encoding_option,
     file_settings_from,
     format_option,
     settings_options,
@@ -50,6 +51,7 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
 @click.option("--state", metavar="FILE", help="Go on from an earlier run, and let a later one go on.")
 @format_option("Of inputs and output (by ending).")
 @delimiter_option
+@encoding_option
 @click.option("--strict", is_flag=True, help="Fail at the first row that cannot be read.")
 @click.option(
     "--max-unreadable",
@@ -73,6 +75,7 @@ def command(
     state: str | None,
     form: str | None,
     delimiter: str | None,
+    encoding: str | None,
     strict: bool,
     max_unreadable: float | None,
     examples: int,
@@ -106,7 +109,7 @@ def command(
     settings = file_settings_from(config, pairs, **given)
     refuse_empty_names(list(inputs))
     names, stood_for = expand(list(inputs) or ["-"], [output, duplicates, dead_letter, stats, state])
-    format_, dialect = format_of(names, form, settings, delimiter)
+    format_, dialect = format_of(names, form, settings, delimiter, encoding)
     said = form is not None or delimiter is not None or settings.input.encoding != "json"
     refuse_output_ending(output, format_, dialect, given=said)
     refuse_endings_of_reports({"--duplicates": duplicates, "--dead-letter": dead_letter, "--stats": stats})

@@ -52,6 +52,11 @@ delimiter_option = click.option(
 )
 
 
+encoding_option = click.option(
+    "--encoding", metavar="NAME", help="Of text that is not UTF-8, as gb18030 or utf-16; outputs keep it."
+)
+
+
 def _as_list(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> str | None:
     """The names as a list in the notation of settings: a comma in a name parts nothing."""
     return json.dumps(names, ensure_ascii=False) if names else None

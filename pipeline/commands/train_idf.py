@@ -11,6 +11,7 @@ import click
 from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import (
     delimiter_option,
+    encoding_option,
     file_settings_from,
     format_option,
     settings_options,
@@ -35,12 +36,14 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", required=True, metavar="FILE", help="Lines `feature<TAB>idf`.")
 @format_option("Of INPUTs (by ending).")
 @delimiter_option
+@encoding_option
 @click.option("--min-documents", default=2, type=click.IntRange(1), help="Leave rarer features out (2).")
 def command(
     inputs: tuple[str, ...],
     output: str,
     form: str | None,
     delimiter: str | None,
+    encoding: str | None,
     min_documents: int,
     config: str | None,
     pairs: tuple[str, ...],
@@ -64,7 +67,7 @@ def command(
     scheme = scheme_config(settings)
     unread = [0]
     learned = train_idf(
-        _bodies(names, form, delimiter, settings, Normalizer(scheme.text), unread),
+        _bodies(names, form, delimiter, encoding, settings, Normalizer(scheme.text), unread),
         replace(scheme.features, idf=None),
         min_documents,
     )
@@ -78,6 +81,7 @@ def _bodies(
     names: list[str],
     form: str | None,
     delimiter: str | None,
+    encoding: str | None,
     settings: Settings,
     normalizer: Normalizer,
     unread: list[int],
@@ -86,7 +90,7 @@ def _bodies(
     from twinsieve.pipeline.files_input import InputReader
     from twinsieve.pipeline.files_read import Source
 
-    reader = InputReader(settings, *format_of(names, form, settings, delimiter))
+    reader = InputReader(settings, *format_of(names, form, settings, delimiter, encoding))
     for name in names:
         with Source(name) as source:
             for chunk in reader.chunks(source):

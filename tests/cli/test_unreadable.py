@@ -66,7 +66,7 @@ def test_a_run_that_can_read_nothing_fails_and_names_the_fields_there_are(tmp_pa
     ("content", "said"),
     [
         (b"just words\n", "the only row could not be read (invalid_json)"),
-        (b"\xff\xfe\n\xff\n", "all 2 rows could not be read (not_utf8)"),
+        (b"\xfe\xfd\n\xff\n", "all 2 rows could not be read (not_utf8)"),
         (b'"text"\n{\n', "all 2 rows could not be read (not_an_object, invalid_json)"),
     ],
 )
