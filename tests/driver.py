@@ -315,8 +315,10 @@ class Process:
         try:
             if self.index is None:
                 self.index = self._make_index()
-            self.index.step(timeout_s)
-            self.holes = max(self.holes, self.index.holes)
+            index = self.index
+            index.step(timeout_s)
+            # A step of another process in between may have ended this one.
+            self.holes = max(self.holes, index.holes)
         except AbortableError:
             return
         except FatalError as error:

@@ -12,7 +12,7 @@ from twinsieve.pipeline.seed import LOOK_S, SeedWatch, begin_seed
 from twinsieve.pipeline.seed_order import OrderedBroker
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.worker_config import WorkerConfig
-from twinsieve.stages.errors import BrokerError
+from twinsieve.stages.errors import BrokerError, StateError
 
 SETTINGS = Settings(app=APP)
 SEED_WORKER = replace(
@@ -62,8 +62,12 @@ class Seeding(Process):
         else:
             self.finished = done
             if done:
-                with suppress(CrashError):
+                try:
                     self.terminate()
+                except CrashError:
+                    pass
+                except StateError as said:
+                    self.world.stops.append(str(said))
 
     def _end(self, error: BrokerError) -> None:
         """As the loop does: its worker is given up, its index leaves."""
