@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from twinsieve.pipeline.batches import Columns
 from twinsieve.pipeline.batches_fields import id_text
+from twinsieve.pipeline.files_address import shown
 from twinsieve.pipeline.files_input import InputReader
 from twinsieve.pipeline.files_read import Source
 from twinsieve.pipeline.settings import Settings
@@ -72,7 +73,7 @@ def told_by_id(name: str, ids: list[str], reader: InputReader) -> list[Told]:
     found = _told(name, set(ids), reader, lambda columns, _first: map(id_text, columns.ids))
     missing = [one for one in ids if one not in found]
     if missing:
-        raise UsageError(f"{name}: has no readable row with id {missing[0]!r}; see --id-field")
+        raise UsageError(f"{shown(name)}: has no readable row with id {missing[0]!r}; see --id-field")
     return list(found.values()) if len(found) > 1 else list(found.values()) * 2
 
 
@@ -84,7 +85,7 @@ def told_by_position(name: str, positions: list[int], reader: InputReader) -> li
     found = _told(name, set(positions), reader, lambda columns, first: [first + row for row in columns.rows])
     missing = [one for one in positions if one not in found]
     if missing:
-        raise UsageError(f"{name}: has no readable row at position {missing[0]}")
+        raise UsageError(f"{shown(name)}: has no readable row at position {missing[0]}")
     return [found[one] for one in sorted(positions)]
 
 

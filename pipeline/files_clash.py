@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from twinsieve.pipeline.files_address import is_address, shown
 from twinsieve.pipeline.files_descriptor import descriptor_of
 from twinsieve.pipeline.settings import Settings
 from twinsieve.pipeline.settings_files import named_files
@@ -50,17 +51,21 @@ def refuse_clashes(read: list[Place], written: list[Place]) -> None:
     """Do nothing if every written file is a file of its own and none is read.
 
     Links, hard links, descriptors and redirections are seen through. Devices may be shared.
-    raises: UsageError naming both; also for an empty name
+    raises: UsageError naming both; also for an empty name and an address
     """
     taken = [(place, _Identity.of(place, writes=False)) for place in read]
     for place in written:
         if not place.name:
             raise UsageError(f"{place.use}: the name is empty; name a file, or `-` for stdout")
+        if is_address(place.name):
+            raise UsageError(
+                f"{place.use} {shown(place.name)}: outputs are files here; write to one, and copy it there"
+            )
         identity = _Identity.of(place, writes=True)
         for other, known in taken:
             if identity.is_same(known) or identity.holds(known) or known.holds(identity):
                 raise UsageError(
-                    f"{place.use} {place.name}: is also {other.use} ({other.name}); name another file"
+                    f"{place.use} {place.name}: is also {other.use} ({shown(other.name)}); name another file"
                 )
         taken.append((place, identity))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal
 
+from twinsieve.pipeline.files_address import is_address, shown
 from twinsieve.pipeline.files_encoding import encoding_named
 from twinsieve.pipeline.files_format_names import FORMATS
 from twinsieve.pipeline.files_read import STDIN
@@ -103,9 +104,9 @@ def format_of(
     codec = encoding_named(encoding) if encoding is not None else None
     if format_ in TABLES and codec is not None:
         raise UsageError(f"--encoding: is for text, but the format is {format_}")
-    packed = [name for name in names if PurePath(name).suffix.lower() in PACKED_ENDINGS]
+    packed = [name for name in names if PurePath(shown(name)).suffix.lower() in PACKED_ENDINGS]
     if format_ in TABLES and packed:
-        raise UsageError(f"{packed[0]}: Parquet and Arrow pack themselves; unpack it first")
+        raise UsageError(f"{shown(packed[0])}: Parquet and Arrow pack themselves; unpack it first")
     if delimiter is not None:
         if format_ != "csv":
             raise UsageError(f"--delimiter: is for CSV, but the format is {format_}")
@@ -125,7 +126,9 @@ def _format_of(names: list[str], given: str | None, settings: Settings) -> Forma
         return "json"
     if len(found) > 1:
         (one, first), (other, second) = list(found.items())[:2]
-        raise UsageError(f"{first} looks like {one}, {second} like {other}; say which with --format")
+        raise UsageError(
+            f"{shown(first)} looks like {one}, {shown(second)} like {other}; say which with --format"
+        )
     return next(iter(found))
 
 
@@ -144,7 +147,8 @@ def _is_by_tab(names: list[str]) -> bool:
     others = [name for name in names if _suffix(name) not in (_BY_TAB, "")]
     if by_tab and others:
         raise UsageError(
-            f"{by_tab[0]} looks separated by tabs, {others[0]} by commas; run them apart, or say --delimiter"
+            f"{shown(by_tab[0])} looks separated by tabs, {shown(others[0])} by commas; "
+            "run them apart, or say --delimiter"
         )
     return bool(by_tab)
 
@@ -174,18 +178,18 @@ def refuse_output_ending(name: str, format_: Format, dialect: Dialect, *, given:
     looks = _promised(name)
     packing = PurePath(name).suffix
     if format_ in TABLES and packing.lower() in PACKED_ENDINGS:
-        raise UsageError(f"-o {name}: Parquet and Arrow pack themselves; name it without {packing}")
+        raise UsageError(f"-o {shown(name)}: Parquet and Arrow pack themselves; name it without {packing}")
     holds = "tsv" if format_ == "csv" and dialect.delimiter == "\t" else format_
     if {looks, holds} == {"csv", "tsv"} and not given:
         inside = "tabs" if holds == "tsv" else repr(dialect.delimiter)
         raise UsageError(
-            f"-o {name}: rows come out as they came in, separated by {inside}; name another file"
+            f"-o {shown(name)}: rows come out as they came in, separated by {inside}; name another file"
         )
     fits = looks in (None, holds) or {looks, holds} == {"json", "jsonl"}
     is_table = looks in TABLES or format_ in TABLES
     if looks in _OTHER_ENDINGS.values() or not (fits or (given and not is_table)):
         raise UsageError(
-            f"-o {name}: looks like {looks}, but rows come out as they came in, as {format_}; "
+            f"-o {shown(name)}: looks like {looks}, but rows come out as they came in, as {format_}; "
             f"name another file{'' if given else ', or say with --format what the rows are'}"
         )
 
@@ -197,9 +201,12 @@ def refuse_other_endings(holds: str, allowed: tuple[str, ...], names: dict[str, 
     raises: UsageError
     """
     for flag, name in names.items():
-        looks = _promised(name) if name is not None else None
+        if name is None:
+            continue
+        looks = _promised(name)
         if looks is not None and looks not in allowed:
-            raise UsageError(f"{flag} {name}: looks like {looks}, but holds {holds}; name another file")
+            said = f"looks like {looks}, but holds {holds}; name another file"
+            raise UsageError(f"{flag} {shown(name)}: {said}")
 
 
 def refuse_endings_of_reports(names: dict[str, str | None]) -> None:
@@ -217,10 +224,11 @@ def _promised(name: str) -> str | None:
 
 def _input_format(name: str) -> Format:
     found = _by_ending(name) if name != STDIN else None
-    if found is None and name != STDIN and Path(name).is_file() and not PurePath(name).is_relative_to("/dev"):
+    is_file = is_address(name) or (Path(name).is_file() and not PurePath(name).is_relative_to("/dev"))
+    if found is None and name != STDIN and is_file:
         known = ", ".join(_ENDINGS)
         raise UsageError(
-            f"{name}: has no ending that says what it holds; known are {known}, each also with "
+            f"{shown(name)}: has no ending that says what it holds; known are {known}, each also with "
             f"{_listed(PACKED_ENDINGS)} behind it; or say --format {_listed(FORMATS)}"
         )
     return found or "jsonl"
@@ -232,7 +240,7 @@ def _by_ending(name: str) -> Format | None:
 
 def _suffix(name: str) -> str:
     """The ending in small letters, before that of a packing."""
-    path = PurePath(name)
+    path = PurePath(shown(name))
     packed = path.suffix.lower() in PACKED_ENDINGS
     return (PurePath(path.stem).suffix if packed else path.suffix).lower()
 

@@ -15,7 +15,7 @@ from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.files_documents import holds_lines, split_documents
 from twinsieve.pipeline.files_encoding import codec_of, is_wide
 from twinsieve.pipeline.files_format import TABLES, Dialect, Format
-from twinsieve.pipeline.files_read import STDIN, Source, is_stream
+from twinsieve.pipeline.files_read import Source, is_stream
 from twinsieve.pipeline.files_rows import Rows, join_records, split_lines
 from twinsieve.pipeline.files_table import Table, TableKind, documents_of, shown_row
 from twinsieve.pipeline.settings import Settings
@@ -101,7 +101,7 @@ class InputReader:
 
         raises: FileError when the input fails, or has other columns than the one before
         """
-        shown = "stdin" if source.name == STDIN else source.name
+        shown = source.shown
         if self._format in TABLES:
             yield from self._table_chunks(source, shown)
             return
@@ -149,7 +149,7 @@ class InputReader:
 
     def _begin_table(self, source: Source) -> Table:
         """The table of an input; its columns are known and fit the inputs before."""
-        shown = "stdin" if source.name == STDIN else source.name
+        shown = source.shown
         only = None if self._whole else self._reader.roots
         table = source.table(parquet=self._format == "parquet", only=only)
         if self.schema is None:
@@ -207,7 +207,7 @@ class InputReader:
 
     def _begin(self, source: Source, first: Rows | None) -> Rows:
         """The first rows of a CSV input; its header is known and fits the inputs before."""
-        shown = "stdin" if source.name == STDIN else source.name
+        shown = source.shown
         if first is None or first.rows == [b""]:
             raise FileError(f"{shown}: has no header row; the first row of a CSV file names its columns")
         head = first.rows[0]

@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Iterable
 
+from twinsieve.pipeline.files_address import is_address, path_of_local
 from twinsieve.pipeline.files_format import has_known_ending, known_endings
 from twinsieve.pipeline.files_read import STDIN
 from twinsieve.stages.errors import UsageError
@@ -22,7 +23,10 @@ def expand(given: list[str], outputs: Iterable[str | None]) -> tuple[list[str], 
     written = {os.path.realpath(name) for name in outputs if name is not None}
     names: list[str] = []
     said: list[str] = []
-    for name in given:
+    for name in map(path_of_local, given):
+        if is_address(name):
+            names.append(name)
+            continue
         if name != STDIN and os.path.isdir(name):
             found = [path for path in _below(name) if has_known_ending(path)]
             nothing = f"{name}: is a folder without a file that ends in {known_endings()}"

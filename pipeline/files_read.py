@@ -11,6 +11,7 @@ from itertools import chain
 from types import TracebackType
 from typing import Any, Self
 
+from twinsieve.pipeline.files_address import is_address, open_address, shown
 from twinsieve.pipeline.files_descriptor import descriptor_of
 from twinsieve.pipeline.files_encoding import as_utf8, encoding_seen, is_wide, mark_of, order_of
 from twinsieve.pipeline.files_foreign import foreign, is_undecided
@@ -46,20 +47,25 @@ class StoppedError(Exception):
 
 
 class Source:
-    """One input: a file, or stdin as `-`; open between `__enter__` and `__exit__`, not longer.
+    """One input: a file, stdin as `-`, or an address; open between `__enter__` and `__exit__`, not longer.
 
     wait: called with the descriptor before every read; may raise StoppedError, which `blocks` passes on
+    shown: its name in messages, which has no secrets
     mark: the byte order mark that the content began with, which `blocks` leaves out
-    size: bytes of a regular file as it lies there, None for pipes and devices
+    size: bytes of a regular file as it lies there, and of an address that is open, where its store says so;
+        else None
     raises: FileError when it could not be opened: no such file, no permission, a directory
     """
 
     def __init__(self, name: str, wait: Callable[[int], None] | None = None) -> None:
         self.name = name
-        self._shown = "stdin" if name == STDIN else name
+        self.shown = "stdin" if name == STDIN else shown(name)
         self._wait = wait
         self._raw: io.BufferedReader | None = None
         self.mark = b""
+        self.size: int | None = None
+        if is_address(name):
+            return
         try:
             known = os.fstat(0) if name == STDIN else os.stat(name)
             if stat.S_ISDIR(known.st_mode):
@@ -71,6 +77,9 @@ class Source:
         self.size = known.st_size if stat.S_ISREG(known.st_mode) else None
 
     def __enter__(self) -> Self:
+        if is_address(self.name):
+            self._raw, self.size = open_address(self.name)
+            return self
         try:
             # Closed by `__exit__`: the blocks are read long after this returns.
             self._raw = open(0 if self.name == STDIN else self.name, "rb", closefd=self.name != STDIN)
@@ -90,7 +99,7 @@ class Source:
         return self._raw
 
     def _cannot_be_read(self, error: OSError) -> FileError:
-        return FileError(f"{self._shown}: cannot be read: {error.strerror or error}")
+        return FileError(f"{self.shown}: cannot be read: {error.strerror or error}")
 
     @property
     def consumed(self) -> int:
@@ -99,7 +108,7 @@ class Source:
 
     def table(self, *, parquet: bool, only: set[str] | None) -> Table:
         """The content as Parquet or Arrow; `only` these columns, None: all. raises: as `Table`"""
-        return Table(self._opened(), self._shown, parquet=parquet, only=only)
+        return Table(self._opened(), self.shown, parquet=parquet, only=only)
 
     def blocks(self, encoding: str | None = None) -> Iterator[bytes]:
         """The content in blocks of about 1 MiB, unpacked, without a byte order mark.
@@ -110,39 +119,39 @@ class Source:
         """
         raw = self._opened()
         try:
-            if is_stump(self.name, raw.peek(8)[:8]):
+            if is_stump(self.shown, raw.peek(8)[:8]):
                 raise CutOffError
             blocks = unpacked(raw)
             head = b""
             # The first read of a file gives what was looked at already; fields are sought in a whole block.
-            least = 0 if self.size is None else _BLOCK_BYTES
+            least = 0 if self.size is None and not is_address(self.name) else _BLOCK_BYTES
             while (len(head) < least or is_undecided(head)) and (block := next(blocks, b"")):
                 head += block
             if (said := foreign(head)) is not None:
-                raise FileError(f"{self._shown}: {said}")
+                raise FileError(f"{self.shown}: {said}")
             self.mark = mark_of(head, encoding)
             head = head.removeprefix(self.mark)
             if encoding is not None and is_wide(encoding):
-                yield from as_utf8(chain([head], blocks), order_of(encoding, self.mark), self._shown)
+                yield from as_utf8(chain([head], blocks), order_of(encoding, self.mark), self.shown)
                 return
             if encoding is None and (seen := encoding_seen(head[:_HEAD_BYTES])) is not None:
                 name, why = seen
                 raise FileError(
-                    f"{self._shown}: is no UTF-8 but {name.upper()} ({why}); "
+                    f"{self.shown}: is no UTF-8 but {name.upper()} ({why}); "
                     f"add --encoding {name}, or --encoding utf-8 if it is UTF-8"
                 )
             yield head
             yield from blocks
         except CutOffError as error:
             raise FileError(
-                f"{self._shown}: ends in the middle of its compressed data; fetch it again"
+                f"{self.shown}: ends in the middle of its compressed data; fetch it again"
             ) from error
         except NeedsMemoryError as error:
             raise FileError(
-                f"{self._shown}: asks for more memory to be unpacked than it gets; unpack it first"
+                f"{self.shown}: asks for more memory to be unpacked than it gets; unpack it first"
             ) from error
         except DamagedError as error:
-            raise FileError(f"{self._shown}: compressed data is damaged ({error}); fetch it again") from error
+            raise FileError(f"{self.shown}: compressed data is damaged ({error}); fetch it again") from error
         except OSError as error:
             raise self._cannot_be_read(error) from error
 

@@ -91,7 +91,8 @@ def command(
     zstd, bzip2 or xz, outputs are when their names end in .gz, .zst, .bz2 or .xz. Files appear under their
     names when all is done; streams show each row at once. A folder stands for all files below it with a known
     ending, a quoted pattern for what it matches, in name order, without hidden files and outputs. Parquet and
-    Arrow keep all columns; they need the extra `arrow`.
+    Arrow keep all columns; they need the extra `arrow`. Addresses such as s3://bucket/posts.jsonl.gz are read
+    through fsspec.
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.dedup import Dedup, Job

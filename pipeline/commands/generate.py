@@ -26,10 +26,12 @@ from twinsieve.pipeline.commands.examples import examples
 def command(messages: int, seed: int, repeats: float, truth: bool, output: str) -> None:
     """Make up a stream of microblog posts with reposts, edits, chains, polls and reports."""
     from twinsieve.pipeline.batches_spelling import to_json
+    from twinsieve.pipeline.files_clash import outputs_of, refuse_clashes
     from twinsieve.pipeline.files_format import refuse_endings_of_reports
     from twinsieve.pipeline.files_write import Output
     from twinsieve.pipeline.generate import CHUNK, generate
 
+    refuse_clashes([], outputs_of({"-o": output}))
     refuse_endings_of_reports({"-o": output})
     posts = generate(messages, seed, repeats=repeats, truth=truth)
     with Output(output) as out:
