@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from twinsieve.pipeline.batches import Unreadable
 from twinsieve.pipeline.batches_decode import RefusedError, decode_json
+from twinsieve.pipeline.batches_paths import name_of
 from twinsieve.pipeline.dead_letter_reasons import Reason
 from twinsieve.pipeline.files_encoding import likely_encodings
 from twinsieve.pipeline.files_input import Chunk
@@ -98,11 +99,11 @@ def _advice(chunk: Chunk, bad: Unreadable) -> str | None:
 
 
 def _fields(chunk: Chunk, bad: Unreadable) -> tuple[str, ...]:
-    """Names in the row itself; a CSV's are in its header, which is checked before any row."""
+    """Names in the row itself, as settings spell them; those of a CSV are checked with its header."""
     if bad.reason is not Reason.MISSING_FIELD:
         return ()
     try:
         document = decode_json(chunk.raw(bad.row)[0])
     except RefusedError:
         return ()
-    return tuple(document) if isinstance(document, dict) else ()
+    return tuple(name_of((name,)) for name in document) if isinstance(document, dict) else ()

@@ -54,7 +54,7 @@ def refuse_empty_replacement(repeated: str, state: str, outputs: dict[str, str |
         if name is not None and descriptor_of(name, writes=True) is None and _has_content(name):
             raise UsageError(
                 f"{repeated}: an earlier run on {state} read this content to its end; all its rows would be "
-                f"dropped, and what is left replace {flag} {name}; name another output, input or state"
+                f"dropped, and {flag} {name} be replaced by the rest; name another output, input or state"
             )
 
 

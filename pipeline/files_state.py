@@ -13,6 +13,7 @@ import orjson
 from twinsieve.pipeline.files_clash import Place
 from twinsieve.pipeline.files_lock import lock_path
 from twinsieve.pipeline.files_write import Output
+from twinsieve.pipeline.leaders import ANEW
 from twinsieve.pipeline.settings import Settings
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import FileError, StateError, UsageError
@@ -66,16 +67,16 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
         try:
             head = stream.read(len(_MAGIC) + _HEAD.size)
             if head[: len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _HEAD.size:
-                raise StateError(f"{name}: is no state of `twinsieve dedup`; name another file")
+                raise StateError(f"{name}: is no state of `twinsieve dedup`; {ANEW}")
             version, length, checksum = _HEAD.unpack(head[len(_MAGIC) :])
             if version not in _READ:
                 raise StateError(
                     f"{name}: has format {version}, this program reads {_READ[0]} to {_VERSION}; "
-                    "use the program that wrote it, or start with an empty state file"
+                    f"use the program that wrote it, or {ANEW}"
                 )
             header = stream.read(min(length, _MAX_HEADER))
             if len(header) < length or zlib.crc32(header) != checksum:
-                raise StateError(f"{name}: is damaged; restore it or start with an empty state file")
+                raise StateError(f"{name}: is damaged; restore it, or {ANEW}")
             state = FileState(**orjson.loads(header))
             if version == 1:
                 state.inputs = []
@@ -84,7 +85,7 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
                     raise StateError(
                         f"{name}: was written with {key} {_listed(state.fields[key])}, "
                         f"the configuration says {_listed(wanted)}; "
-                        "restore the setting, or start with an empty state file"
+                        f"restore the setting, or {ANEW}"
                     )
             if version == _ROUNDED_KEYS and (any(fresh.fields.values()) or config.near.same_id == "pass"):
                 raise StateError(

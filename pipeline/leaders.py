@@ -25,6 +25,9 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.batches_spelling import Written, decoded, to_json, written_at
 from twinsieve.stages.errors import FileError, StateError
 
+ANEW = "name a state file that does not exist, to begin anew"
+"""What helps where a state or its leaders cannot be used."""
+
 _ENTRY = np.dtype([("position", "<i8"), ("end", "<i8"), ("sum", "<u4")])
 _ENTRY_WITHOUT_SUM = np.dtype([("position", "<i8"), ("end", "<i8")])
 """How entries were written before they had checksums, in files of another name."""
@@ -171,7 +174,7 @@ class _Generation:
 
     def _damaged(self, name: str, what: str) -> StateError:
         place = name if self._folder is None else self._folder / name
-        return StateError(f"{place}: {what}; restore it or start with an empty state file")
+        return StateError(f"{place}: {what}; restore it, or {ANEW}")
 
     def _open(self, name: str, *, kept: bool) -> BinaryIO:
         if self._folder is None:
@@ -180,9 +183,7 @@ class _Generation:
         try:
             descriptor = os.open(self._folder / name, flags, 0o600)
         except FileNotFoundError as error:
-            raise StateError(
-                f"{self._folder / name}: is missing; restore it or start with an empty state"
-            ) from error
+            raise StateError(f"{self._folder / name}: is missing; restore it, or {ANEW}") from error
         return os.fdopen(descriptor, "r+b", buffering=0)
 
     def append(self, positions: NDArray[np.int64], rows: list[bytes]) -> None:

@@ -205,7 +205,7 @@ def test_lost_leaders_of_a_state_are_said(tmp_path: Path, run: Run) -> None:
         (tmp_path / name).unlink()
     ran = run(*call, *SMALL)
     assert ran.code == 1
-    assert "is missing; restore it or start with an empty state" in ran.err
+    assert "is missing; restore it, or name a state file that does not exist" in ran.err
 
 
 @given(st.lists(st.lists(st.text(max_size=3), max_size=4), max_size=12), st.integers(1, 5))
@@ -282,7 +282,7 @@ def test_changed_leaders_are_one_line_and_never_a_wrong_text(
     ran = run(*call)
     assert (ran.code, len(ran.err.splitlines())) == (1, 1), ran.err
     assert ran.err.startswith(f"twinsieve: {path}: ")
-    assert "restore it or start with an empty state" in ran.err
+    assert "restore it, or name a state file that does not exist" in ran.err
     assert (tmp_path / "state").read_bytes() == before
     assert not (tmp_path / "two").exists()
 

@@ -79,6 +79,19 @@ def test_a_run_that_can_read_nothing_says_why(tmp_path: Path, run: Run, content:
     assert len(ran.err.splitlines()) == 1
 
 
+def test_keys_with_dots_are_named_as_a_setting_names_them(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"a.b": "one"}\n', encoding="utf-8")
+    missed = run("dedup", source, "--text-field", "a.b", "-o", tmp_path / "out")
+    assert (missed.code, """has no field 'a.b' but '["a.b"]'; name the right one""" in missed.err) == (
+        1,
+        True,
+    )
+    assert (
+        run("dedup", source, "--format", "jsonl", "--text-field", '["a.b"]', "-o", tmp_path / "out").code == 0
+    )
+
+
 def test_an_input_without_rows_is_no_failure(tmp_path: Path, run: Run) -> None:
     (tmp_path / "in.jsonl").touch()
     ran = run("dedup", "-q", tmp_path / "in.jsonl", "-o", tmp_path / "out", *SMALL)
