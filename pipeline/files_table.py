@@ -6,6 +6,8 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import numpy as np
+
 from twinsieve.pipeline.batches import Unreadable
 from twinsieve.pipeline.batches_spelling import to_json
 from twinsieve.pipeline.dead_letter_reasons import Reason
@@ -237,7 +239,9 @@ class TableWriter:
         """Append these rows of a batch. raises: FileError"""
         if not rows:
             return
-        taken = batch.take(self._arrow.array(rows, self._arrow.int64()))
+        # Not `array(rows)`: it imports pandas, where that is installed, which takes a second.
+        places = self._arrow.py_buffer(np.asarray(rows, np.int64))
+        taken = batch.take(self._arrow.Array.from_buffers(self._arrow.int64(), len(rows), [None, places]))
         self._held.append(taken)
         self._held_rows += taken.num_rows
         self._held_bytes += taken.nbytes

@@ -233,3 +233,15 @@ def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, root: Pa
         2,
         b"twinsieve: Parquet and Arrow need the package pyarrow; pip install 'twinsieve[arrow]'\n",
     )
+
+
+def test_pandas_is_not_imported_for_a_table(tmp_path: Path, root: Path) -> None:
+    """Its import takes longer than 20,000 rows, and pyarrow does it for a list that becomes an array."""
+    pq.write_table(pa.table({"text": ["one of them", "another of these"]}), tmp_path / "p.parquet")
+    script = (
+        "import sys; from twinsieve.pipeline.cli import main; code = main(sys.argv[1:]); "
+        "sys.exit(code or 'pandas' in sys.modules)"
+    )
+    words = ["dedup", "-q", tmp_path / "p.parquet", "-o", tmp_path / "o.parquet", *SMALL]
+    ran = subprocess.run([sys.executable, "-c", script, *map(str, words)], cwd=root, check=False)
+    assert (ran.returncode, pq.read_table(tmp_path / "o.parquet").num_rows) == (0, 2)
