@@ -16,7 +16,7 @@ from twinsieve.pipeline.files_descriptor import descriptor_of
 from twinsieve.pipeline.files_encoding import as_utf8, encoding_seen, is_wide, mark_of, order_of
 from twinsieve.pipeline.files_foreign import foreign, is_undecided
 from twinsieve.pipeline.files_table import Table
-from twinsieve.pipeline.files_unpack import CutOffError, DamagedError, NeedsMemoryError, is_stump, unpacked
+from twinsieve.pipeline.files_unpack import CutOffError, DamagedError, NeedsMemoryError, unpacked
 from twinsieve.stages.errors import FileError
 
 STDIN = "-"
@@ -117,11 +117,8 @@ class Source:
         raises: FileError when it cannot be read to its end, its compressed data is damaged or cut off, or it
             is no text
         """
-        raw = self._opened()
         try:
-            if is_stump(self.shown, raw.peek(8)[:8]):
-                raise CutOffError
-            blocks = unpacked(raw)
+            blocks = unpacked(self._opened(), self.shown)
             head = b""
             # The first read of a file gives what was looked at already; fields are sought in a whole block.
             least = 0 if self.size is None and not is_address(self.name) else _BLOCK_BYTES

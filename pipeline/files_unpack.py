@@ -6,11 +6,11 @@ However little a packed file holds, a block that comes out is bounded: nothing u
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Protocol
 
 import zstandard
@@ -47,58 +47,85 @@ class DamagedError(Exception):
     """Packed data are not what they should be; the text says what the library found."""
 
 
-def is_stump(name: str, head: bytes) -> bool:
+def unpacked(raw: io.BufferedReader, name: str) -> Iterator[bytes]:
+    """The plain content in blocks of up to about 1 MiB; what a stream gave so far is not held back.
+
+    name: where it ends as packed files do, a file that ends before its first bytes tell is cut off
+    raises: CutOffError, NeedsMemoryError, DamagedError, OSError
+    """
+    reads = iter(lambda: raw.read1(BLOCK_BYTES), b"")
+    head = b""
+    while _is_undecided(head) and (read := next(reads, b"")):
+        head += read
+    if _is_stump(name, head):
+        raise CutOffError
+    reads = chain([head] if head else [], reads)
+    try:
+        if head.startswith(_GZIP):
+            yield from _streams(reads, _Gzip, padding=b"\0")
+        elif head.startswith(_ZSTD) or _is_skippable(head):
+            yield from _zstd_blocks(reads)
+        elif head.startswith(_BZIP2) and head[3:4] in b"123456789":
+            yield from _streams(reads, bz2.BZ2Decompressor)
+        elif head.startswith(_XZ):
+            yield from _streams(
+                reads, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY), padding=b"\0"
+            )
+        else:
+            yield from reads
+    except (zlib.error, zstandard.ZstdError, lzma.LZMAError) as error:
+        if "emory" in str(error):  # neither library has an error of its own for it
+            raise NeedsMemoryError from error
+        raise DamagedError(str(error)) from error
+
+
+def _is_undecided(head: bytes) -> bool:
+    """Whether more bytes are needed to say how a file is packed.
+
+    >>> _is_undecided(b""), _is_undecided(b"BZh"), _is_undecided(b"P"), _is_undecided(b"Pa")
+    (True, True, True, False)
+    """
+    if head == _BZIP2:
+        return True
+    skippable = head[:1] + _ZSTD_SKIPPABLE if _is_skippable(head[:1] + _ZSTD_SKIPPABLE) else b""
+    magics = (*_MAGICS.values(), skippable)
+    return not head or any(len(head) < len(magic) and magic.startswith(head) for magic in magics)
+
+
+def _is_stump(name: str, head: bytes) -> bool:
     """Whether a file is by its name packed, and cut off before its bytes tell: an empty download, mostly.
 
-    >>> is_stump("a.gz", b""), is_stump("a.gz", b"a\\n"), is_stump("a.jsonl", b"")
+    >>> _is_stump("a.gz", b""), _is_stump("a.gz", b"a\\n"), _is_stump("a.jsonl", b"")
     (True, False, False)
     """
     magic = next((magic for ending, magic in _MAGICS.items() if name.endswith(ending)), b"")
     return len(head) < len(magic) and magic.startswith(head)
 
 
-def unpacked(raw: io.BufferedReader) -> Iterator[bytes]:
-    """The plain content in blocks of about 1 MiB.
-
-    raises: CutOffError, NeedsMemoryError, DamagedError, OSError
-    """
-    head = raw.peek(6)[:6]
-    try:
-        if head.startswith(_GZIP):
-            with gzip.GzipFile(fileobj=raw) as packed:
-                yield from iter(lambda: packed.read(BLOCK_BYTES), b"")
-        elif head.startswith(_ZSTD) or _is_skippable(head):
-            yield from _gathered(_zstd_pieces(raw))
-        elif head.startswith(_BZIP2) and head[3:4] in b"123456789":
-            yield from _streams(raw, bz2.BZ2Decompressor)
-        elif head == _XZ:
-            yield from _streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY), padding=b"\0")
-        else:
-            yield from iter(lambda: raw.read1(BLOCK_BYTES), b"")
-    except EOFError as error:
-        raise CutOffError from error
-    except (gzip.BadGzipFile, zlib.error, zstandard.ZstdError, lzma.LZMAError) as error:
-        if "emory" in str(error):  # neither library has an error of its own for it
-            raise NeedsMemoryError from error
-        raise DamagedError(str(error)) from error
-
-
 def _is_skippable(head: bytes) -> bool:
     return head[1:4] == _ZSTD_SKIPPABLE and head[0] >> 4 == 5
 
 
-def _zstd_pieces(raw: io.BufferedReader) -> Iterator[bytes]:
+def _zstd_blocks(reads: Iterator[bytes]) -> Iterator[bytes]:
     unpacker = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     frame = None
-    while packed := raw.read(BLOCK_BYTES):
+    for packed in reads:
+        pieces: list[bytes] = []
+        size = 0
         for start in range(0, len(packed), _ZSTD_SLICE):
             piece = packed[start : start + _ZSTD_SLICE]
             while piece:
                 frame = frame or unpacker.decompressobj()
-                yield frame.decompress(piece)
+                pieces.append(frame.decompress(piece))
+                size += len(pieces[-1])
                 piece = frame.unused_data if frame.eof else b""
                 if frame.eof:
                     frame = None
+            if size >= BLOCK_BYTES:
+                yield b"".join(pieces)
+                pieces, size = [], 0
+        if size:
+            yield b"".join(pieces)
     if frame is not None:
         raise CutOffError
 
@@ -118,13 +145,35 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes, max_length: int = -1, /) -> bytes: ...
 
 
-def _streams(raw: io.BufferedReader, make: Callable[[], _Unpacker], padding: bytes = b"") -> Iterator[bytes]:
+class _Gzip:
+    """One member of gzip."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+
+    @property
+    def eof(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._stream.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._stream.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes:
+        return self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
+
+
+def _streams(reads: Iterator[bytes], make: Callable[[], _Unpacker], padding: bytes = b"") -> Iterator[bytes]:
     """What streams that follow each other hold; padding: bytes that may stand between them."""
-    packed = raw.read(BLOCK_BYTES)
+    packed = next(reads, b"")
     while packed:
         stream = make()
         while not stream.eof:
-            if stream.needs_input and not packed and not (packed := raw.read(BLOCK_BYTES)):
+            if stream.needs_input and not packed and not (packed := next(reads, b"")):
                 raise CutOffError
             try:
                 block = stream.decompress(packed if stream.needs_input else b"", BLOCK_BYTES)
@@ -134,18 +183,5 @@ def _streams(raw: io.BufferedReader, make: Callable[[], _Unpacker], padding: byt
             if block:
                 yield block
         packed = stream.unused_data.lstrip(padding) if padding else stream.unused_data
-        while not packed and (more := raw.read(BLOCK_BYTES)):
+        while not packed and (more := next(reads, b"")):
             packed = more.lstrip(padding) if padding else more
-
-
-def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    waiting: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        waiting.append(piece)
-        size += len(piece)
-        if size >= BLOCK_BYTES:
-            yield b"".join(waiting)
-            waiting, size = [], 0
-    if size:
-        yield b"".join(waiting)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import bz2
+import fcntl
 import gzip
 import io
 import json
 import lzma
+import os
 import struct
 import subprocess
+import sys
 import tarfile
+import termios
+import time
 import zipfile
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,6 +45,11 @@ def _pzstd(content: bytes) -> bytes:
 
 
 _PACKINGS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": (".gz", gzip.compress),
+    "gzip of two members": (
+        ".gz",
+        lambda rows: gzip.compress(rows[:40]) + gzip.compress(rows[40:]) + bytes(8),
+    ),
     "bz2": (".bz2", bz2.compress),
     "bz2 of two streams": (".bz2", lambda rows: bz2.compress(rows[:40]) + bz2.compress(rows[40:])),
     "xz": (".xz", lzma.compress),
@@ -74,7 +85,7 @@ def test_outputs_are_packed_by_name(
     assert unpack(dropped.read_bytes()).count(b"\n") == 3
 
 
-@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, _pzstd])
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, _pzstd])
 def test_cut_off_or_damaged_data_is_an_error(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     packed = pack(bytes(range(256)) * 1000)
     path = tmp_path / "f"
@@ -90,7 +101,9 @@ def test_cut_off_or_damaged_data_is_an_error(tmp_path: Path, pack: Callable[[byt
         _content(path)
 
 
-@pytest.mark.parametrize(("name", "magic"), [("f.bz2", b"BZh"), ("f.xz", b"\xfd7zXZ\x00")])
+@pytest.mark.parametrize(
+    ("name", "magic"), [("f.gz", b"\x1f\x8b"), ("f.bz2", b"BZh"), ("f.xz", b"\xfd7zXZ\x00")]
+)
 def test_a_file_cut_off_in_its_first_bytes_is_an_error(tmp_path: Path, name: str, magic: bytes) -> None:
     for kept in range(len(magic) + 1):
         (tmp_path / name).write_bytes(magic[:kept])
@@ -98,7 +111,7 @@ def test_a_file_cut_off_in_its_first_bytes_is_an_error(tmp_path: Path, name: str
             _content(tmp_path / name)
 
 
-@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, _pzstd])
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, _pzstd])
 def test_a_packed_bomb_does_not_come_out_at_once(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     (tmp_path / "f").write_bytes(pack(b"\0" * (64 << 20)))
     with Source(str(tmp_path / "f")) as source:
@@ -193,3 +206,27 @@ def test_an_input_that_is_missing_is_said_before_any_row_is_written(tmp_path: Pa
     ran = run("dedup", "-q", tmp_path / "in.jsonl", tmp_path / "gone.jsonl", *SMALL)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == f"twinsieve: {tmp_path / 'gone.jsonl'}: cannot be read: No such file or directory\n"
+
+
+@pytest.mark.parametrize("kind", ["plain", *_PACKINGS])
+def test_packed_rows_that_come_byte_by_byte_are_the_same(tmp_path: Path, kind: str) -> None:
+    """A pipe may give as little as one byte, which does not tell how the rest is packed."""
+    packed = _PACKINGS[kind][1](_ROWS) if kind != "plain" else _ROWS
+    os.mkfifo(tmp_path / "pipe")
+
+    def write() -> None:
+        with (tmp_path / "pipe").open("wb", buffering=0) as pipe:
+            for at in range(len(packed)):
+                pipe.write(packed[at : at + 1])
+                while at < 32 and _waits(pipe.fileno()):
+                    time.sleep(0)
+
+    with ThreadPoolExecutor() as threads:
+        written = threads.submit(write)
+        assert _content(tmp_path / "pipe") == _ROWS
+        written.result()
+
+
+def _waits(pipe: int) -> bool:
+    """Whether a pipe holds bytes that nobody has read."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) > 0

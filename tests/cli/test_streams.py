@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 import os
+import select
 import subprocess
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+import zstandard
 
 from tests.cli.conftest import SMALL, Run
 from twinsieve.pipeline.generate import generate
@@ -95,6 +101,81 @@ def test_a_line_reader_sees_each_kept_row_at_once(root: Path, process: Words) ->
         running.stdin.close()
         assert running.stdout.read() == b""
         assert running.wait(120) == 0
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._packer = zlib.compressobj(wbits=31)
+
+    def __call__(self, row: bytes) -> bytes:
+        return self._packer.compress(row) + self._packer.flush(zlib.Z_SYNC_FLUSH)
+
+    def end(self) -> bytes:
+        return self._packer.flush()
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        self._packer = zstandard.ZstdCompressor().compressobj()
+
+    def __call__(self, row: bytes) -> bytes:
+        return self._packer.compress(row) + self._packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+
+    def end(self) -> bytes:
+        return self._packer.flush()
+
+
+class _Whole:
+    """Each row as a stream of its own: bzip2 and xz cannot hand out a row before."""
+
+    def __init__(self, pack: Callable[[bytes], bytes]) -> None:
+        self._pack = pack
+
+    def __call__(self, row: bytes) -> bytes:
+        return self._pack(row)
+
+    def end(self) -> bytes:
+        return b""
+
+
+_PACKERS: dict[str, Callable[[], Any]] = {
+    "plain": lambda: _Whole(bytes),
+    "gzip": _Gzip,
+    "gzip, a member a row": lambda: _Whole(gzip.compress),
+    "zstd": _Zstd,
+    "bzip2": lambda: _Whole(bz2.compress),
+    "xz": lambda: _Whole(lzma.compress),
+}
+_HELD_BACK_S = 20
+_TRICKLED = {
+    "jsonl": (b"", b'{"text": "%s"}\n'),
+    "json": (b"", b'{"text": "%s"}\n'),
+    "csv": (b"text\n", b"%s\n"),
+    "text": (b"", b"P%s\n"),
+}
+
+
+@pytest.mark.parametrize(
+    ("packing", "form"), [*((one, "jsonl") for one in _PACKERS), *(("plain", one) for one in _TRICKLED)]
+)
+def test_the_first_row_of_a_stream_that_trickles_comes_out_at_once(
+    root: Path, process: Words, packing: str, form: str
+) -> None:
+    head, row = _TRICKLED[form]
+    pack = _PACKERS[packing]()
+    words = process(["dedup", "-q", "--format", form, *SMALL])
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, bufsize=0, cwd=root) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        for lines in ([head, row % b"one row and the pipe stays open"], [row % b"another that is different"]):
+            running.stdin.write(pack(b"".join(lines)))
+            for line in filter(None, lines):
+                assert select.select([running.stdout], [], [], _HELD_BACK_S)[0], "the row is held back"
+                assert running.stdout.readline() == line
+        running.stdin.write(pack.end())
+        running.stdin.close()
+        assert (running.stdout.read(), running.wait(120)) == (b"", 0)
 
 
 @pytest.mark.parametrize(
