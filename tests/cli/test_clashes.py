@@ -172,6 +172,37 @@ def test_stdin_is_seen_behind_its_name(
     assert source.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("dedup -q {source}", "-o -: is also an input ({source})"),
+        ("dedup -q", "-o -: is also an input (-)"),
+        ("dedup -q {source} -o /dev/null --duplicates -", "--duplicates -: is also an input ({source})"),
+        ("train-idf {source} -o /dev/stdout", "-o /dev/stdout: is also an input ({source})"),
+    ],
+)
+def test_an_output_redirected_onto_an_input_is_refused(
+    root: Path,
+    source: Path,
+    process: Callable[[Sequence[str | Path]], list[str]],
+    words: str,
+    said: str,
+) -> None:
+    """As a shell does it for `>> FILE`; with `> FILE` it is empty before we begin."""
+    before = source.read_bytes()
+    with source.open("rb") as stdin, source.open("ab") as stdout:
+        ran = subprocess.run(
+            process(words.format(source=source).split()),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            cwd=root,
+            check=False,
+        )
+    assert (ran.returncode, said.format(source=source) in ran.stderr.decode()) == (2, True)
+    assert source.read_bytes() == before
+
+
 def test_names_of_descriptors_are_told_from_files(tmp_path: Path) -> None:
     (tmp_path / "1").touch()
     (tmp_path / "link").symlink_to("/dev/stdout")
