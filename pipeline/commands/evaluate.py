@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from twinsieve.pipeline.commands.examples import examples
-from twinsieve.pipeline.commands.options import file_settings_from, settings_options
+from twinsieve.pipeline.commands.options import FILE_NAME, file_settings_from, settings_options
 from twinsieve.pipeline.commands.terminal import report, say_error
 
 
@@ -17,13 +17,13 @@ from twinsieve.pipeline.commands.terminal import report, say_error
         "twinsieve evaluate posts.jsonl pairs.tsv --at 0.85 --wrong wrong.jsonl",
     ),
 )
-@click.argument("input_", metavar="INPUT")
-@click.argument("pairs_file", metavar="PAIRS")
+@click.argument("input_", type=FILE_NAME, metavar="INPUT")
+@click.argument("pairs_file", type=FILE_NAME, metavar="PAIRS")
 @settings_options
 @click.option("--at", metavar="SHARE", help="Similarity from which a pair is a duplicate (near.similarity).")
 @click.option("--rows", type=click.IntRange(1), help="First rows that PAIRS covers (to the last it names).")
-@click.option("--wrong", metavar="FILE", help="Rows wrongly kept or dropped, JSON lines to read.")
-@click.option("--stats", metavar="FILE", help="The report as JSON.")
+@click.option("--wrong", type=FILE_NAME, help="Rows wrongly kept or dropped, JSON lines to read.")
+@click.option("--stats", type=FILE_NAME, help="The report as JSON.")
 def command(
     input_: str,
     pairs_file: str,

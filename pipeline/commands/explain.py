@@ -6,6 +6,7 @@ import click
 
 from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import (
+    FILE_NAME,
     delimiter_option,
     encoding_option,
     file_settings_from,
@@ -26,7 +27,11 @@ from twinsieve.pipeline.commands.terminal import printable, report
 @click.argument("texts", nargs=-1, metavar="[EARLIER LATER]")
 @settings_options
 @click.option(
-    "--input", "source", metavar="FILE", help="Take the texts from this file, by --id or --position twice."
+    "--input",
+    "source",
+    type=FILE_NAME,
+    metavar="FILE",
+    help="Take the texts from this file, by --id or --position twice.",
 )
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Of a message in --input.")
 @click.option(

@@ -14,6 +14,7 @@ import click
 
 from twinsieve.pipeline.commands.examples import examples as help_examples
 from twinsieve.pipeline.commands.options import (
+    FILE_NAME,
     delimiter_option,
     encoding_option,
     file_settings_from,
@@ -42,13 +43,13 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
         "twinsieve dedup posts.jsonl --set near.window.age=24h --strict > unique.jsonl",
     ),
 )
-@click.argument("inputs", nargs=-1, metavar="[INPUT]...")
+@click.argument("inputs", nargs=-1, type=FILE_NAME, metavar="[INPUT]...")
 @settings_options
-@click.option("-o", "--output", default="-", metavar="FILE", help="Kept rows, byte for byte (stdout).")
-@click.option("--duplicates", metavar="FILE", help="Dropped messages and their leaders, JSON lines.")
-@click.option("--dead-letter", metavar="FILE", help="Rows that could not be read, JSON lines.")
-@click.option("--stats", metavar="FILE", help="Counts and microseconds by step, JSON.")
-@click.option("--state", metavar="FILE", help="Go on from an earlier run, and let a later one go on.")
+@click.option("-o", "--output", default="-", type=FILE_NAME, help="Kept rows, byte for byte (stdout).")
+@click.option("--duplicates", type=FILE_NAME, help="Dropped messages and their leaders, JSON lines.")
+@click.option("--dead-letter", type=FILE_NAME, help="Rows that could not be read, JSON lines.")
+@click.option("--stats", type=FILE_NAME, help="Counts and microseconds by step, JSON.")
+@click.option("--state", type=FILE_NAME, help="Go on from an earlier run, and let a later one go on.")
 @format_option("Of inputs and output (by ending).")
 @delimiter_option
 @encoding_option

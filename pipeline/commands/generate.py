@@ -7,6 +7,7 @@ from itertools import islice
 import click
 
 from twinsieve.pipeline.commands.examples import examples
+from twinsieve.pipeline.commands.options import FILE_NAME
 
 
 @click.command(
@@ -21,7 +22,12 @@ from twinsieve.pipeline.commands.examples import examples
 @click.option("--repeats", default=0.28, type=click.FloatRange(0, 0.9), help="Share of repeats (0.28).")
 @click.option("--truth", is_flag=True, help="Say of each post what it was made from.")
 @click.option(
-    "-o", "--output", default="-", metavar="FILE", help="JSON lines, packed if .gz or .zst (stdout)."
+    "-o",
+    "--output",
+    default="-",
+    type=FILE_NAME,
+    metavar="FILE",
+    help="JSON lines, packed if .gz or .zst (stdout).",
 )
 def command(messages: int, seed: int, repeats: float, truth: bool, output: str) -> None:
     """Make up a stream of microblog posts with reposts, edits, chains, polls and reports."""

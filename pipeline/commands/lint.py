@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinsieve.pipeline.commands.examples import examples
-from twinsieve.pipeline.commands.options import overrides_from, settings_options
+from twinsieve.pipeline.commands.options import FILE_NAME, overrides_from, settings_options
 from twinsieve.pipeline.commands.terminal import printable
 from twinsieve.stages.errors import ConfigError, SieveError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         "twinsieve lint --show my.yaml --similarity 0.8",
     ),
 )
-@click.argument("file", required=False, metavar="[FILE]")
+@click.argument("file", required=False, type=FILE_NAME, metavar="[FILE]")
 @settings_options
 @click.option(
     "--rate",

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.types import StringParamType
 
 from twinsieve.pipeline.files_format_names import FORMATS
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from twinsieve.pipeline.settings import Settings
     from twinsieve.pipeline.settings_load import Override
 
@@ -28,6 +31,26 @@ _KEYS = {
 }
 
 
+class _FileName(StringParamType):
+    """The name of a file or a folder, which a shell can complete; help shows an option's as FILE."""
+
+    name = "file"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+
+FILE_NAME = _FileName()
+"""Of every option and argument that names a file: without it a shell completes none there."""
+
+
 def _one_word(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> str | None:
     """What the option was given, once or several times the same; click alone would take the last."""
     if len(set(given)) > 1:
@@ -36,8 +59,13 @@ def _one_word(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
     return given[0] if given else None
 
 
-def _once(*names: str, metavar: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # noqa: A002
-    return click.option(*names, metavar=metavar, help=help, multiple=True, callback=_one_word)
+def _once(
+    *names: str,
+    help: str,  # noqa: A002
+    metavar: str | None = None,
+    type: click.ParamType[Any] = click.STRING,  # noqa: A002
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(*names, metavar=metavar, help=help, type=type, multiple=True, callback=_one_word)
 
 
 def format_option(of: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -80,7 +108,11 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="input.text_field (text); again for texts in several fields.",
         ),
         _once(
-            "-c", "--config", metavar="FILE", help="Settings, a YAML file; examples: twinsieve config list."
+            "-c",
+            "--config",
+            type=FILE_NAME,
+            metavar="FILE",
+            help="Settings, a YAML file; examples: twinsieve config list.",
         ),
     ):
         command = option(command)

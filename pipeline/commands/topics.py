@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from twinsieve.pipeline.commands.examples import examples
-from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.options import FILE_NAME, settings_from, settings_options
 from twinsieve.pipeline.commands.run import log_to_stderr, refuse_missing_secrets
 from twinsieve.pipeline.commands.terminal import printable
 
@@ -62,7 +62,7 @@ def create_topics(config: str | None, pairs: tuple[str, ...], **given: str | Non
 @click.option(
     "--command-config",
     default="admin.properties",
-    metavar="FILE",
+    type=FILE_NAME,
     help="Where kafka-acls.sh finds how to connect, unless in plaintext (admin.properties).",
 )
 def show_acls(

@@ -10,6 +10,7 @@ import click
 
 from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import (
+    FILE_NAME,
     delimiter_option,
     encoding_option,
     file_settings_from,
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
         "twinsieve dedup posts.jsonl --set features.weights=tfidf --set features.idf_file=idf.tsv -o a.jsonl",
     ),
 )
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@click.argument("inputs", nargs=-1, required=True, type=FILE_NAME, metavar="INPUT...")
 @settings_options
-@click.option("-o", "--output", required=True, metavar="FILE", help="Lines `feature<TAB>idf`.")
+@click.option("-o", "--output", required=True, type=FILE_NAME, help="Lines `feature<TAB>idf`.")
 @format_option("Of INPUTs (by ending).")
 @delimiter_option
 @encoding_option
