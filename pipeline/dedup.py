@@ -441,4 +441,4 @@ class Dedup:
             return
         first = self._state.rows + 1
         for bad in chunk.columns.unreadable:
-            dead_letter.write(to_json(dead_entry(chunk, bad, first + bad.row)) + b"\n")
+            dead_letter.write(to_json(dead_entry(chunk, bad, first + bad.row, self._reader.codec)) + b"\n")

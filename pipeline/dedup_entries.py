@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from functools import cache
 from typing import Any
 
 from twinsieve.pipeline.batches import Columns, Unreadable
 from twinsieve.pipeline.files_input import Chunk
+from twinsieve.pipeline.files_rows import shown_bytes
 from twinsieve.pipeline.leaders import Leader
 from twinsieve.stages.contract import NO_LEADER, Flag, Kind, Verdicts
 
@@ -40,8 +40,8 @@ def dropped_entry(
     return entry
 
 
-def dead_entry(chunk: Chunk, bad: Unreadable, position: int) -> dict[str, Any]:
-    """What could not be read, where it stands and why; its bytes as text, or else as base64."""
+def dead_entry(chunk: Chunk, bad: Unreadable, position: int, codec: str) -> dict[str, Any]:
+    """What could not be read, where it stands and why; its bytes as text in `codec`, or else as base64."""
     raw, size = chunk.raw(bad.row)
     entry: dict[str, Any] = {
         "position": position,
@@ -51,11 +51,7 @@ def dead_entry(chunk: Chunk, bad: Unreadable, position: int) -> dict[str, Any]:
         "detail": bad.detail,
         "bytes": size,
     }
-    try:
-        entry["raw"] = raw.decode()
-    except UnicodeDecodeError:
-        entry["raw_base64"] = base64.b64encode(raw).decode()
-    return entry
+    return entry | shown_bytes("raw", raw, codec)
 
 
 @cache

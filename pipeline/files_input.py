@@ -63,7 +63,7 @@ class InputReader:
         that stands before it (of UTF-16 and UTF-32: as UTF-8, without the mark)
     documents: of JSON inputs, once the first one was begun: whether it is an array, or documents that span
         lines, and no JSON lines
-    encoding: as of `Dialect`
+    encoding: as of `Dialect`; codec: that rows of a chunk are decoded by
     mark: the byte order mark of the first input, once it was begun
     schema, table_kind, packing: of Parquet and Arrow inputs, once the first one was begun
     whole: all columns of those are read, not only what is judged
@@ -87,6 +87,7 @@ class InputReader:
         self.encoding = dialect.encoding
         self.mark: bytes | None = None
         self._codec = codec_of(dialect.encoding)
+        self.codec = self._codec or "utf-8"
         self._reader = MessageReader(self._settings, flat=format_ == "csv", ids_shown=ids_shown)
         self._columns: list[str] = []
         self.header: bytes | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -32,6 +33,18 @@ class Rows:
     lines_of: list[int] | None = None
     heads: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     terminated: bool = True
+
+
+def shown_bytes(name: str, raw: bytes, codec: str) -> dict[str, str]:
+    r"""The bytes of a row as a member of that name: as text of that encoding, or else as base64.
+
+    >>> shown_bytes("row", b"a", "utf-8"), shown_bytes("row", b"\xff", "utf-8")
+    ({'row': 'a'}, {'row_base64': '/w=='})
+    """
+    try:
+        return {name: raw.decode(codec)}
+    except UnicodeError:
+        return {f"{name}_base64": base64.b64encode(raw).decode()}
 
 
 def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:

@@ -158,3 +158,13 @@ def test_a_cut_off_character_is_an_error(tmp_path: Path, run: Run) -> None:
     (tmp_path / "p.txt").write_bytes("ab\n".encode("utf-16-le")[:-1])
     ran = run("dedup", "-q", tmp_path / "p.txt", "--encoding", "utf-16-le", *SMALL)
     assert (ran.code, "is not utf-16-le" in ran.err) == (1, True)
+
+
+def test_dead_letters_show_rows_as_text_of_their_encoding(tmp_path: Path, run: Run) -> None:
+    """These bytes of GBK would be another letter in UTF-8."""
+    source, dead = tmp_path / "p.jsonl", tmp_path / "dead"
+    source.write_bytes('{"text": "a"}\n{伞\n'.encode("gbk") + b"{\x81\n")
+    words = ("--dead-letter", dead, "--encoding", "gbk")
+    assert run("dedup", "-q", source, "-o", tmp_path / "out", *words, *SMALL).code == 0
+    entries = [json.loads(line) for line in dead.read_bytes().splitlines()]
+    assert [entry.get("raw", entry.get("raw_base64")) for entry in entries] == ["{伞", "e4E="]
