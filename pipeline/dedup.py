@@ -24,6 +24,7 @@ from twinsieve.pipeline.batches import Columns, make_batch
 from twinsieve.pipeline.batches_spelling import to_json
 from twinsieve.pipeline.batches_unseen import STOPPING
 from twinsieve.pipeline.dedup_entries import dead_entry, dropped_entry
+from twinsieve.pipeline.dedup_marks import marks_of
 from twinsieve.pipeline.dedup_report import Example, Summary
 from twinsieve.pipeline.dedup_saves import SAVE_EVERY_S, Saves, Stop
 from twinsieve.pipeline.dedup_unreadable import (
@@ -39,6 +40,7 @@ from twinsieve.pipeline.files_format import TABLES, Dialect, Format
 from twinsieve.pipeline.files_input import Chunk, InputReader
 from twinsieve.pipeline.files_kept import KeptRows
 from twinsieve.pipeline.files_lock import StateLock
+from twinsieve.pipeline.files_marked import Marker, refuse_unmarked
 from twinsieve.pipeline.files_read import Source, StoppedError, is_stream
 from twinsieve.pipeline.files_repeats import KEPT_DIGESTS, content_digest, refuse_empty_replacement
 from twinsieve.pipeline.files_state import (
@@ -88,6 +90,7 @@ def _tell_unseen(chunk: Chunk, warn: Callable[[str], None], *, is_sample: bool) 
 class Job:
     """What to read and where to write; names are paths, `-` for stdin or stdout, None for no file.
 
+    mark: all rows are written, with what the sieve says of each
     max_unreadable: share of the rows, 0 to 1, beyond which unreadable ones fail the run; None for no limit
     """
 
@@ -100,6 +103,7 @@ class Job:
     state: str | None = None
     settings_file: str | None = None
     examples: int = 0
+    mark: bool = False
     max_unreadable: float | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
@@ -116,6 +120,8 @@ class Dedup:
     """
 
     def __init__(self, job: Job, settings: Settings, arrival_ms: int) -> None:
+        if job.mark:
+            refuse_unmarked(job.format)
         outputs = {
             "-o": job.output,
             "--duplicates": job.duplicates,
@@ -242,7 +248,8 @@ class Dedup:
             stats = opened(job.stats)
             state = opened(job.state, state_output)
             book = self._book(stack)
-            kept_rows = KeptRows(output, self._reader)
+            marker = self._marker()
+            kept_rows = KeptRows(output, self._reader, marker)
             stack.callback(kept_rows.close)
             written = [one for one in (output, duplicates, dead_letter) if one is not None]
             self._streams = output.is_stream
@@ -259,8 +266,7 @@ class Dedup:
                 summary.blank += chunk.blank
                 verdicts = self._judge(chunk.columns)
                 started = perf_counter()
-                unique = np.array(chunk.columns.rows, dtype=np.int64)[verdicts.kinds == Kind.UNIQUE]
-                kept_rows.write(chunk, unique.tolist())
+                kept_rows.write(*self._coming_out(chunk, verdicts, marker))
                 self._explain(chunk, verdicts, book, duplicates)
                 self._write_dead(chunk, dead_letter)
                 self._state.rows += len(chunk.rows.rows)
@@ -294,6 +300,21 @@ class Dedup:
         if most is not None and summary.unreadable.total() > most * summary.rows:
             line = unreadable_line(summary.unreadable, summary.rows, self.first_unreadable, None)
             raise FileError(f"more rows than --max-unreadable {most:g} allows are {line}")
+
+    def _marker(self) -> Marker | None:
+        job = self._job
+        if not job.mark:
+            return None
+        return Marker(self._reader, job.format, job.dialect, job.inputs[0])
+
+    def _coming_out(self, chunk: Chunk, verdicts: Verdicts, marker: Marker | None) -> tuple[Chunk, list[int]]:
+        """What is written of a chunk: the kept rows as they are, or all rows with their marks."""
+        if marker is not None:
+            return marker.marked(
+                chunk, marks_of(chunk, verdicts, self._state.rows + 1, in_bits=self._hamming)
+            )
+        unique = np.array(chunk.columns.rows, dtype=np.int64)[verdicts.kinds == Kind.UNIQUE]
+        return chunk, unique.tolist()
 
     def _book(self, stack: ExitStack) -> LeaderBook | None:
         if not self._with_leaders:

@@ -29,10 +29,11 @@ def dropped_entry(
         "duplicate_of_id": None if leader is None else leader.id,
         "stage": "exact" if exact else "near",
     }
-    if in_bits and not exact:
+    similarity = similarity_of(verdicts, row, in_bits=in_bits)
+    if similarity is None:
         entry["distance"] = int(verdicts.distances[row])
     else:
-        entry["similarity"] = 1.0 if exact else round(verdicts.similarity(row), 4)
+        entry["similarity"] = similarity
     entry["text"] = columns.texts[row]
     entry["leader_text"] = None if leader is None else leader.text
     if verdicts.flags[row]:
@@ -52,6 +53,13 @@ def dead_entry(chunk: Chunk, bad: Unreadable, position: int, codec: str) -> dict
         "bytes": size,
     }
     return entry | shown_bytes("raw", raw, codec)
+
+
+def similarity_of(verdicts: Verdicts, row: int, *, in_bits: bool) -> float | None:
+    """How alike a dropped row and its leader are, 0 to 1; None where a distance says that."""
+    if verdicts.kinds[row] == Kind.EXACT:
+        return 1.0
+    return None if in_bits else round(verdicts.similarity(row), 4)
 
 
 @cache

@@ -97,6 +97,11 @@ class InputReader:
         self.table_kind: TableKind = "parquet"
         self.packing = ""
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of CSV inputs, once the first one was begun."""
+        return self._columns
+
     def chunks(self, source: Source) -> Iterator[Chunk]:
         """Every row of an input in order; none is left out.
 

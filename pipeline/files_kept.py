@@ -7,6 +7,7 @@ from pathlib import PurePath
 from twinsieve.pipeline.files_documents import one_line
 from twinsieve.pipeline.files_encoding import Encoded, is_wide, order_of
 from twinsieve.pipeline.files_input import Chunk, InputReader
+from twinsieve.pipeline.files_marked import Marker
 from twinsieve.pipeline.files_table import TableWriter
 from twinsieve.pipeline.files_unpack import PACKED_ENDINGS
 from twinsieve.pipeline.files_write import ByteSink, Output, RowWriter
@@ -18,10 +19,13 @@ class KeptRows:
     Rows come out byte for byte, with two exceptions for JSON documents that are no JSON lines: as JSON lines
     they lose their line breaks, and where the output is named .json they become one array again. Rows of
     Parquet and Arrow keep all columns and types. UTF-16 and UTF-32 come out as the first input has them.
+
+    marker: adds to the header and the schema; the rows come marked already
     """
 
-    def __init__(self, output: Output, reader: InputReader) -> None:
+    def __init__(self, output: Output, reader: InputReader, marker: Marker | None = None) -> None:
         self._output = output
+        self._marker = marker
         self._reader = reader
         self._bytes: ByteSink = output
         self._lines = RowWriter(output)
@@ -68,16 +72,20 @@ class KeptRows:
             return
         self._begun = True
         reader = self._reader
-        if reader.schema is not None:
-            self._table = TableWriter(self._output, reader.table_kind, reader.schema, reader.packing)
+        header, schema = reader.header, reader.schema
+        if self._marker is not None:
+            header = None if header is None else self._marker.header(header)
+            schema = None if schema is None else self._marker.schema(schema)
+        if schema is not None:
+            self._table = TableWriter(self._output, reader.table_kind, schema, reader.packing)
         if reader.encoding is not None and is_wide(reader.encoding):
             mark = reader.mark or b""
             self._bytes = Encoded(self._output, order_of(reader.encoding, mark), mark)
             self._lines = RowWriter(self._bytes)
         if self._is_array:
             self._bytes.write(b"[")
-        if self._reader.header is not None:
-            self._lines.write([self._reader.header])
+        if header is not None:
+            self._lines.write([header])
 
     @property
     def _is_array(self) -> bool:

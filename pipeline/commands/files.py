@@ -38,6 +38,7 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
     "dedup",
     epilog=help_examples(
         "twinsieve dedup posts.jsonl -o unique.jsonl --duplicates dropped.jsonl",
+        "twinsieve dedup posts.jsonl --mark -o marked.jsonl",
         "twinsieve dedup posts.csv --text-field text --similarity 0.8 -o unique.csv.gz",
         "twinsieve dedup monday.jsonl -o monday.unique.jsonl --state window.state",
         "twinsieve dedup posts.jsonl --set near.window.age=24h --strict > unique.jsonl",
@@ -48,6 +49,7 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
 @click.option("-o", "--output", default="-", type=FILE_NAME, help="Kept rows, byte for byte (stdout).")
 @click.option("--duplicates", type=FILE_NAME, help="Dropped messages and their leaders, JSON lines.")
 @click.option("--dead-letter", type=FILE_NAME, help="Rows that could not be read, JSON lines.")
+@click.option("--mark", is_flag=True, help="Write all rows, and add to each what the sieve says of it.")
 @click.option("--stats", type=FILE_NAME, help="Counts and microseconds by step, JSON.")
 @click.option("--state", type=FILE_NAME, help="Go on from an earlier run, and let a later one go on.")
 @format_option("Of inputs and output (by ending).")
@@ -72,6 +74,7 @@ def command(
     output: str,
     duplicates: str | None,
     dead_letter: str | None,
+    mark: bool,
     stats: str | None,
     state: str | None,
     form: str | None,
@@ -130,6 +133,7 @@ def command(
         state=state,
         settings_file=config,
         examples=examples,
+        mark=mark,
         max_unreadable=0.0 if strict else max_unreadable,
         dialect=dialect,
     )
