@@ -33,6 +33,7 @@ from twinsieve.stages.errors import BrokerError
 _log = logging.getLogger("twinsieve")
 _END_S = 30.0
 _SNAPSHOT_S = 600.0
+_PAUSE_S = 1.0
 
 Role = Literal["worker", "index", "both"]
 
@@ -85,7 +86,10 @@ def run_service(
         auto_create=auto_create,
         emits=not dry_run,
         same_output=not (dry_run or move_output),
+        stop=stop,
     )
+    if stop.is_set():
+        return
     slot = slot_of(settings, member)
     metrics = Metrics(clock)
     background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
@@ -214,12 +218,14 @@ def check_topics(
     emits: bool = True,
     same_output: bool = True,
     beside_seed: bool = False,
+    stop: threading.Event | None = None,
 ) -> None:
     """Stop on what would lose messages, warn of the rest.
 
     auto_create: make what is missing; emits: False where nothing is ever written to the outputs
     same_output: stop where the app has another output on record
     beside_seed: say nothing where the app is being seeded
+    stop: ends waiting for the broker that knows the app's output
     raises: BrokerError with a line for every finding that stops
     """
     admin = broker.admin()
@@ -229,7 +235,7 @@ def check_topics(
                 _log.info("run: created topic %s", name)
         findings = check(settings, admin, emits=emits)
         if same_output:
-            refuse_another_output(settings, admin)
+            _refuse_another_output(settings, admin, stop or threading.Event())
         if not beside_seed:
             _warn_beside_seed(settings, admin)
     finally:
@@ -241,6 +247,22 @@ def check_topics(
     stops = [str(finding) for finding in findings if finding.severity is Severity.STOPS]
     if stops:
         raise BrokerError("\n".join(stops), retryable=False)
+
+
+def _refuse_another_output(settings: Settings, admin: Admin, stop: threading.Event) -> None:
+    """Wait while the group's coordinator is away: without it no index of this app gets anywhere."""
+    told = False
+    while not stop.is_set():
+        try:
+            refuse_another_output(settings, admin)
+            return
+        except BrokerError as error:
+            if not error.retryable:
+                raise
+            if not told:
+                _log.warning("run: waiting to learn where app %s writes to (%s)", settings.app, error)
+            told = True
+            stop.wait(_PAUSE_S)
 
 
 def _warn_beside_seed(settings: Settings, admin: Admin) -> None:

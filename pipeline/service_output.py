@@ -15,9 +15,9 @@ from twinsieve.stages.errors import BrokerError
 
 
 def refuse_another_output(settings: Settings, admin: Admin) -> None:
-    """Nothing, where the app has no output yet, or this one. Input topics may come and go.
+    """Do nothing where the app has no output yet, or this one. Input topics may come and go.
 
-    raises: BrokerError for another output, with what to do
+    raises: BrokerError for another output, with what to do; a retryable one where no broker can tell just now
     """
     group = group_of_index(settings.app)
     # The index before this one may have died in a transaction, which is open until the next one takes over.

@@ -8,6 +8,7 @@ import pytest
 
 from tests.service.running import Service, wait_for
 from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.memory_clients import MemoryAdmin
 from twinsieve.pipeline.ports import Committed, Messages, NewTopic, Partition
 from twinsieve.pipeline.service_output import refuse_another_output
 from twinsieve.pipeline.settings import Settings
@@ -107,3 +108,49 @@ def test_an_index_that_died_in_its_transaction_holds_up_no_start(
     refuse_another_output(settings, broker.admin())
     with pytest.raises(BrokerError, match=r"writes to posts\.unique"):
         refuse_another_output(_settings(tmp_path, "other.unique"), broker.admin())
+
+
+@pytest.mark.parametrize("output", ["posts.unique", "other.unique"])
+def test_a_start_waits_for_the_broker_that_knows_the_output(
+    tmp_path: Path,
+    cluster: MemoryCluster,
+    output: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _comes_out(cluster, _settings(tmp_path), "今天武汉下雨了，大家出门记得带伞")
+    failures = _away(monkeypatch, times=2)
+    service = Service(_settings(tmp_path, output), cluster)
+    if output == "other.unique":
+        service.join()
+        assert str(service.error).startswith("app t writes to posts.unique")
+    else:
+        wait_for(lambda: not failures and service.running, "it asks again")
+        service.end()
+        assert service.error is None
+    said = "waiting to learn where app t writes to (offsets of group t.index: no coordinator)"
+    assert caplog.text.count(said) == 1
+
+
+def test_a_start_that_waits_for_a_broker_can_be_stopped(
+    tmp_path: Path, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = _away(monkeypatch, times=10_000)
+    service = Service(_settings(tmp_path), cluster)
+    wait_for(lambda: len(failures) < 10_000, "it has asked")
+    service.end()
+    assert service.error is None
+
+
+def _away(monkeypatch: pytest.MonkeyPatch, times: int) -> list[BrokerError]:
+    """Failures that are still to come."""
+    failures = [BrokerError("offsets of group t.index: no coordinator", retryable=True)] * times
+    answer = MemoryAdmin.group_offsets
+
+    def group_offsets(admin: MemoryAdmin, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
+        if failures and group == "t.index":
+            raise failures.pop()
+        return answer(admin, group, stable=stable)
+
+    monkeypatch.setattr(MemoryAdmin, "group_offsets", group_offsets)
+    return failures
