@@ -11,11 +11,13 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import orjson
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from twinsieve.pipeline.generate import generate
 
 PARTITIONS = 4
+_LOOK_S = 20.0
+_ANSWER_S = 30.0
 Place = tuple[int, int]
 """Partition and offset of an input message."""
 
@@ -57,7 +59,12 @@ class Load:
             }
         )
         start = time.monotonic()
+        look_s = start + _LOOK_S
         for number, value in enumerate(self._values()):
+            if self._unplaced_s and time.monotonic() >= look_s:
+                # Before retention takes them.
+                self._find_unplaced()
+                look_s = time.monotonic() + _LOOK_S
             if self.rate is not None:
                 ahead = start + number / self.rate - time.monotonic()
                 if ahead > 0.002:
@@ -67,7 +74,8 @@ class Load:
                 break
             self._send(producer, number, value)
         producer.flush(300)
-        if self._unplaced_s:
+        deadline_s = time.monotonic() + 2 * _ANSWER_S
+        while self._unplaced_s and time.monotonic() < deadline_s:
             self._find_unplaced()
 
     @property
@@ -103,12 +111,17 @@ class Load:
     def _find_unplaced(self) -> None:
         """Places of messages whose first acknowledgement went down with a leader: the next one has them
         already, and says so without the offset."""
-        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "bench-load"})
+        consumer = Consumer(
+            {"bootstrap.servers": self.bootstrap, "group.id": "bench-load", "auto.offset.reset": "earliest"}
+        )
         for number in range(PARTITIONS):
-            end = consumer.get_watermark_offsets(TopicPartition(self.topic, number), 60.0)[1]
-            consumer.assign([TopicPartition(self.topic, number, 0)])
-            offset = 0
-            while offset < end:
+            try:
+                offset, end = consumer.get_watermark_offsets(TopicPartition(self.topic, number), _ANSWER_S)
+            except KafkaException:
+                continue  # its leader is away; the next look finds them
+            consumer.assign([TopicPartition(self.topic, number, offset)])
+            deadline_s = time.monotonic() + _ANSWER_S
+            while offset < end and time.monotonic() < deadline_s:
                 for message in consumer.consume(min(5_000, end - offset), 1.0):
                     if message.error():
                         continue
