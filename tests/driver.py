@@ -291,15 +291,20 @@ class Process:
     index: Index | None = None
     holes: int = 0
     notices: list[str] = field(default_factory=list)
+    _inside: bool = False
 
     def __post_init__(self) -> None:
         self._broker = MemoryBroker(self.world.cluster, lambda step: self.hook(step))
         self._emitting = MemoryBroker(self.world.cluster, lambda step: self.hook(step), self.delivery)
 
     def step(self, timeout_s: float = 0.1) -> None:
-        """One round of each role. A crash or a lost slot ends the process, other errors its roles."""
-        if not self.running or self.world.clock.monotonic_s() < self.stop_s:
+        """One round of each role. A crash or a lost slot ends the process, other errors its roles.
+
+        A process that stalls in its own step, while others go on, does nothing.
+        """
+        if self._inside or not self.running or self.world.clock.monotonic_s() < self.stop_s:
             return
+        self._inside = True
         try:
             if self.roles in ("both", "index"):
                 self._step_index(timeout_s)
@@ -310,15 +315,15 @@ class Process:
         except StateError as error:
             self.world.stops.append(str(error))
             self.running = False
+        finally:
+            self._inside = False
 
     def _step_index(self, timeout_s: float) -> None:
         try:
             if self.index is None:
                 self.index = self._make_index()
-            index = self.index
-            index.step(timeout_s)
-            # A step of another process in between may have ended this one.
-            self.holes = max(self.holes, index.holes)
+            self.index.step(timeout_s)
+            self.holes = max(self.holes, self.index.holes)
         except AbortableError:
             return
         except FatalError as error:
