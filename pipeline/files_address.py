@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -36,6 +37,13 @@ def path_of_local(name: str) -> str:
     """
     found = _ADDRESS.match(name)
     return name[found.end() :] if found is not None and found[1].lower() in _LOCAL else name
+
+
+def path_here(use: str, name: str) -> Path:
+    """The path of a file that must be here. use: what an error calls the file; raises: UsageError"""
+    if is_address(name):
+        raise UsageError(f"{use} {shown(name)}: must be a file here; fetch it first")
+    return Path(name)
 
 
 def shown(name: str) -> str:

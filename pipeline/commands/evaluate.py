@@ -51,6 +51,7 @@ def command(
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate import run_evaluate
     from twinsieve.pipeline.evaluate_tables import report_tables
+    from twinsieve.pipeline.files_address import path_here
     from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
     from twinsieve.pipeline.files_format import refuse_endings_of_reports
     from twinsieve.pipeline.files_write import Output
@@ -69,8 +70,8 @@ def command(
         raise click.UsageError(f"--at {error}") from error
     with loading():
         found = run_evaluate(
-            Path(input_),
-            Path(pairs_file),
+            path_here("INPUT", input_),
+            path_here("PAIRS", pairs_file),
             scheme=scheme_config(settings),
             sieve=sieve_config(settings, ""),
             at=similarity,

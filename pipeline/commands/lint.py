@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -56,6 +55,7 @@ def command(
 
     Environment and flags count as they do for other commands. Exit code 2 when there is a problem.
     """
+    from twinsieve.pipeline.files_address import path_here
     from twinsieve.pipeline.settings_checks import missing_secrets
     from twinsieve.pipeline.settings_load import base_of, check_tree, load_settings, tree_of_file
     from twinsieve.pipeline.settings_show import settings_in_force
@@ -63,7 +63,7 @@ def command(
     if file is not None and config is not None:
         raise click.UsageError("name the file once: lint FILE, or -c FILE")
     name = file or config
-    path = Path(name) if name is not None else None
+    path = path_here("lint", name) if name is not None else None
     tree, flags = tree_of_file(path), overrides_from(pairs, **given)
     settings, findings = check_tree(tree, base_of(path), os.environ, flags)
     for finding in findings:

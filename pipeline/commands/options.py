@@ -151,4 +151,6 @@ def file_settings_from(config: str | None, pairs: tuple[str, ...], **given: str 
 
 
 def _path(config: str | None) -> Path | None:
-    return Path(config) if config is not None else None
+    from twinsieve.pipeline.files_address import path_here
+
+    return path_here("-c", config) if config is not None else None

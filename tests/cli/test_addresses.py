@@ -137,3 +137,18 @@ def test_explain_shows_no_secret(run: Run, store: MemoryFileSystem) -> None:
 )
 def test_no_part_of_an_address_that_may_be_secret_is_shown(address: str) -> None:
     assert "s3cret" not in shown(address)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("evaluate {address} pairs", "INPUT https://h/p: must be a file here; fetch it first"),
+        ("evaluate posts.jsonl {address}", "PAIRS https://h/p: must be a file here; fetch it first"),
+        ("lint {address}", "lint https://h/p: must be a file here; fetch it first"),
+        ("lint -c {address}", "lint https://h/p: must be a file here; fetch it first"),
+        ("dedup posts.jsonl -c {address}", "-c https://h/p: must be a file here; fetch it first"),
+    ],
+)
+def test_a_file_that_must_be_here_is_not_sought_at_an_address(run: Run, words: str, said: str) -> None:
+    ran = run(*words.format(address="https://me:s3cret@h/p?k=s3cret").split())
+    assert (ran.code, ran.out, ran.err) == (2, "", f"twinsieve: {said}\n")
