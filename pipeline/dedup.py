@@ -23,6 +23,7 @@ import numpy as np
 from twinsieve.pipeline.batches import Columns, make_batch
 from twinsieve.pipeline.batches_spelling import to_json
 from twinsieve.pipeline.batches_unseen import STOPPING
+from twinsieve.pipeline.dedup_clusters import Clusters
 from twinsieve.pipeline.dedup_entries import dead_entry, dropped_entry
 from twinsieve.pipeline.dedup_marks import marks_of
 from twinsieve.pipeline.dedup_report import Example, Summary
@@ -99,6 +100,7 @@ class Job:
     output: str
     duplicates: str | None = None
     dead_letter: str | None = None
+    clusters: str | None = None
     stats: str | None = None
     state: str | None = None
     settings_file: str | None = None
@@ -126,6 +128,7 @@ class Dedup:
             "-o": job.output,
             "--duplicates": job.duplicates,
             "--dead-letter": job.dead_letter,
+            "--clusters": job.clusters,
             "--stats": job.stats,
         }
         refuse_clashes(
@@ -148,7 +151,9 @@ class Dedup:
             self._held = undo.pop_all()
         self._hamming = config.near.method == "hamming"
         self._window = max(config.exact.window.messages, config.near.window.messages)
-        self._with_leaders = bool(job.duplicates is not None or job.examples or self._state.leaders)
+        names_leaders = job.duplicates is not None or job.clusters is not None or job.examples
+        self._with_leaders = bool(names_leaders or self._state.leaders)
+        self._clusters = Clusters() if job.clusters is not None else None
         self._reader = InputReader(
             settings, job.format, job.dialect, whole=True, ids_shown=self._with_leaders
         )
@@ -245,6 +250,7 @@ class Dedup:
             output = stack.enter_context(Output(job.output))
             duplicates = opened(job.duplicates)
             dead_letter = opened(job.dead_letter)
+            clusters = opened(job.clusters)
             stats = opened(job.stats)
             state = opened(job.state, state_output)
             book = self._book(stack)
@@ -277,6 +283,10 @@ class Dedup:
                 self._refuse_unreadable()
             started = perf_counter()
             kept_rows.end()
+            if clusters is not None and self._clusters is not None:
+                # Not among those that grow: a run that saves again and again writes it once.
+                written.append(clusters)
+                self._clusters.write(clusters)
             for one in written:
                 one.seal()
             summary.seconds["write"] += perf_counter() - started
@@ -444,6 +454,9 @@ class Dedup:
         dropped = np.flatnonzero(verdicts.kinds != Kind.UNIQUE)
         leaders = book.find(verdicts.leaders[dropped]) if len(dropped) else {}
         self.summary.explained += len(dropped)
+        if self._clusters is not None:
+            ids = [columns.ids[row] for row in dropped.tolist()]
+            self._clusters.add(positions[dropped], verdicts.leaders[dropped], ids, leaders)
         lines = []
         for row in dropped.tolist():
             leader = leaders.get(int(verdicts.leaders[row]))

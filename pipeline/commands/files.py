@@ -38,7 +38,7 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
     "dedup",
     epilog=help_examples(
         "twinsieve dedup posts.jsonl -o unique.jsonl --duplicates dropped.jsonl",
-        "twinsieve dedup posts.jsonl --mark -o marked.jsonl",
+        "twinsieve dedup posts.jsonl --mark -o marked.jsonl --clusters clusters.jsonl",
         "twinsieve dedup posts.csv --text-field text --similarity 0.8 -o unique.csv.gz",
         "twinsieve dedup monday.jsonl -o monday.unique.jsonl --state window.state",
         "twinsieve dedup posts.jsonl --set near.window.age=24h --strict > unique.jsonl",
@@ -49,6 +49,7 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
 @click.option("-o", "--output", default="-", type=FILE_NAME, help="Kept rows, byte for byte (stdout).")
 @click.option("--duplicates", type=FILE_NAME, help="Dropped messages and their leaders, JSON lines.")
 @click.option("--dead-letter", type=FILE_NAME, help="Rows that could not be read, JSON lines.")
+@click.option("--clusters", type=FILE_NAME, help="Rows of each kept row, JSON lines; held until the end.")
 @click.option("--mark", is_flag=True, help="Write all rows, and add to each what the sieve says of it.")
 @click.option("--stats", type=FILE_NAME, help="Counts and microseconds by step, JSON.")
 @click.option("--state", type=FILE_NAME, help="Go on from an earlier run, and let a later one go on.")
@@ -74,6 +75,7 @@ def command(
     output: str,
     duplicates: str | None,
     dead_letter: str | None,
+    clusters: str | None,
     mark: bool,
     stats: str | None,
     state: str | None,
@@ -113,11 +115,15 @@ def command(
         raise click.UsageError("--strict is --max-unreadable 0; give one of the two")
     settings = file_settings_from(config, pairs, **given)
     refuse_empty_names(list(inputs))
-    names, stood_for = expand(list(inputs) or ["-"], [output, duplicates, dead_letter, stats, state])
+    names, stood_for = expand(
+        list(inputs) or ["-"], [output, duplicates, dead_letter, clusters, stats, state]
+    )
     format_, dialect = format_of(names, form, settings, delimiter, encoding)
     said = form is not None or delimiter is not None or settings.input.encoding != "json"
     refuse_output_ending(output, format_, dialect, given=said)
-    refuse_endings_of_reports({"--duplicates": duplicates, "--dead-letter": dead_letter, "--stats": stats})
+    refuse_endings_of_reports(
+        {"--duplicates": duplicates, "--dead-letter": dead_letter, "--clusters": clusters, "--stats": stats}
+    )
     typed = "-" in names and sys.stdin is not None and sys.stdin.isatty()
     if typed and not quiet:
         say_error(
@@ -129,6 +135,7 @@ def command(
         output=output,
         duplicates=duplicates,
         dead_letter=dead_letter,
+        clusters=clusters,
         stats=stats,
         state=state,
         settings_file=config,

@@ -1,0 +1,60 @@
+"""Memory that `dedup --clusters` takes for a dropped row.
+
+    python -m bench.dedup_memory [--rows 1000000]
+
+Rows come in chunks of 4,096; three of ten are dropped for one of the 100,000 before them. Ids are texts of
+eleven characters. Bytes are those that Python and NumPy hold, as tracemalloc counts them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tracemalloc
+
+import numpy as np
+
+from bench.machine import machine_line
+from twinsieve.pipeline.dedup_clusters import Clusters
+from twinsieve.pipeline.leaders import Leader
+
+_CHUNK, _BACK, _DROPPED = 4096, 100_000, 0.3
+
+
+class Nowhere:
+    """Takes bytes and holds none."""
+
+    def write(self, data: bytes, /) -> None:
+        """Forget them."""
+
+
+def clusters_bytes(rows: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Bytes for each dropped row: held at the end of the input, and at most while lines are written."""
+    tracemalloc.start()
+    clusters, dropped = Clusters(), 0
+    for first in range(1, rows, _CHUNK):
+        positions = first + np.flatnonzero(rng.random(_CHUNK) < _DROPPED)
+        leaders = np.maximum(positions - rng.integers(1, _BACK, len(positions)), 1)
+        known = {leader: Leader(f"p{leader:010d}", "") for leader in set(leaders.tolist())}
+        clusters.add(positions, leaders, [f"p{position:010d}" for position in positions.tolist()], known)
+        dropped += len(positions)
+    del known
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    clusters.write(Nowhere())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return held / dropped, peak / dropped
+
+
+def main() -> None:
+    """Print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    rows = parser.parse_args().rows
+    print(machine_line())
+    held, peak = clusters_bytes(rows, np.random.default_rng(1))
+    print(f"--clusters: {held:.0f} bytes a dropped row, {peak:.0f} while it is written")
+
+
+if __name__ == "__main__":
+    main()
