@@ -1,4 +1,4 @@
-"""Memory that `dedup --clusters` takes for a dropped row.
+"""Memory that `dedup --clusters` takes for a dropped row, and `--keep` for a row of the inputs.
 
     python -m bench.dedup_memory [--rows 1000000]
 
@@ -9,13 +9,21 @@ eleven characters. Bytes are those that Python and NumPy hold, as tracemalloc co
 from __future__ import annotations
 
 import argparse
+import os
 import tracemalloc
+from typing import get_args
 
 import numpy as np
 
 from bench.machine import machine_line
+from twinsieve.pipeline.batches import MessageReader
 from twinsieve.pipeline.dedup_clusters import Clusters
+from twinsieve.pipeline.dedup_second_pass import Keep, SecondPass
+from twinsieve.pipeline.files_input import Chunk
+from twinsieve.pipeline.files_rows import Rows
 from twinsieve.pipeline.leaders import Leader
+from twinsieve.pipeline.settings import Settings
+from twinsieve.stages.contract import NO_LEADER, Kind, Verdicts
 
 _CHUNK, _BACK, _DROPPED = 4096, 100_000, 0.3
 
@@ -46,12 +54,34 @@ def clusters_bytes(rows: int, rng: np.random.Generator) -> tuple[float, float]:
     return held / dropped, peak / dropped
 
 
+def keep_bytes(keep: Keep, rows: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Bytes for each row of the inputs: at most in the first pass, and where rows are about to be written."""
+    columns = MessageReader(Settings()).read([b'{"text": "a text"}'] * _CHUNK)
+    chunk = Chunk("", Rows([b""] * _CHUNK, 1, 1), columns)
+    tracemalloc.start()
+    second = SecondPass(keep, [os.devnull], 1)
+    for first in range(1, rows, _CHUNK):
+        dropped = rng.random(_CHUNK) < _DROPPED
+        leaders = np.maximum(np.arange(first, first + _CHUNK) - rng.integers(1, _BACK, _CHUNK), 1)
+        kinds = np.where(dropped, Kind.NEAR, Kind.UNIQUE).astype(np.uint8)
+        none = np.zeros(_CHUNK, np.int32)
+        leaders = np.where(dropped, leaders, NO_LEADER)
+        second.add(0, chunk, Verdicts(kinds, none, leaders, none, none, none))
+    _, peak = tracemalloc.get_traced_memory()
+    mask = second.choose()
+    tracemalloc.stop()
+    return peak / rows, mask.nbytes / rows
+
+
 def main() -> None:
     """Print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     rows = parser.parse_args().rows
     print(machine_line())
+    for keep in get_args(Keep)[1:]:
+        peak, held = keep_bytes(keep, rows, np.random.default_rng(1))
+        print(f"--keep {keep}: {peak:.1f} bytes a row at most, {held:.1f} in the second pass")
     held, peak = clusters_bytes(rows, np.random.default_rng(1))
     print(f"--clusters: {held:.0f} bytes a dropped row, {peak:.0f} while it is written")
 

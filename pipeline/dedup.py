@@ -28,6 +28,7 @@ from twinsieve.pipeline.dedup_entries import dead_entry, dropped_entry
 from twinsieve.pipeline.dedup_marks import marks_of
 from twinsieve.pipeline.dedup_report import Example, Summary
 from twinsieve.pipeline.dedup_saves import SAVE_EVERY_S, Saves, Stop
+from twinsieve.pipeline.dedup_second_pass import Keep, SecondPass, refuse_keep
 from twinsieve.pipeline.dedup_unreadable import (
     FirstUnreadable,
     all_unreadable_line,
@@ -92,6 +93,7 @@ class Job:
     """What to read and where to write; names are paths, `-` for stdin or stdout, None for no file.
 
     mark: all rows are written, with what the sieve says of each
+    keep: which row of a cluster is written
     max_unreadable: share of the rows, 0 to 1, beyond which unreadable ones fail the run; None for no limit
     """
 
@@ -106,6 +108,7 @@ class Job:
     settings_file: str | None = None
     examples: int = 0
     mark: bool = False
+    keep: Keep = "first"
     max_unreadable: float | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
@@ -124,6 +127,12 @@ class Dedup:
     def __init__(self, job: Job, settings: Settings, arrival_ms: int) -> None:
         if job.mark:
             refuse_unmarked(job.format)
+        others = {
+            "--mark": job.mark,
+            "--duplicates": job.duplicates is not None,
+            "--examples": job.examples > 0,
+        }
+        refuse_keep(job.keep, job.inputs, others)
         outputs = {
             "-o": job.output,
             "--duplicates": job.duplicates,
@@ -247,6 +256,7 @@ class Dedup:
                 return stack.enter_context(make(name)) if name is not None else None
 
             sizes = [self._reader.look(name) for name in job.inputs]
+            second = None if job.keep == "first" else SecondPass(job.keep, job.inputs, self._state.rows + 1)
             output = stack.enter_context(Output(job.output))
             duplicates = opened(job.duplicates)
             dead_letter = opened(job.dead_letter)
@@ -259,8 +269,10 @@ class Dedup:
             stack.callback(kept_rows.close)
             written = [one for one in (output, duplicates, dead_letter) if one is not None]
             self._streams = output.is_stream
-            # A table has no rows before its end is written, so a state must not be ahead of that.
-            if stop is not None and state is not None and output.is_stream and job.format not in TABLES:
+            # A table has no rows before its end is written, a second pass none before all are judged: a
+            # state must not be ahead of that.
+            grows = output.is_stream and job.format not in TABLES and second is None
+            if stop is not None and state is not None and grows:
                 self._saves = Saves(
                     stop, lambda: self._save(written, book), lambda: self._state.rows, save_every_s
                 )
@@ -272,7 +284,10 @@ class Dedup:
                 summary.blank += chunk.blank
                 verdicts = self._judge(chunk.columns)
                 started = perf_counter()
-                kept_rows.write(*self._coming_out(chunk, verdicts, marker))
+                if second is None:
+                    kept_rows.write(*self._coming_out(chunk, verdicts, marker))
+                else:
+                    second.add(self._inputs_done, chunk, verdicts)
                 self._explain(chunk, verdicts, book, duplicates)
                 self._write_dead(chunk, dead_letter)
                 self._state.rows += len(chunk.rows.rows)
@@ -282,11 +297,13 @@ class Dedup:
             if self.stopped is None:
                 self._refuse_unreadable()
             started = perf_counter()
-            kept_rows.end()
             if clusters is not None and self._clusters is not None:
                 # Not among those that grow: a run that saves again and again writes it once.
                 written.append(clusters)
-                self._clusters.write(clusters)
+                self._clusters.write(clusters, None if second is None else second.kept)
+            if second is not None:
+                second.write(self._reader, kept_rows)
+            kept_rows.end()
             for one in written:
                 one.seal()
             summary.seconds["write"] += perf_counter() - started

@@ -107,17 +107,32 @@ class InputReader:
 
         raises: FileError when the input fails, or has other columns than the one before
         """
+        for chunk in self.rows_alone(source):
+            if chunk.batch is not None:
+                found = documents_of(chunk.batch, self._reader.roots, self._settings.input.max_bytes)
+                yield replace(chunk, columns=self._reader.columns(*found))
+            elif self._format == "csv":
+                yield _read(chunk, self._read_csv(chunk.rows))
+            else:
+                payloads, foreign = self._payloads(chunk.rows)
+                yield _read(chunk, _corrected(chunk.rows, self._reader.read(payloads), foreign))
+
+    def rows_alone(self, source: Source) -> Iterator[Chunk]:
+        """The same chunks, with nothing read of their rows. raises: as `chunks`"""
         shown = source.shown
+        nothing = self._reader.columns([], [])
         if self._format in TABLES:
-            yield from self._table_chunks(source, shown)
+            first = 1
+            for batch in self._begin_table(source).batches():
+                yield Chunk(shown, Rows([b""] * batch.num_rows, first, first), nothing, batch=batch)
+                first += batch.num_rows
             return
         if self._format == "csv":
-            for rows in self._without_header(source, self._records(source)):
-                yield _chunk(shown, rows, self._read_csv(rows))
-            return
-        for rows in self._rows(self._blocks(source), shown):
-            payloads, foreign = self._payloads(rows)
-            yield _chunk(shown, rows, _corrected(rows, self._reader.read(payloads), foreign))
+            batches = self._without_header(source, self._records(source))
+        else:
+            batches = self._rows(self._blocks(source), shown)
+        for rows in batches:
+            yield Chunk(shown, rows, nothing)
 
     def look(self, name: str) -> int | None:
         """The size of an input, None for a stream; a file can be read and its columns fit when this returns.
@@ -142,16 +157,6 @@ class InputReader:
         for block in source.blocks(self.encoding):
             self.mark = source.mark if self.mark is None else self.mark
             yield block
-
-    def _table_chunks(self, source: Source, shown: str) -> Iterator[Chunk]:
-        roots = self._reader.roots
-        table = self._begin_table(source)
-        first = 1
-        for batch in table.batches():
-            found = documents_of(batch, roots, self._settings.input.max_bytes)
-            rows = Rows([b""] * batch.num_rows, first, first)
-            yield Chunk(shown, rows, self._reader.columns(*found), batch=batch)
-            first += batch.num_rows
 
     def _begin_table(self, source: Source) -> Table:
         """The table of an input; its columns are known and fit the inputs before."""
@@ -288,11 +293,14 @@ class InputReader:
         return self._reader.columns(documents, unreadable)
 
 
-def _chunk(source: str, rows: Rows, columns: Columns) -> Chunk:
-    """The chunk, its blank rows passed over: editors and `cat` leave some, and none holds a message."""
+def _read(chunk: Chunk, columns: Columns) -> Chunk:
+    """The chunk with its columns, its blank rows passed over.
+
+    Editors and `cat` leave some, and none holds a message.
+    """
     unreadable = [bad for bad in columns.unreadable if bad.reason is not Reason.EMPTY]
     blank = len(columns.unreadable) - len(unreadable)
-    return Chunk(source, rows, replace(columns, unreadable=unreadable), blank)
+    return replace(chunk, columns=replace(columns, unreadable=unreadable), blank=blank)
 
 
 def _too_large(rows: Rows, row: int) -> Unreadable:
