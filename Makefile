@@ -8,7 +8,7 @@ MESSAGES ?= 20000
 # Four processes share the tests (tests/processes.py): those of two of them mostly wait for brokers.
 PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 
-.PHONY: demo test check lint types tests nasty mutants soak retention leaderless outage failover latency throughput image-steps interpreters wheel trywheel lock clean
+.PHONY: demo test check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput image-steps interpreters wheel trywheel lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -34,6 +34,11 @@ tests: $(VENV)/.installed-dev
 RUNS ?= 500
 nasty: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.nasty --runs $(RUNS)
+
+# Runs over files are killed at random moments and repeated; exit code 1 when they leave other files than unbroken ones.
+KILLS ?= 50
+kills: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.cli.kills --kills $(KILLS)
 
 # Known defects, one at a time, in copies of the checkout; exit code 1 when the tests let one live.
 mutants: $(VENV)/.installed-dev

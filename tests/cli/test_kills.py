@@ -8,7 +8,7 @@ from tests.cli.kills import kill_runs
 
 
 def test_killed_and_repeated_runs_leave_the_files_of_unbroken_ones(tmp_path: Path) -> None:
-    """A handful; `python -m tests.cli.kills --kills 50` does more."""
+    """A handful; `make kills` does 50."""
     found = kill_runs(tmp_path, kills=5, seed=1)
     assert found.problems == []
     assert found.struck
