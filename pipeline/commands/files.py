@@ -25,8 +25,6 @@ from twinsieve.pipeline.commands.terminal import say_error, talk
 from twinsieve.stages.errors import FileError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from twinsieve.pipeline.dedup import Progress as Shown
     from twinsieve.pipeline.dedup_second_pass import Keep
 
@@ -157,24 +155,24 @@ def command(
     if not quiet:
         for line in stood_for:
             say_error(line)
-    console = talk()
     with _stopped_by_signals() as signals, ExitStack() as stack:
         with loading(quiet):
             dedup = stack.enter_context(Dedup(job, settings, int(time.time() * 1000)))
             dedup.warm_up()
         signals.interrupted = dedup.interrupted
         dedup.summary.seconds["start"] = time.perf_counter() - _STARTED
-        with _progress(console, quiet or typed) as shown:
+        with _progress(quiet or typed) as shown:
             summary = dedup.run(shown, before_placing=signals.no_more, stop=signals.stop, warn=say_error)
     if examples:
         from twinsieve.pipeline.commands.pairs import pair_panel
 
+        console = talk()
         for example in summary.examples.chosen():
             console.print(pair_panel(example.entry), soft_wrap=True)
     if not quiet:
         from twinsieve.pipeline.commands.summary import summary_table
 
-        console.print(summary_table(summary, dedup.sieve_stats()))
+        talk().print(summary_table(summary, dedup.sieve_stats()))
     for name in dedup.repeated:
         say_error(f"{name}: an earlier run on {state} read this content; all its rows are dropped")
     if duplicates is not None and summary.leaders_unknown:
@@ -189,14 +187,11 @@ def command(
         raise FileError(dedup.stopped_line(dedup.stopped))
 
 
-def _shows(console: Console, quiet: bool) -> bool:
-    return console.is_terminal and not quiet
-
-
 @contextmanager
-def _progress(console: Console, quiet: bool) -> Iterator[Shown | None]:
+def _progress(quiet: bool) -> Iterator[Shown | None]:
     """A bar on a terminal; nothing where stderr is a file."""
-    if not _shows(console, quiet):
+    console = None if quiet else talk()
+    if console is None or not console.is_terminal:
         yield None
         return
     from rich.progress import (

@@ -78,9 +78,9 @@ def loading(quiet: bool = False) -> Iterator[None]:
     """Compile what is missing before the block; while it runs a terminal shows that the program loads."""
     from twinsieve.pipeline import warm_up
 
-    console = talk()
-    if not console.is_terminal or quiet:
-        warm_up.warm_up(_one_line if not quiet else warm_up.tell_nobody)
+    console = None if quiet else talk()
+    if console is None or not console.is_terminal:
+        warm_up.warm_up(warm_up.tell_nobody if console is None else _one_line)
         yield
         return
     with console.status("loading") as status:

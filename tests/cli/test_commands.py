@@ -288,6 +288,6 @@ def test_the_version_is_told_with_and_without_an_installation(
     def not_installed(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr("twinsieve.pipeline.program.version", not_installed)
+    monkeypatch.setattr("importlib.metadata.version", not_installed)
     told = run("--version")
     assert (told.code, told.out, told.err) == (0, "twinsieve unreleased\n", "")
