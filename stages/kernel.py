@@ -13,15 +13,60 @@ of 56 so.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core import config
 from numba.core.registry import CPUDispatcher
 
 from twinsieve.compiled import keep
 from twinsieve.stages.callee import Callee, kept_library
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_config: Any = config  # untyped in Numba
+
+
+class Kernel:
+    """A function that Numba's dispatcher is made of at its first use, by Python or by a kernel.
+
+    A process calls a dozen of more than a hundred, and loads them with their callees inside. To make all
+    dispatchers took a twentieth of a start.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, callee: bool, options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._callee = callee
+        self._options = options
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """Numba's."""
+        # Numba also makes an entry for C, which nobody calls; that took a fifth of the time to compile.
+        own = {"no_cfunc_wrapper": True, "no_cpython_wrapper": self._callee}
+        made = cast("Any", njit)(nogil=True, **own, **self._options)(self._function)
+        assert isinstance(made, CPUDispatcher)
+        if self._callee:
+            made = Callee(self._function, made.targetoptions)
+            keep(made, kept_library)
+        else:
+            keep(made)
+        return made
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What a kernel that calls this one asks for."""
+        return self.dispatcher._numba_type_
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.dispatcher(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        # Numba looks for the dispatcher's attributes; Python's own are no reason to make it.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
 
 
 def compiled(*, callee: bool = False, **options: Any) -> Callable[[_Function], _Function]:
@@ -32,15 +77,9 @@ def compiled(*, callee: bool = False, **options: Any) -> Callable[[_Function], _
     """
 
     def decorate(function: _Function) -> _Function:
-        # Numba also makes an entry for C, which nobody calls; that took a fifth of the time to compile.
-        own = {"no_cfunc_wrapper": True, "no_cpython_wrapper": callee}
-        dispatcher = cast("Any", njit)(nogil=True, **own, **options)(function)
-        if callee and isinstance(dispatcher, CPUDispatcher):  # not with NUMBA_DISABLE_JIT
-            dispatcher = Callee(function, dispatcher.targetoptions)
-            keep(dispatcher, kept_library)
-        else:
-            keep(dispatcher)
-        return cast("_Function", dispatcher)
+        if _config.DISABLE_JIT:
+            return function
+        return cast("_Function", Kernel(function, callee=callee, options=options))
 
     return decorate
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 
 from twinsieve.stages.contract import (
     NO_TIME,
@@ -30,6 +29,7 @@ from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.minhash import sketch_similarity
 from twinsieve.stages.inspect import inspect_pair
+from twinsieve.stages.kernel import Kernel
 from twinsieve.stages.near.all_pairs import all_pairs
 from twinsieve.stages.scheme import Scheme, SchemeConfig
 from twinsieve.stages.sieve import Sieve
@@ -125,8 +125,9 @@ def _batch(bodies: Bodies, prints: Fingerprints) -> Batch:
 
 def _kernels() -> Iterator[tuple[str, Any]]:
     for each in gc.get_objects():
-        if isinstance(each, Dispatcher) and each.py_func.__module__.startswith("twinsieve."):
-            yield f"{each.py_func.__module__.removeprefix('twinsieve.')}.{each.py_func.__qualname__}", each
+        if isinstance(each, Kernel):
+            function = each.py_func
+            yield f"{function.__module__.removeprefix('twinsieve.')}.{function.__qualname__}", each
 
 
 def _held() -> Iterator[tuple[str, int]]:
