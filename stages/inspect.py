@@ -19,7 +19,8 @@ from twinsieve.stages.contract import (
     SieveConfig,
     Window,
 )
-from twinsieve.stages.near.buckets import Buckets, bucket_of, new_buckets
+from twinsieve.stages.near.bucket_table import BucketTable
+from twinsieve.stages.near.buckets import bucket_of
 from twinsieve.stages.near.chunk import Chunk, whole_batch
 from twinsieve.stages.near.hamming import distance_table
 from twinsieve.stages.near.lengths import signature_limits
@@ -156,9 +157,8 @@ def _alone(config: SieveConfig, **near: object) -> SieveConfig:
 def _shared(chunk: Chunk, config: SieveConfig) -> tuple[list[int], list[int]]:
     """Bands and tables in which a look of the later row meets the earlier row's own bucket."""
     layout = config.layout
-    buckets: Buckets = new_buckets(layout, 1, 1.0)._replace(
-        band_buckets=_MANY_BUCKETS, table_buckets=_MANY_BUCKETS
-    )
+    empty = BucketTable(layout, 1, 1.0).buckets
+    buckets = empty._replace(band_buckets=_MANY_BUCKETS, table_buckets=_MANY_BUCKETS)
     bands = [
         band
         for band in range(layout.bands)

@@ -31,7 +31,8 @@ from twinsieve.stages.fingerprint.minhash import equal_bytes
 from twinsieve.stages.fingerprint.simhash import fill_packed_simhashes
 from twinsieve.stages.fingerprint.tokens import term_hashes
 from twinsieve.stages.near.all_pairs import all_pairs
-from twinsieve.stages.near.buckets import Buckets, bucket_of, insert_kept, new_buckets
+from twinsieve.stages.near.bucket_table import BucketTable
+from twinsieve.stages.near.buckets import Buckets, bucket_of, insert_kept
 from twinsieve.stages.near.chunk import Chunk, whole_batch
 from twinsieve.stages.near.decide import decide
 from twinsieve.stages.near.decide_exact import judge_exact
@@ -90,7 +91,7 @@ def _arguments() -> _Arguments:
         ring=Ring(1, ring_use(config)).columns,
         bloom=no_bloom(),
         sealed=nothing_sealed(),
-        buckets=new_buckets(config.layout, 1, 1.0),
+        buckets=BucketTable(config.layout, 1, 1.0).buckets,
         chains=no_chains(),
         search=Search(np.zeros((256, 256), np.int8), 0, 0),
         rules=Rules(*[0] * len(Rules._fields)),

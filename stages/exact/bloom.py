@@ -15,6 +15,8 @@ True
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 from pybloom_live import BloomFilter
@@ -37,7 +39,6 @@ class BloomGenerations:
     """
 
     arrays: BloomArrays
-    filters: tuple[BloomFilter, ...]
 
     def __init__(self, window: Window, error_rate: float, generations: int = GENERATIONS) -> None:
         sizing = bloom_sizing(window, error_rate, generations)
@@ -59,15 +60,20 @@ class BloomGenerations:
             ],
             dtype=np.int64,
         )
-        rows = np.zeros((sizing.rows, sizing.stride), dtype=np.uint8)
         self.arrays = BloomArrays(
-            bits=rows.reshape(-1),
+            bits=np.zeros(sizing.rows * sizing.stride, dtype=np.uint8),
             generations=np.zeros((sizing.rows, 5), dtype=np.int64),
             cursor=np.zeros(2, dtype=np.int64),
             shape=shape,
         )
-        self.filters = tuple(
-            filter_on(BloomFilter(sizing.capacity, sizing.error_rate), row, shape) for row in rows
+
+    @cached_property
+    def filters(self) -> tuple[BloomFilter, ...]:
+        """A pybloom-live BloomFilter per row, made when they are asked for."""
+        sizing, arrays = self.sizing, self.arrays
+        rows = arrays.bits.reshape(sizing.rows, -1)
+        return tuple(
+            filter_on(BloomFilter(sizing.capacity, sizing.error_rate), row, arrays.shape) for row in rows
         )
 
     @staticmethod

@@ -17,14 +17,20 @@ False
 
 from __future__ import annotations
 
+import mmap
+
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import prefetch
 from twinsieve.stages.kernel import compiled
+from twinsieve.stages.pages import zeros
 
-_EMPTY = -1
+_EMPTY = 0
+
+_SMALL_SHARE = 8
+"""The table moves when its entries, a small page each, would take this part of it."""
 
 _MAX_CAPACITY = 2**30
 """Slots are int32, and the table is up to four times as long as the ring."""
@@ -36,7 +42,8 @@ _HALF = np.uint64(32)
 class TagIndex:
     """The table for a ring of `capacity` slots.
 
-    slots: int32[cells], cells a power of two, at least 1.5 × capacity; ring slot or -1
+    slots: int32[cells], cells a power of two, at least 1.5 × capacity; the complement of a ring slot (~slot),
+        or 0, so that a new table is zeros, and memory that nobody writes to costs nothing
     mask: cells - 1
     raises: UsageError unless 1 <= capacity <= 2 ** 30
     """
@@ -46,20 +53,34 @@ class TagIndex:
 
     def __init__(self, capacity: int) -> None:
         cells = _cells_for(capacity)
-        self.slots = np.full(cells, _EMPTY, dtype=np.int32)
+        self.slots = zeros(cells, np.int32, small_bytes=4 * cells)
         self.mask = cells - 1
+        self._small = True
 
     @staticmethod
     def bytes_for(capacity: int) -> int:
         """Bytes the table of a ring of `capacity` slots takes."""
         return 4 * _cells_for(capacity)
 
+    def reserve(self, held: int, more: int) -> bool:
+        """Whether `slots` is another array now, of the same content: so many entries want large pages.
+
+        held: entries that the table holds at most; more: that may come now
+        """
+        if not self._small or (held + more) * mmap.PAGESIZE * _SMALL_SHARE <= self.slots.nbytes:
+            return False
+        slots = zeros(len(self.slots), np.int32, small_bytes=0)
+        if held:
+            slots[:] = self.slots
+        self.slots, self._small = slots, False
+        return True
+
     def rebuild(self, tags: NDArray[np.uint64], oldest: int, count: int) -> None:
-        """Nothing; the table then holds the `count` ring slots that begin at `oldest`, in ring order.
+        """Hold the `count` ring slots that begin at `oldest`, in ring order; the table is empty before.
 
         tags: uint64[capacity], the ring's column; this is how a saved ring gets its table back
         """
-        self.slots.fill(_EMPTY)
+        self.reserve(0, count)
         _insert_ring(self.slots, self.mask, tags, oldest, count)
 
 
@@ -89,7 +110,7 @@ def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag:
     """
     cell = _home(mask, tag)
     while True:
-        slot = np.int64(slots[cell])
+        slot = ~np.int64(slots[cell])
         if slot < 0 or tags[slot] == tag:
             return slot
         cell = (cell + 1) & mask
@@ -106,9 +127,9 @@ def tag_insert(
     """
     cell = _home(mask, tag)
     while True:
-        other = np.int64(slots[cell])
+        other = ~np.int64(slots[cell])
         if other < 0 or tags[other] == tag:
-            slots[cell] = slot
+            slots[cell] = ~slot
             return
         cell = (cell + 1) & mask
 
@@ -127,7 +148,7 @@ def tag_remove(
     """
     cell = _home(mask, tag)
     while True:
-        other = np.int64(slots[cell])
+        other = ~np.int64(slots[cell])
         if other < 0:
             return False
         if other == slot:
@@ -136,12 +157,12 @@ def tag_remove(
     hole = cell
     while True:
         cell = (cell + 1) & mask
-        other = np.int64(slots[cell])
+        other = ~np.int64(slots[cell])
         if other < 0:
             break
         # An entry may fill the hole only if the hole is not before the cell where its search starts.
         if ((cell - _home(mask, tags[other])) & mask) >= ((cell - hole) & mask):
-            slots[hole] = other
+            slots[hole] = ~other
             hole = cell
     slots[hole] = _EMPTY
     return True

@@ -23,7 +23,6 @@ INDEX_BITS = 24
 INDEX_MASK = (1 << INDEX_BITS) - 1
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_LINE_BYTES = 64
 
 
 class Buckets(NamedTuple):
@@ -54,17 +53,6 @@ def entry_count(layout: BandLayout, window: int, load: float) -> int:
     """Entries of 8 bytes in the whole index."""
     band_buckets, table_buckets = bucket_counts(window, load)
     return (layout.bands * band_buckets + layout.tables * table_buckets) * WAYS
-
-
-def new_buckets(layout: BandLayout, window: int, load: float) -> Buckets:
-    """An empty index for that window."""
-    band_buckets, table_buckets = bucket_counts(window, load)
-    raw = np.zeros(entry_count(layout, window, load) + _LINE_BYTES // 8, np.uint64)
-    skip = (-raw.ctypes.data % _LINE_BYTES) // 8
-    entries = raw[skip : len(raw) - (_LINE_BYTES // 8 - skip)]
-    return Buckets(
-        entries, layout.bands, layout.tables, band_buckets, table_buckets, layout.weak, layout.key_bits
-    )
 
 
 @kernel

@@ -7,7 +7,7 @@ Basic Multilingual Plane takes two units a character. The arena grows between ch
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from twinsieve.stages.exact.tags import TagIndex, tag_insert, tag_remove
 from twinsieve.stages.fingerprint.minhash import SKETCH_FROM
 from twinsieve.stages.kernel import callee
 from twinsieve.stages.near.chunk import Chunk
+from twinsieve.stages.pages import zeros
 
 GRANULE = 4
 """Texts begin at multiples of this many units, so that an offset fits 32 bits up to 32 GiB of text."""
@@ -29,6 +30,9 @@ KEPT, HEAD, STREAM_TIME, FIRST_TIME, OLDEST = 0, 1, 2, 3, 4
 the first one known: entries kept before any time was known count as kept then; and the first kept index the
 ring ever had (it is not 0 in a ring that was enlarged)."""
 _COUNTERS = 5
+
+_SMALL_BYTES = 1 << 16
+"""Slots fill one after another: the first ones of each column stand in small pages (`stages/pages.py`)."""
 
 _LARGEST_TEXT = (2 * STORED_LENGTH + SKETCH_UNITS) // GRANULE
 
@@ -75,8 +79,8 @@ class Ring:
     """Owner of the columns; `columns` is what kernels get, and is replaced when the arena grows."""
 
     def __init__(self, capacity: int, use: RingUse) -> None:
-        def rows(used: bool) -> int:
-            return capacity if used else 1
+        def column(dtype: type[np.generic], used: bool = True, width: int = 1) -> NDArray[Any]:
+            return zeros((capacity if used else 1) * width, dtype, small_bytes=_SMALL_BYTES)
 
         self.capacity = capacity
         self.use = use
@@ -84,17 +88,17 @@ class Ring:
         counters = np.zeros(_COUNTERS, np.int64)
         counters[STREAM_TIME] = counters[FIRST_TIME] = NO_TIME
         self.columns = RingColumns(
-            positions=np.zeros(capacity, np.int64),
-            times=np.zeros(capacity, np.int64),
-            tags=np.zeros(capacity, np.uint64),
-            offsets=np.zeros(rows(use.text), np.uint32),
-            lengths=np.zeros(rows(use.text or use.simhashes), np.int32),
-            owns=np.zeros(rows(use.text), np.uint16),
-            wides=np.zeros(rows(use.text), np.uint8),
-            bags=np.zeros((rows(use.text), 4), np.uint64),
-            ids=np.zeros(rows(use.ids), np.uint64),
-            scopes=np.zeros(rows(use.scopes), np.uint64),
-            simhashes=np.zeros(rows(use.simhashes), np.uint64),
+            positions=column(np.int64),
+            times=column(np.int64),
+            tags=column(np.uint64),
+            offsets=column(np.uint32, use.text),
+            lengths=column(np.int32, use.text or use.simhashes),
+            owns=column(np.uint16, use.text),
+            wides=column(np.uint8, use.text),
+            bags=column(np.uint64, use.text, 4).reshape(-1, 4),
+            ids=column(np.uint64, use.ids),
+            scopes=column(np.uint64, use.scopes),
+            simhashes=column(np.uint64, use.simhashes),
             texts=np.zeros(4 * _LARGEST_TEXT * GRANULE, np.uint16),
             counters=counters,
             tag_slots=self._tag_index.slots,
@@ -143,7 +147,9 @@ class Ring:
         )
 
     def reserve(self, characters: int, messages: int) -> None:
-        """Nothing; the arena then has room for that many more characters in that many texts, kept all."""
+        """Make room in the arena for that many more characters in that many texts, kept all."""
+        if self._tag_index.reserve(self.held, messages):
+            self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
         if not self.use.text:
             return
         needed = characters * 2 // GRANULE + messages * (1 + SKETCH_UNITS // GRANULE) + 2 * _LARGEST_TEXT
@@ -196,6 +202,7 @@ class Ring:
                     saved[name] = column
         self.columns = RingColumns(**saved, tag_slots=self._tag_index.slots)
         self._tag_index.rebuild(self.columns.tags, self.oldest_slot, self.held)
+        self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
 
 
 @callee

@@ -16,7 +16,8 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.tags import TagIndex
 from twinsieve.stages.near import policy
-from twinsieve.stages.near.buckets import Buckets, bucket_counts, entry_count, insert_kept, new_buckets
+from twinsieve.stages.near.bucket_table import BucketTable
+from twinsieve.stages.near.buckets import Buckets, entry_count, insert_kept
 from twinsieve.stages.near.chunk import CHUNK_ROWS, Chunk
 from twinsieve.stages.near.decide import decide
 from twinsieve.stages.near.hamming import (
@@ -33,7 +34,7 @@ from twinsieve.stages.near.local import clear, new_local
 from twinsieve.stages.near.pairs import Rules, new_scratch
 from twinsieve.stages.near.policy import Bloom, Outcome, Policy, Sealed
 from twinsieve.stages.near.propose import MATCHES_PER_ROW, Search, most_matches, new_matches, propose
-from twinsieve.stages.near.resize import resize_buckets, resize_chains
+from twinsieve.stages.near.resize import resize_chains
 from twinsieve.stages.near.ring import GRANULE, SKETCH_UNITS, Ring, RingUse
 
 _NEAR_CODES = {"none": policy.NEAR_NONE, "text": policy.NEAR_TEXT, "hamming": policy.NEAR_HAMMING}
@@ -70,7 +71,7 @@ class NearStage:
         self._scan = self._text and near.candidates == "scan"
         self.ring = Ring(window, ring_use(config))
         indexed = self._text and not self._scan
-        self.buckets: Buckets = new_buckets(config.layout, window if indexed else 1, near.bucket_load)
+        self._table = BucketTable(config.layout, window if indexed else 1, near.bucket_load)
         self.chains = new_chains(near) if near.method == "hamming" else no_chains()
         self._search = Search(signature_limits(near.similarity), _limit(near.window.age_ms), int(self._scan))
         self._rules = Rules(
@@ -107,7 +108,8 @@ class NearStage:
         characters = int(chunk.starts[-1] - chunk.starts[0])
         self.ring.reserve(min(characters, STORED_LENGTH * len(chunk.lengths)), len(chunk.lengths))
         clear(self._local)
-        if recorded:
+        if recorded or not self.ring.held:
+            # An empty index proposes nothing, and a look into it takes memory.
             self._matches.counts[:] = 0
         elif self._policy.near != policy.NEAR_NONE:
             self._propose(chunk)
@@ -128,6 +130,11 @@ class NearStage:
             outcome,
         )
         self._insert(chunk)
+
+    @property
+    def buckets(self) -> Buckets:
+        """The candidate index, as kernels take it."""
+        return self._table.buckets
 
     def kept_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Rows of the last chunk that became leaders, and their kept indices. Views: read them at once."""
@@ -180,6 +187,8 @@ class NearStage:
         count = int(self._local.counts[0])
         if count == 0 or self._policy.near == policy.NEAR_NONE or self._scan:
             return
+        if self._text:
+            self._table.reserve(self._local.keys[self._local.used[: self._local.counts[1]]])
         shards = len(self._scratch)
         tables = self.buckets.bands + self.buckets.tables if self._text else len(self.chains.masks)
 
@@ -218,14 +227,7 @@ class NearStage:
         """Nothing; holds what `to_sections` gave under the same parameters; the window may differ."""
         self.ring.restore(sections)
         kept, held = self.ring.kept, self.ring.held
-        entries = sections["buckets"]
-        if len(entries) == len(self.buckets.entries):
-            self.buckets.entries[:] = entries
-        else:
-            window = len(sections["ring.positions"])
-            sizes = bucket_counts(window, self._config.near.bucket_load)
-            old = self.buckets._replace(entries=entries, band_buckets=sizes[0], table_buckets=sizes[1])
-            resize_buckets(old, self.buckets, kept, held)
+        self._table.restore(sections["buckets"], len(sections["ring.positions"]), kept, held)
         if self._policy.near == policy.NEAR_HAMMING:
             heads, links = sections["chains.heads"], sections["chains.next"]
             self.chains = resize_chains(heads, links, self.chains, kept, held)
