@@ -280,6 +280,8 @@ class Dedup:
             for chunk, share in self._chunks(sizes, warn):
                 self.first_unreadable = self.first_unreadable or first_unreadable(chunk)
                 if self.first_unreadable is not None and job.max_unreadable == 0:
+                    if self._saves is not None:
+                        self._saves.save()
                     raise FileError(strict_line(self.first_unreadable))
                 summary.blank += chunk.blank
                 verdicts = self._judge(chunk.columns)

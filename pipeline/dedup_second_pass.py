@@ -13,6 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.files_address import is_address, shown
 from twinsieve.pipeline.files_input import Chunk, InputReader
 from twinsieve.pipeline.files_kept import KeptRows
 from twinsieve.pipeline.files_read import STDIN, Source, is_stream
@@ -39,10 +40,12 @@ def refuse_keep(keep: Keep, inputs: list[str], others: dict[str, bool]) -> None:
             "(--clusters says which row was kept)"
         )
     for name in inputs:
+        if is_address(name):
+            raise UsageError(f"--keep {keep}: reads its inputs twice; fetch {shown(name)} first")
         if is_stream(name):
-            shown = "stdin" if name == STDIN else name
+            stream = "stdin" if name == STDIN else name
             raise UsageError(
-                f"--keep {keep}: reads its inputs twice, {shown} only once; save it as a file first"
+                f"--keep {keep}: reads its inputs twice, {stream} only once; save it as a file first"
             )
 
 
@@ -52,7 +55,7 @@ class SecondPass:
     Held are 9 bytes a row in the first pass, 13 for `longest`, and one byte a row in the second.
 
     first: position of the first row of this run
-    raises: UsageError for an input that is no file here
+    raises: FileError for an input that is gone
     """
 
     def __init__(self, keep: Keep, inputs: list[str], first: int) -> None:
@@ -132,11 +135,9 @@ class SecondPass:
 
 
 def _stamp(name: str) -> tuple[int, int]:
-    """Size and time of change. raises: UsageError for what is no file here"""
+    """Size and time of change. raises: FileError"""
     try:
         known = os.stat(name)
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"{name}: --keep reads its inputs twice, and this is no file here; fetch it first"
-        ) from error
+    except OSError as error:
+        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
     return known.st_size, known.st_mtime_ns

@@ -152,3 +152,9 @@ def test_no_part_of_an_address_that_may_be_secret_is_shown(address: str) -> None
 def test_a_file_that_must_be_here_is_not_sought_at_an_address(run: Run, words: str, said: str) -> None:
     ran = run(*words.format(address="https://me:s3cret@h/p?k=s3cret").split())
     assert (ran.code, ran.out, ran.err) == (2, "", f"twinsieve: {said}\n")
+
+
+def test_an_address_that_would_be_read_twice_is_refused_without_its_secrets(tmp_path: Path, run: Run) -> None:
+    ran = run("dedup", "https://me:secret@host/p.jsonl?token=abc", "--keep", "last", "-o", tmp_path / "o")
+    said = "--keep last: reads its inputs twice; fetch https://host/p.jsonl first"
+    assert (ran.code, ran.err) == (2, f"twinsieve: {said}\n")

@@ -144,6 +144,20 @@ def test_an_input_that_fails_leaves_a_state_that_knows_the_rows_before(
     assert (again.returncode, ran.stdout + again.stdout) == (0, b"".join(_ROWS))
 
 
+def test_a_row_that_strict_does_not_allow_leaves_a_state_that_knows_the_rows_before(
+    tmp_path: Path, root: Path, process: Words
+) -> None:
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_bytes(_ROWS[0])
+    bad.write_bytes(b"{\n" + b"".join(_ROWS[1:]))
+    call = process(["dedup", good, bad, "-q", "--strict", "--state", tmp_path / "state", *SMALL])
+    ran = subprocess.run(call, cwd=root, capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout) == (1, _ROWS[0])
+    bad.write_bytes(b"".join(_ROWS[1:]))
+    again = subprocess.run(call, cwd=root, capture_output=True, check=False)
+    assert (again.returncode, again.stdout) == (0, b"".join(_ROWS[1:]))
+
+
 @pytest.fixture
 def settings() -> Settings:
     pairs = [word.split("=") for word in SMALL[1::2]]
