@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 MESSAGES ?= 20000
 # Four processes share the tests (tests/processes.py): those of two of them mostly wait for brokers.
 PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
+# Tests start the program hundreds of times: without kept byte code each start compiles all sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput image-steps interpreters wheel trywheel lock clean
 
