@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 
 from twinsieve.pipeline.files_read import StoppedError
 
 SAVE_EVERY_S = 60.0
+_MOST_WAKES = 1 << 16
+"""Bytes that a pipe holds, mostly."""
 _TIMES_ITS_LENGTH = 9
 """A save that takes long is followed by a pause so many times as long."""
 
@@ -23,28 +26,36 @@ class Stop:
     """A request to stop, which a run that can stop in good order takes.
 
     taken: a run takes requests now; asked: one was made
+    waker: for `signal.set_wakeup_fd`: a signal that comes just before a wait for input begins, or to another
+        thread, does not interrupt the wait, but a byte written here does. The byte asks for nothing by itself
     """
 
     def __init__(self) -> None:
         self.taken = False
         self.asked = False
-        self._wake, self._waker = os.pipe()
+        self._wake, self.waker = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(self.waker, False)
 
     def ask(self) -> None:
         """Wake whoever waits for input; may be called by a signal handler."""
-        if not self.asked:
-            self.asked = True
-            os.write(self._waker, b"x")
+        self.asked = True
+        # A pipe that is full wakes as well.
+        with suppress(BlockingIOError):
+            os.write(self.waker, b"x")
 
     def wait_for(self, descriptor: int, seconds: float | None) -> bool:
-        """Whether there is something to read; False when the seconds are over or a request was made."""
+        """Whether there is something to read; False when the seconds are over or the wait was ended."""
         ready, _, _ = select.select([descriptor, self._wake], [], [], seconds)
+        if self._wake in ready:
+            with suppress(BlockingIOError):
+                os.read(self._wake, _MOST_WAKES)
         return descriptor in ready and not self.asked
 
     def close(self) -> None:
         """Let the descriptors go."""
         os.close(self._wake)
-        os.close(self._waker)
+        os.close(self.waker)
 
 
 class Saves:

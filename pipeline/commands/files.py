@@ -264,11 +264,13 @@ def _stopped_by_signals() -> Iterator[_Signals]:
     # One that is ignored (nohup, a background job of a script) stays so.
     wanted = [one for one in _STOPPING if signal.getsignal(one) is not signal.SIG_IGN]
     before = [(one, signal.signal(one, signals.handle)) for one in wanted]
+    woken = signal.set_wakeup_fd(signals.stop.waker, warn_on_full_buffer=False)
     try:
         yield signals
     except KeyboardInterrupt as error:
         raise FileError(signals.interrupted()) from error
     finally:
+        signal.set_wakeup_fd(woken)
         for one, handler in before:
             signal.signal(one, handler)
         signals.stop.close()

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import termios
 import threading
 import time
@@ -20,7 +21,7 @@ import pytest
 
 from tests.cli.conftest import SMALL
 from twinsieve.pipeline.dedup import Dedup, Job
-from twinsieve.pipeline.dedup_saves import Stop
+from twinsieve.pipeline.dedup_saves import SAVE_EVERY_S, Stop
 from twinsieve.pipeline.files_read import Source
 from twinsieve.pipeline.generate import generate
 from twinsieve.pipeline.settings import Settings
@@ -67,6 +68,37 @@ def test_a_stopped_stream_saves_what_came_out(
     assert [json.loads(line)["position"] for line in dropped.read_bytes().splitlines()] == [2, 4]
     ran = subprocess.run(call, input=b"".join(_ROWS), cwd=root, capture_output=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"".join(_ROWS[2:]), b"")
+
+
+_SIGNALLED_ASIDE = """
+import signal, sys, threading
+from twinsieve.pipeline.cli import main
+
+def aside():
+    with open(sys.argv.pop(1), "rb") as order:
+        order.read()
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+threading.Thread(target=aside, daemon=True).start()
+sys.exit(main())
+"""
+
+
+def test_a_signal_that_interrupts_no_wait_stops_a_stream_at_once(tmp_path: Path, root: Path) -> None:
+    """It comes to another thread, as one may come just before the wait for input begins."""
+    state, order = tmp_path / "state", tmp_path / "order"
+    os.mkfifo(order)
+    call = [sys.executable, "-c", _SIGNALLED_ASIDE, order, "dedup", "-q", "--state", state, *SMALL]
+    with subprocess.Popen(call, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(_ROWS[0])
+        running.stdin.flush()
+        assert running.stdout.readline() == _ROWS[0]
+        # By then it waits, in all likelihood; if not, the signal is seen without being waited for.
+        time.sleep(0.5)
+        order.write_bytes(b"now")
+        assert running.wait(SAVE_EVERY_S / 2) == 1
 
 
 def _unread(pipe: int) -> int:
