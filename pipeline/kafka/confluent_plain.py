@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from twinsieve.pipeline.kafka.confluent_membership import ConfluentMember
 from twinsieve.pipeline.kafka.confluent_options import Heard, translated
-from twinsieve.pipeline.kafka.confluent_producers import CLOSE_S, held_offsets, producer_options, put, shut
+from twinsieve.pipeline.kafka.confluent_producers import held_offsets, producer_options, put, shut
 from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.kafka.transacting import Transacting
 from twinsieve.pipeline.ports import AbortableError, Committed, Membership, Messages, Partition
@@ -73,8 +73,10 @@ class ConfluentPlainTransactor(Transacting):
     def abort(self) -> None:
         """As `ports.Transactor.abort`; waiting messages are given up, sent ones stay."""
         if self._open and len(self._producer):
-            self._producer.purge()
-            self._producer.flush(CLOSE_S)
+            # A purge goes on in librdkafka's threads, and takes messages that are sent after it along.
+            kept, self._producer = [self._producer], Producer(self._options)
+            kept[0].purge()
+            shut(kept)
         self._forget()
 
     def _forget(self) -> None:

@@ -33,6 +33,20 @@ def test_what_was_sent_stays_and_offsets_come_with_the_commit(plain_world: World
     assert read_all(broker, out).values == [b"x", b"y", b"z"]
 
 
+def test_what_is_given_up_takes_nothing_along_that_is_sent_after_it(plain_world: World) -> None:
+    broker = plain_world.broker()
+    out = Partition(make_topic(broker), 0)
+    transactor = broker.transactor(fresh("tx"))
+    for _ in range(8):
+        transactor.begin()
+        transactor.send(out.topic, 0, messages([b"given up"]))
+        transactor.abort()
+        transactor.begin()
+        transactor.send(out.topic, 0, messages([b"sent"]))
+        transactor.commit()
+    assert read_all(broker, out).values.count(b"sent") == 8
+
+
 def test_keyed_messages_go_where_transactions_would_send_them(plain_world: World) -> None:
     broker = plain_world.broker()
     topic = make_topic(broker, 3)

@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 DEADLINE_S = 90.0
 _SESSION_S = 120.0
 """Members are never expired: one whose share moves has left."""
-_TRANSACTION_S = 60.0
+_TRANSACTION_S = 30.0
 """No call waits that long beside an open transaction: none runs out of time while a test looks at it."""
 
 
