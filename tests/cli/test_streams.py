@@ -9,6 +9,7 @@ import lzma
 import os
 import select
 import subprocess
+import time
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -229,3 +230,28 @@ def test_a_hard_link_to_an_output_keeps_the_old_content(tmp_path: Path, source: 
     assert run("dedup", source, "-q", "-o", out, *SMALL).code == 0
     assert (tmp_path / "hard").read_text() == "old"
     assert out.stat().st_size > 3
+
+
+def test_a_stream_that_comes_in_pieces_keeps_the_rows_of_the_file(
+    tmp_path: Path, root: Path, process: Words
+) -> None:
+    """With windows of the default size, whose tables move to other memory while they fill."""
+    rows = [json.dumps(post).encode() + b"\n" for post in generate(1_500, 1)]
+    source = tmp_path / "posts.jsonl"
+    source.write_bytes(b"".join(rows))
+    whole = subprocess.run(process(["dedup", "-q", source]), cwd=root, capture_output=True, check=True)
+    target = tmp_path / "out"
+    with (
+        target.open("wb") as out,
+        subprocess.Popen(process(["dedup", "-q"]), cwd=root, stdin=subprocess.PIPE, stdout=out) as running,
+    ):
+        assert running.stdin is not None
+        running.stdin.write(b"".join(rows[:20]))
+        running.stdin.flush()
+        while running.poll() is None and not target.stat().st_size:
+            time.sleep(0.01)
+        running.stdin.write(b"".join(rows[20:]))
+        running.stdin.close()
+        assert running.wait(60) == 0
+    assert target.read_bytes() == whole.stdout
+    assert 0 < whole.stdout.count(b"\n") < len(rows)
