@@ -25,7 +25,7 @@ _KEPT = bytes(range(32, 127)).translate(None, b"\\~") + b"\t\r\n"
 """Bytes that must mean what they mean in ASCII for rows to be cut; Shift JIS has others for two signs."""
 _STATEFUL = ("iso2022", "hz", "utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape")
 _NULS_OF_ASCII = 4
-"""Of so many bytes of a text in UTF-16 one is NUL where a half of it is ASCII."""
+"""Text in UTF-16 of which half is ASCII has one NUL in every four bytes."""
 _ASCII_AT_MOST = 0.7
 """Share of ASCII signs among the bytes of UTF-16; in Chinese it is a half. Two side by side look Chinese."""
 _PLAIN = (

@@ -73,7 +73,7 @@ class ConfluentPlainTransactor(Transacting):
     def abort(self) -> None:
         """As `ports.Transactor.abort`; waiting messages are given up, sent ones stay."""
         if self._open and len(self._producer):
-            # A purge goes on in librdkafka's threads, and takes messages that are sent after it along.
+            # purge() returns before librdkafka's threads are done: they would discard later messages too.
             kept, self._producer = [self._producer], Producer(self._options)
             kept[0].purge()
             shut(kept)

@@ -92,7 +92,8 @@ def test_a_topic_whose_blocks_are_gone_may_come_back(judged: list[tuple[Block, R
 def test_whoever_numbers_topics_otherwise_is_followed_by_their_names(
     judged: list[tuple[Block, Ruling]],
 ) -> None:
-    # `late` restored when all of `a` was gone, decisions too: what is 1 for `whole` is 0 there.
+    # `late` restored when retention had taken all blocks and decisions of `a`: topic `b` is number 0 there, and 1
+    # for `whole`.
     whole, late = restored(*judged), IndexState(HashSieve())
     own = block("b", 3, 20, "later")
     copy = replace(block("b", 3, 21, "later"), flags=BlockFlag.NONE)
