@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.broker.distribution import class_archive, class_path
 
 _READY_TIMEOUT_S = 90.0
+_STOPPED_TIMEOUT_S = 10.0
 _PORTS = range(20_000, 32_000)
 
 
@@ -125,14 +126,28 @@ class Node:
             partial.rename(archive)
 
     def freeze(self) -> None:
-        """Stops the process without closing its connections (SIGSTOP)."""
+        """Stop the process without closing its connections (SIGSTOP); return when no thread runs any more.
+
+        The kernel stops all threads when one of them has taken the signal. On a loaded machine that takes up
+        to 70 ms, long enough for the broker to answer once more.
+        """
         assert self._process is not None
         os.killpg(self._process.pid, signal.SIGSTOP)
+        deadline = time.monotonic() + _STOPPED_TIMEOUT_S
+        while not _stopped(self._process.pid):
+            assert time.monotonic() < deadline, "the node goes on after SIGSTOP"
+            time.sleep(0.001)
 
     def thaw(self) -> None:
         """Lets a frozen process go on (SIGCONT)."""
         assert self._process is not None
         os.killpg(self._process.pid, signal.SIGCONT)
+
+
+def _stopped(process: int) -> bool:
+    """True when every thread of the process stands still."""
+    threads = Path(f"/proc/{process}/task").glob("*/stat")
+    return all(thread.read_text().rpartition(")")[2].split()[0] == "T" for thread in threads)
 
 
 def _java(*more: str) -> list[str]:
