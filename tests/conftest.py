@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,17 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.pluginmanager.register(needs.Plugin(config))
     config.pluginmanager.register(processes.Plugin())
+    _let_programs_hear_signals()
+
+
+def _let_programs_hear_signals() -> None:
+    """Programs that tests start get every signal that stops them, under `nohup make test` and `make test &` too.
+
+    A signal that is ignored here would be ignored there; one that has a handler has its default action there.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture(scope="session")
