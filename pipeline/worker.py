@@ -310,10 +310,6 @@ class Worker:
             self._waiting.postpone([at])
             self.notices.append(f"{at}: not opened ({why})")
         for session, opening in planned:
-            if opening.trimmed:
-                self.notices.append(
-                    f"{session.partition}: retention took {opening.trimmed} messages never judged"
-                )
             self._asks.start(session, opening)
             self._sessions[session.partition] = session
             self._waiting.opened(session.partition)
@@ -464,10 +460,14 @@ class Worker:
         self._hook(WorkerStep.OFFSETS_SENT)
         self._transactor.commit()
         self._hook(WorkerStep.COMMITTED)
-        # Who begins anew before this commit finds them missing again.
+        # Counted and said here and not before: who begins anew before this commit finds them missing again.
         for session in filter(None, map(self._sessions.get, offsets)):
-            self.trimmed += session.trimmed
-            session.trimmed = 0
+            if session.trimmed:
+                self.trimmed += session.trimmed
+                self.notices.append(
+                    f"{session.partition}: retention took {session.trimmed} messages never judged"
+                )
+                session.trimmed = 0
         self._checked_s = self._clock.monotonic_s()
 
     def _look_after(self, polled: Polled) -> None:

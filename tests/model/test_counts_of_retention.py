@@ -9,7 +9,7 @@ from twinsieve.pipeline.ports import Partition
 IN = Partition("in", 0)
 
 
-def test_offsets_that_retention_took_are_counted_once_however_often_a_session_begins() -> None:
+def test_offsets_that_retention_took_are_counted_and_said_once_however_often_a_session_begins() -> None:
     world = World(partitions=1)
     index = world.start("i", roles="index")
     first = world.start("w", roles="worker")
@@ -20,7 +20,7 @@ def test_offsets_that_retention_took_are_counted_once_however_often_a_session_be
     world.clock.sleep(20.0)
     world.produce("in", 0, texts(10, 30))
     world.cluster.log(IN).trim(world.cluster.log(IN).beginning + 15)
-    counted = []
+    counted, said = [], []
     for slot in ("w", "v"):
         # The first has no index, begins again and again, and is killed.
         process = world.start(slot, roles="worker")
@@ -33,7 +33,9 @@ def test_offsets_that_retention_took_are_counted_once_however_often_a_session_be
             world.clock.sleep(20.0)
         assert process.worker is not None
         counted.append(process.worker.trimmed)
+        said.append([one for one in process.notices if "retention" in one])
     assert counted == [0, 5]
+    assert said == [[], [f"{IN}: retention took 5 messages never judged"]]
 
 
 def test_messages_that_were_judged_and_that_retention_took_are_counted() -> None:
