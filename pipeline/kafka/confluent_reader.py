@@ -40,7 +40,7 @@ class ConfluentReader(Reading):
         for partition in gone:
             del self._live[partition]
         self._paused &= self._wanted
-        self._stopped &= self._wanted
+        self._stopped = {at: said for at, said in self._stopped.items() if at in self._wanted}
         # Else librdkafka asks who leads what it is to read at its next tick, up to a second later.
         for topic in {partition.topic for partition in self._wanted} - self._known:
             with suppress(KafkaException):

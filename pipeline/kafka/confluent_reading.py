@@ -79,17 +79,14 @@ class Reading(Closing):
         self._live: dict[Partition, int] = {}
         self._last: dict[Partition, tuple[int, int]] = {}
         self._paused: set[Partition] = set()
-        self._stopped: set[Partition] = set()
+        # Silent until they are sought; with what the next poll says of them, until it is said.
+        self._stopped: dict[Partition, BrokerError | None] = {}
         self._later: BrokerError | None = None
         self._options = options
         self._consumer = Consumer(options)
 
     def _fetched(self, timeout_s: float, max_records: int) -> list[Records]:
-        if self._later is not None:
-            error = self._later
-            if not isinstance(error, FatalError):
-                self._later = None
-            raise error
+        self._raise_what_waits()
         deadline = time.monotonic() + timeout_s
         while True:
             # consume(n, t) waits the whole of t for n messages; the first one must not wait for others.
@@ -98,8 +95,22 @@ class Reading(Closing):
                 messages += self._consume(min(max_records - 1, _MOST), 0)
             records = self._columns(messages)
             # An end of partition is no record, so it does not end the wait either.
-            if records or self._later is not None or time.monotonic() >= deadline:
+            if records or self._waits() or time.monotonic() >= deadline:
                 return records
+
+    def _waits(self) -> bool:
+        return self._later is not None or any(said is not None for said in self._stopped.values())
+
+    def _raise_what_waits(self) -> None:
+        if self._later is not None:
+            error = self._later
+            if not isinstance(error, FatalError):
+                self._later = None
+            raise error
+        for partition, said in self._stopped.items():
+            if said is not None:
+                self._stopped[partition] = None
+                raise said
 
     def _consume(self, count: int, timeout_s: float) -> list[Any]:
         messages: list[Any] = []
@@ -114,13 +125,15 @@ class Reading(Closing):
 
     def _notice_failure(self, error: KafkaException, doing: str) -> None:
         """The next poll's error; messages that came in the same call are delivered first."""
-        self._fail_later(translated(error, doing), error)
-
-    def _fail_later(self, said: BrokerError, error: KafkaException) -> None:
         # The worst one counts: nothing that comes after it may have the role go on.
         if self._later is None or self._later.retryable:
-            self._later = said
+            self._later = translated(error, doing)
             self._later.__cause__ = error
+
+    def _stop(self, partition: Partition, said: BrokerError, error: KafkaException) -> None:
+        """The next poll's error, unless the partition is sought before."""
+        said.__cause__ = error
+        self._stopped[partition] = said
 
     def _columns(self, messages: list[Any]) -> list[Records]:
         found: dict[Partition, Records] = {}
@@ -177,15 +190,15 @@ class Reading(Closing):
             if offset >= self._live.get(at, 0):  # else it was sought away from
                 # librdkafka 2.16 goes on in the midst of the damage, and may take what is there for messages:
                 # the partition is silent until it is sought again.
-                self._stopped.add(at)
-                self._fail_later(undecodable(at, offset, reason(refused)), refused)
+                self._stop(at, undecodable(at, offset, reason(refused)), refused)
             return
         if code == KafkaError._AUTO_OFFSET_RESET and at is not None:
-            self._stopped.add(at)
+            said = translated(refused, f"reading {at}")
             if _TRUNCATED in error.str():
                 # What befell the offset is told in the text alone.
-                self._fail_later(TruncatedError(at, f"reading {at}: {reason(refused)}"), refused)
-                return
+                said = TruncatedError(at, f"reading {at}: {reason(refused)}")
+            self._stop(at, said, refused)
+            return
         group = self._options["group.id"]
         self._notice_failure(refused, f"reading for group {group}" if at is None else f"reading {at}")
 
@@ -194,7 +207,7 @@ class Reading(Closing):
         if partition in self._stopped:
             # After an offset out of range librdkafka gives a partition up and refuses to seek in it; behind a
             # batch that it could not decode it may do the same.
-            self._stopped.discard(partition)
+            del self._stopped[partition]
             self._live[partition] = offset
             self._restart(partition)
             if epoch == NO_EPOCH:

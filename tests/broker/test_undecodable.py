@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import kafka.codec
@@ -101,6 +102,25 @@ def test_a_damaged_batch_is_named_every_time_and_can_be_passed_over(
         assert f"twinsieve reset --to '{log}=" in str(said.value)
         assert nothing_more(reader), "nothing behind it passes for the next message"
     assert polled(reader, log, 1 + _BATCH).values == [b"behind"]
+    world.close()
+
+
+def test_damage_that_was_met_and_not_yet_said_is_not_said_behind_it(
+    client: str, mortal_broker: Cluster
+) -> None:
+    world = KafkaWorld(client, mortal_broker.bootstrap)
+    broker = world.broker()
+    log = Partition(make_topic(broker), 0)
+    write_batch(mortal_broker.bootstrap, log, "none")
+    write(broker, log, [b"behind"])
+    damage(mortal_broker, log)
+    reader = broker.reader()
+    reader.assign([log])
+    reader.seek(log, 0)
+    # One of the clients meets the damage in this call and says so in the next one.
+    with suppress(BrokerError):
+        assert reader.poll(10.0, 100) == []
+    assert polled(reader, log, _BATCH).values == [b"behind"]
     world.close()
 
 
