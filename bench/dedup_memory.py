@@ -16,13 +16,13 @@ from typing import get_args
 import numpy as np
 
 from bench.machine import machine_line
-from twinsieve.pipeline.batches import MessageReader
-from twinsieve.pipeline.dedup_clusters import Clusters
-from twinsieve.pipeline.dedup_second_pass import Keep, SecondPass
-from twinsieve.pipeline.files_input import Chunk
-from twinsieve.pipeline.files_rows import Rows
-from twinsieve.pipeline.leaders import Leader
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.dedup.entries import Clusters
+from twinsieve.pipeline.dedup.leaders import Leader
+from twinsieve.pipeline.dedup.second_pass import Keep, SecondPass
+from twinsieve.pipeline.files.messages import Chunk
+from twinsieve.pipeline.files.rows import Rows
+from twinsieve.pipeline.messages.reader import MessageReader
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_LEADER, Kind, Verdicts
 
 _CHUNK, _BACK, _DROPPED = 4096, 100_000, 0.3

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import machine_line
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.generate.stream import generate
 
 _ROOT = Path(__file__).resolve().parent.parent
 _FILES = 100

@@ -22,10 +22,10 @@ import yaml
 from confluent_kafka import Consumer, TopicPartition
 
 from bench.kafka_load import PARTITIONS, Load, Place
-from twinsieve.pipeline.kafka import connect
-from twinsieve.pipeline.ports import NewTopic
-from twinsieve.pipeline.settings import KafkaSettings, Settings
-from twinsieve.pipeline.topics import create
+from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.settings.model import KafkaSettings, Settings
 
 COMMAND = [sys.executable, "-m", "twinsieve", "run"]
 _ROOT = Path(__file__).resolve().parent.parent

@@ -29,11 +29,11 @@ from bench.kafka_load import PARTITIONS
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 from tests.broker.server import free_ports
-from twinsieve.pipeline.generate import generate
-from twinsieve.pipeline.kafka import connect
-from twinsieve.pipeline.ports import Partition
-from twinsieve.pipeline.service_build import group_of_workers
-from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.service.build import group_of_workers
+from twinsieve.pipeline.settings.model import KafkaSettings
 
 _TRICKLE = 200.0
 _LIMIT_S = 900.0

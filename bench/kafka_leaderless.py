@@ -21,8 +21,8 @@ from bench.kafka_deployment import Deployment, Findings, Watcher, in_thread, jud
 from bench.kafka_load import PARTITIONS, Load
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.topics_plan import internal_topic, plan_of
+from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
+from twinsieve.pipeline.settings.model import Settings
 
 _LONELY = 3
 """Number of the broker that has one input partition and nothing else."""

@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.machine import machine_line
-from twinsieve.pipeline.evaluate import batch_of
-from twinsieve.pipeline.generate import SOURCES, Posts, generate, generate_columns
+from twinsieve.pipeline.evaluate.evaluate import batch_of
+from twinsieve.pipeline.generate.stream import SOURCES, Posts, generate, generate_columns
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
-from twinsieve.stages.scheme import Scheme, SchemeConfig
-from twinsieve.stages.sieve import Sieve, worst_case_bytes
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve, worst_case_bytes
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 

@@ -13,11 +13,11 @@ from statistics import median
 from time import perf_counter
 
 from bench.machine import machine_line
-from twinsieve.pipeline.evaluate import batch_of
-from twinsieve.pipeline.generate import generate_columns
+from twinsieve.pipeline.evaluate.evaluate import batch_of
+from twinsieve.pipeline.generate.stream import generate_columns
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
-from twinsieve.stages.scheme import Scheme, SchemeConfig
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve
 
 _STEPS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from bench.machine import machine_line
 from bench.quality_data import ARTICLES, POOLED, WEIBO, DataSet, data_dir
-from twinsieve.pipeline.evaluate import (
+from twinsieve.pipeline.evaluate.evaluate import (
     VARIANTS,
     EvaluationReport,
     Variant,
@@ -23,12 +23,12 @@ from twinsieve.pipeline.evaluate import (
     run_evaluate,
     variant_config,
 )
-from twinsieve.pipeline.evaluate_judged import JudgedRun, pool, read_judged, run_judged
-from twinsieve.pipeline.evaluate_scores import Counts
-from twinsieve.pipeline.evaluate_tables import judged_table, report_tables
+from twinsieve.pipeline.evaluate.judged import JudgedRun, pool, read_judged, run_judged
+from twinsieve.pipeline.evaluate.scores import Counts
+from twinsieve.pipeline.evaluate.tables import judged_table, report_tables
 from twinsieve.stages.contract import SIMILARITY_SCALE, Kind, SieveConfig
-from twinsieve.stages.scheme import Scheme, SchemeConfig
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
 NO_GUARD = Variant("letters", number_guard=False, card_guard=False)

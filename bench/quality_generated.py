@@ -15,11 +15,11 @@ from collections import Counter
 from rapidfuzz.distance import Indel
 
 from bench.machine import machine_line
-from twinsieve.pipeline.evaluate import APART, batch_of
-from twinsieve.pipeline.generate import Origin, generate_columns
+from twinsieve.pipeline.evaluate.evaluate import APART, batch_of
+from twinsieve.pipeline.generate.stream import Origin, generate_columns
 from twinsieve.stages.contract import SIMILARITY_SCALE, ExactConfig, Kind, NearConfig, SieveConfig, Window
-from twinsieve.stages.scheme import Scheme, SchemeConfig
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve
 
 DUPLICATES = (Origin.COPY, Origin.DRESSED, Origin.EDIT, Origin.CHAIN)
 

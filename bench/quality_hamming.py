@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from bench.machine import machine_line
 from bench.quality_data import WEIBO, named_dir
 from tests.property.streams import part_of
-from twinsieve.pipeline.evaluate import batch_of, read_texts
-from twinsieve.pipeline.generate import generate_columns
+from twinsieve.pipeline.evaluate.evaluate import batch_of, read_texts
+from twinsieve.pipeline.generate.stream import generate_columns
 from twinsieve.stages.contract import NO_LEADER, Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
-from twinsieve.stages.scheme import Scheme, SchemeConfig
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve
 
 LARGEST = 7
 MOST_TABLES = 128

@@ -19,11 +19,11 @@ import numpy as np
 from bench.machine import machine_line
 from bench.quality import NO_GUARD, scheme_of
 from bench.quality_data import POOLED, WEIBO, DataSet
-from twinsieve.pipeline.evaluate import batch_of, read_texts, variant_config
-from twinsieve.pipeline.evaluate_truth import ideal_pass, read_pairs
+from twinsieve.pipeline.evaluate.evaluate import batch_of, read_texts, variant_config
+from twinsieve.pipeline.evaluate.truth import ideal_pass, read_pairs
 from twinsieve.stages.contract import SIMILARITY_SCALE, STORED_LENGTH, Batch, Kind, SieveConfig, Verdicts
-from twinsieve.stages.scheme import Scheme
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.judge.sieve import Sieve
 
 SETS = {data.name: data for data in (WEIBO, *POOLED)}
 

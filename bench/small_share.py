@@ -31,10 +31,10 @@ _FAILURES = 3
 
 _SERVICE = """
 import logging, sys, tempfile
-from twinsieve.pipeline.memory import MemoryBroker, MemoryCluster
-from twinsieve.pipeline.ports import NewTopic
-from twinsieve.pipeline.service import SystemClock, run_service
-from twinsieve.pipeline.settings import Settings
+from tests.memory.broker import MemoryBroker, MemoryCluster
+from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.service.run import SystemClock, run_service
+from twinsieve.pipeline.settings.model import Settings
 logging.basicConfig(level="INFO", format="%(message)s")
 cluster = MemoryCluster(SystemClock())
 cluster.create(NewTopic("posts", 2))

@@ -18,11 +18,10 @@ import tempfile
 import numpy as np
 
 from bench.machine import machine_line
-from twinsieve.pipeline.sessions import Ledger
-from twinsieve.pipeline.sessions_state import ledger_to_bytes
-from twinsieve.pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
+from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.sieve import Sieve
 
 _LOG_ID = bytes(16)
 

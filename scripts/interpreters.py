@@ -22,7 +22,7 @@ MINORS = range(11, 15)
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMES = """
 from twinsieve.stages.fingerprint.features import FeatureConfig
-from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 for kind in ("chars", "shingles", "keywords"):
     print(kind, Scheme(SchemeConfig(features=FeatureConfig(kind))).scheme_id)
 """

@@ -20,8 +20,8 @@ from numba import njit
 from numba.core import config
 from numba.core.registry import CPUDispatcher
 
-from twinsieve.compiled import keep
 from twinsieve.stages.callee import Callee, kept_library
+from twinsieve.stages.compiled import keep
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _config: Any = config  # untyped in Numba

@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, cast
 
+from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from tests.twins import TinyScheme
-from twinsieve.pipeline.index_config import IndexConfig
-from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.service_build import Builder
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.worker_config import WorkerConfig
-from twinsieve.pipeline.worker_emit import EmitConfig
-from twinsieve.stages.scheme import Scheme
+from twinsieve.pipeline.index.config import IndexConfig
+from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.config import WorkerConfig
+from twinsieve.pipeline.worker.emit import EmitConfig
+from twinsieve.stages.judge.scheme import Scheme
 
 
 def builder(settings: Settings | None = None) -> Builder:

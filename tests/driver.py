@@ -14,16 +14,10 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from tests.configs import emit_config, index_config, worker_config
+from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
+from tests.memory.log import Entry
 from tests.twins import HashSieve, Later, TinyScheme
-from twinsieve.pipeline.batches import MessageReader
-from twinsieve.pipeline.blocks_frame import What, scheme_hash
-from twinsieve.pipeline.blocks_verdicts import decode_ruling
-from twinsieve.pipeline.index import Index
-from twinsieve.pipeline.index_config import IndexConfig
-from twinsieve.pipeline.index_snapshots import Sieves
-from twinsieve.pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.memory_log import Entry
-from twinsieve.pipeline.ports import (
+from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Broker,
     FatalError,
@@ -33,13 +27,19 @@ from twinsieve.pipeline.ports import (
     Partition,
     no_hook,
 )
-from twinsieve.pipeline.records import RecordReader
-from twinsieve.pipeline.service_build import group_of_index, group_of_seed, group_of_workers
-from twinsieve.pipeline.settings import InputSettings, Settings
-from twinsieve.pipeline.snapshots import SnapshotStore
-from twinsieve.pipeline.worker import Worker
-from twinsieve.pipeline.worker_config import WorkerConfig
-from twinsieve.pipeline.worker_sessions import moved
+from twinsieve.pipeline.index.config import IndexConfig
+from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.index.snapshot_store import SnapshotStore
+from twinsieve.pipeline.index.snapshot_writer import Sieves
+from twinsieve.pipeline.messages.reader import MessageReader
+from twinsieve.pipeline.service.build import group_of_index, group_of_seed, group_of_workers
+from twinsieve.pipeline.settings.model import InputSettings, Settings
+from twinsieve.pipeline.wire.frame import What, scheme_hash
+from twinsieve.pipeline.wire.ruling import decode_ruling
+from twinsieve.pipeline.worker.config import WorkerConfig
+from twinsieve.pipeline.worker.records import RecordReader
+from twinsieve.pipeline.worker.session import moved
+from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.errors import StateError
 
 LOG = Partition("app.fingerprints", 0)

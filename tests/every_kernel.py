@@ -28,11 +28,11 @@ from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.minhash import sketch_similarity
-from twinsieve.stages.inspect import inspect_pair
+from twinsieve.stages.judge.all_pairs import all_pairs
+from twinsieve.stages.judge.inspect import inspect_pair
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.kernel import Kernel
-from twinsieve.stages.near.all_pairs import all_pairs
-from twinsieve.stages.scheme import Scheme, SchemeConfig
-from twinsieve.stages.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
 TEXTS = [

@@ -19,9 +19,9 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
 from tests.stages import text_twin
-from twinsieve.pipeline.evaluate_truth import Pair
-from twinsieve.pipeline.generate_grammar import LANGUAGES as LANGUAGES
-from twinsieve.pipeline.generate_grammar import Grammar
+from twinsieve.pipeline.evaluate.truth import Pair
+from twinsieve.pipeline.generate.grammar import LANGUAGES as LANGUAGES
+from twinsieve.pipeline.generate.grammar import Grammar
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
 
 Origin = Literal["new", "copy", "dressed", "edited", "number", "answer"]

@@ -61,7 +61,7 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     """The public name, imported at its first use (PEP 562)."""
     if name == "__version__":
-        from twinsieve.pipeline.program import program_version
+        from twinsieve.stages.program import program_version
 
         value: object = program_version()
     elif name in _MODULES:

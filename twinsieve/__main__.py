@@ -9,7 +9,7 @@ def main() -> int:
     untouched = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if untouched:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from twinsieve.pipeline import cli
+    from twinsieve.pipeline.commands import cli
 
     if untouched:
         signal.signal(signal.SIGINT, signal.default_int_handler)

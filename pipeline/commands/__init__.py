@@ -1,1 +1,1 @@
-"""The commands of the command line, one a file, loaded when they are called."""
+"""One file a command of `twinsieve`; those that talk to Kafka are in `kafka/`."""

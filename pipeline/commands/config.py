@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from twinsieve.pipeline.commands.examples import examples
-from twinsieve.pipeline.settings_examples import example_about, example_bytes, example_names
+from twinsieve.pipeline.commands.terminal import examples
+from twinsieve.pipeline.settings.examples import example_about, example_bytes, example_names
 
 
 @click.group(

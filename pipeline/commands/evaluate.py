@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import FILE_NAME, file_settings_from, settings_options
-from twinsieve.pipeline.commands.terminal import report, say_error
+from twinsieve.pipeline.commands.terminal import examples, report, say_error
 
 
 @click.command(
@@ -49,14 +48,13 @@ def command(
     INPUT is passed over; so is a row beyond the last one that PAIRS names (see --rows).
     """
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.evaluate import run_evaluate
-    from twinsieve.pipeline.evaluate_tables import report_tables
-    from twinsieve.pipeline.files_address import path_here
-    from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
-    from twinsieve.pipeline.files_format import refuse_endings_of_reports
-    from twinsieve.pipeline.files_write import Output
-    from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
-    from twinsieve.pipeline.settings_types import read_similarity
+    from twinsieve.pipeline.evaluate.evaluate import run_evaluate
+    from twinsieve.pipeline.evaluate.tables import report_tables
+    from twinsieve.pipeline.files.address import path_here
+    from twinsieve.pipeline.files.format import refuse_endings_of_reports
+    from twinsieve.pipeline.files.write import Output, inputs_of, outputs_of, refuse_clashes, settings_of
+    from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+    from twinsieve.pipeline.settings.values import read_similarity
 
     settings = file_settings_from(config, pairs, **given)
     refuse_clashes(

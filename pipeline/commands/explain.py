@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import (
     FILE_NAME,
     delimiter_option,
@@ -13,7 +12,7 @@ from twinsieve.pipeline.commands.options import (
     format_option,
     settings_options,
 )
-from twinsieve.pipeline.commands.terminal import printable, report
+from twinsieve.pipeline.commands.terminal import examples, printable, report
 
 
 @click.command(
@@ -61,11 +60,11 @@ def command(
     from rich.table import Table
     from rich.text import Text
 
-    from twinsieve.pipeline.commands.pairs import diff
+    from twinsieve.pipeline.commands.terminal import diff
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.explain import Told, explain, told_by_id, told_by_position
-    from twinsieve.pipeline.files_format import format_of
-    from twinsieve.pipeline.files_input import InputReader
+    from twinsieve.pipeline.evaluate.explain import Told, explain, told_by_id, told_by_position
+    from twinsieve.pipeline.files.format import format_of
+    from twinsieve.pipeline.files.messages import InputReader
 
     settings = file_settings_from(config, pairs, **given)
     if source is not None:

@@ -6,8 +6,8 @@ from itertools import islice
 
 import click
 
-from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import FILE_NAME
+from twinsieve.pipeline.commands.terminal import examples
 
 
 @click.command(
@@ -31,11 +31,10 @@ from twinsieve.pipeline.commands.options import FILE_NAME
 )
 def command(messages: int, seed: int, repeats: float, truth: bool, output: str) -> None:
     """Make up a stream of microblog posts with reposts, edits, chains, polls and reports."""
-    from twinsieve.pipeline.batches_spelling import to_json
-    from twinsieve.pipeline.files_clash import outputs_of, refuse_clashes
-    from twinsieve.pipeline.files_format import refuse_endings_of_reports
-    from twinsieve.pipeline.files_write import Output
-    from twinsieve.pipeline.generate import CHUNK, generate
+    from twinsieve.pipeline.files.format import refuse_endings_of_reports
+    from twinsieve.pipeline.files.write import Output, outputs_of, refuse_clashes
+    from twinsieve.pipeline.generate.stream import CHUNK, generate
+    from twinsieve.pipeline.messages.spelling import to_json
 
     refuse_clashes([], outputs_of({"-o": output}))
     refuse_endings_of_reports({"-o": output})

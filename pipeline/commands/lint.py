@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import FILE_NAME, overrides_from, settings_options
-from twinsieve.pipeline.commands.terminal import printable
+from twinsieve.pipeline.commands.terminal import examples, printable
 from twinsieve.stages.errors import ConfigError, SieveError
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.settings import Settings
-    from twinsieve.pipeline.settings_show import Shown
+    from twinsieve.pipeline.settings.model import Settings
+    from twinsieve.pipeline.settings.show import Shown
 
 
 @click.command(
@@ -55,10 +54,10 @@ def command(
 
     Environment and flags count as they do for other commands. Exit code 2 when there is a problem.
     """
-    from twinsieve.pipeline.files_address import path_here
-    from twinsieve.pipeline.settings_checks import missing_secrets
-    from twinsieve.pipeline.settings_load import base_of, check_tree, load_settings, tree_of_file
-    from twinsieve.pipeline.settings_show import settings_in_force
+    from twinsieve.pipeline.files.address import path_here
+    from twinsieve.pipeline.settings.checks import missing_secrets
+    from twinsieve.pipeline.settings.load import base_of, check_tree, load_settings, tree_of_file
+    from twinsieve.pipeline.settings.show import settings_in_force
 
     if file is not None and config is not None:
         raise click.UsageError("name the file once: lint FILE, or -c FILE")
@@ -83,8 +82,8 @@ def command(
 
 def _second_look(settings: Settings, name: str) -> list[str]:
     """Problems that only those see who use it: word lists, layouts, scripts' variants, paths of fields."""
-    from twinsieve.pipeline.batches import MessageReader
-    from twinsieve.pipeline.settings_stages import scheme_config
+    from twinsieve.pipeline.messages.reader import MessageReader
+    from twinsieve.pipeline.settings.stage_config import scheme_config
     from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
     from twinsieve.stages.text.normalizer import Normalizer
 
@@ -110,10 +109,10 @@ def _print_settings(shown: list[Shown]) -> None:
 def _print_cost(settings: Settings, on_files: Settings, rate: float, partitions: int) -> None:
     from rich.table import Table
 
-    from twinsieve.pipeline.commands.summary import window_line
     from twinsieve.pipeline.commands.terminal import report
-    from twinsieve.pipeline.dedup_windows import Reach
-    from twinsieve.pipeline.settings_report import LOG_ROW_BYTES, cost_of
+    from twinsieve.pipeline.dedup.report import window_line
+    from twinsieve.pipeline.dedup.windows import Reach
+    from twinsieve.pipeline.service.cost import LOG_ROW_BYTES, cost_of
 
     cost = cost_of(settings, rate)
     memory = Table(title="sieve at worst", title_justify="left", box=None)
@@ -154,7 +153,7 @@ def _print_held(settings: Settings, partitions: int) -> None:
     from rich.table import Table
 
     from twinsieve.pipeline.commands.terminal import report
-    from twinsieve.pipeline.settings_held import held_by
+    from twinsieve.pipeline.service.cost import held_by
 
     held = held_by(settings, partitions)
     title = f"memory of one `run` with {partitions:,} input partitions, at worst (--partitions)"

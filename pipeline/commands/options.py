@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.types import StringParamType
 
-from twinsieve.pipeline.files_format_names import FORMATS
+from twinsieve.pipeline.files import FORMATS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from twinsieve.pipeline.settings import Settings
-    from twinsieve.pipeline.settings_load import Override
+    from twinsieve.pipeline.settings.load import Override
+    from twinsieve.pipeline.settings.model import Settings
 
 _KEYS = {
     "profile": ("--profile", "profile"),
@@ -121,7 +121,7 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def overrides_from(pairs: tuple[str, ...], **given: str | None) -> list[Override]:
     """What flags set, `--set` last. raises: click.UsageError for a pair without `=`"""
-    from twinsieve.pipeline.settings_load import Override
+    from twinsieve.pipeline.settings.load import Override
 
     found = []
     for name, text in given.items():
@@ -138,19 +138,19 @@ def overrides_from(pairs: tuple[str, ...], **given: str | None) -> list[Override
 
 def settings_from(config: str | None, pairs: tuple[str, ...], **given: str | None) -> Settings:
     """Settings of file, environment and flags, for a command on Kafka. raises: ConfigError"""
-    from twinsieve.pipeline.settings_load import load_settings
+    from twinsieve.pipeline.settings.load import load_settings
 
     return load_settings(_path(config), os.environ, overrides_from(pairs, **given))
 
 
 def file_settings_from(config: str | None, pairs: tuple[str, ...], **given: str | None) -> Settings:
     """The same for a command on files, whose windows have no age limit unless one is set."""
-    from twinsieve.pipeline.settings_load import load_settings
+    from twinsieve.pipeline.settings.load import load_settings
 
     return load_settings(_path(config), os.environ, overrides_from(pairs, **given), on_files=True)
 
 
 def _path(config: str | None) -> Path | None:
-    from twinsieve.pipeline.files_address import path_here
+    from twinsieve.pipeline.files.address import path_here
 
     return path_here("-c", config) if config is not None else None

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinsieve.pipeline.commands.examples import examples
 from twinsieve.pipeline.commands.options import (
     FILE_NAME,
     delimiter_option,
@@ -17,10 +16,10 @@ from twinsieve.pipeline.commands.options import (
     format_option,
     settings_options,
 )
-from twinsieve.pipeline.commands.terminal import say_error
+from twinsieve.pipeline.commands.terminal import examples, say_error
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.settings import Settings
+    from twinsieve.pipeline.settings.model import Settings
     from twinsieve.stages.contract import Bodies
     from twinsieve.stages.text.normalizer import Normalizer
 
@@ -51,11 +50,10 @@ def command(
     **given: str | None,
 ) -> None:
     """Learn how rare each feature is in INPUTs; `features.idf_file` takes the result."""
-    from twinsieve.pipeline.files_clash import inputs_of, outputs_of, refuse_clashes, settings_of
-    from twinsieve.pipeline.files_format import refuse_other_endings
-    from twinsieve.pipeline.files_names import expand
-    from twinsieve.pipeline.files_write import Output
-    from twinsieve.pipeline.settings_stages import scheme_config
+    from twinsieve.pipeline.files.format import refuse_other_endings
+    from twinsieve.pipeline.files.names import expand
+    from twinsieve.pipeline.files.write import Output, inputs_of, outputs_of, refuse_clashes, settings_of
+    from twinsieve.pipeline.settings.stage_config import scheme_config
     from twinsieve.stages.fingerprint.idf import train_idf
     from twinsieve.stages.text.normalizer import Normalizer
 
@@ -87,9 +85,9 @@ def _bodies(
     normalizer: Normalizer,
     unread: list[int],
 ) -> Iterator[Bodies]:
-    from twinsieve.pipeline.files_format import format_of
-    from twinsieve.pipeline.files_input import InputReader
-    from twinsieve.pipeline.files_read import Source
+    from twinsieve.pipeline.files.format import format_of
+    from twinsieve.pipeline.files.messages import InputReader
+    from twinsieve.pipeline.files.source import Source
 
     reader = InputReader(settings, *format_of(names, form, settings, delimiter, encoding))
     for name in names:

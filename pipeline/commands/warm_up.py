@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinsieve.pipeline.commands.examples import examples
-from twinsieve.pipeline.commands.terminal import say_error, talk
+from twinsieve.pipeline.commands.terminal import examples, say_error, talk
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.warm_up import Progress
+    from twinsieve.pipeline.service.warm_up import Progress
 
 _ABOUT = "compiling kernels, once for each version and kind of CPU"
 
@@ -36,8 +35,8 @@ def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> 
 
     They are kept in $NUMBA_CACHE_DIR, else in $XDG_CACHE_HOME/twinsieve or ~/.cache/twinsieve.
     """
-    from twinsieve import compiled
-    from twinsieve.pipeline import warm_up
+    from twinsieve.pipeline.service import warm_up
+    from twinsieve.stages import compiled
 
     if serve:
         warm_up.serve(sys.stdin, sys.stdout)
@@ -58,7 +57,7 @@ def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> 
 
 def _for_each_cpu(names: list[str], processes: int | None, quiet: bool) -> int:
     """Compile in a process for each CPU name: Numba takes one for a whole process."""
-    from twinsieve.pipeline import warm_up
+    from twinsieve.pipeline.service import warm_up
 
     options = ["-q"] if quiet else []
     if processes is not None:
@@ -76,7 +75,7 @@ def _for_each_cpu(names: list[str], processes: int | None, quiet: bool) -> int:
 @contextmanager
 def loading(quiet: bool = False) -> Iterator[None]:
     """Compile what is missing before the block; while it runs a terminal shows that the program loads."""
-    from twinsieve.pipeline import warm_up
+    from twinsieve.pipeline.service import warm_up
 
     console = None if quiet else talk()
     if console is None or not console.is_terminal:

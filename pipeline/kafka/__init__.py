@@ -1,10 +1,4 @@
-"""The two Kafka clients behind `pipeline.ports`: kafka-python (default) and confluent-kafka (extra).
+"""The two Kafka clients behind `pipeline.broker.ports`: `kafka_python` (default) and `confluent` (an extra).
 
-Nothing outside this package imports either of them.
+Here is what both need; only `commands/kafka/connect.py` imports either of them.
 """
-
-from __future__ import annotations
-
-from twinsieve.pipeline.kafka.connect import connect
-
-__all__ = ["connect"]

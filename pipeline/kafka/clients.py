@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from twinsieve.pipeline.broker.ports import Admin, Appender, GroupConsumer, Reader, Transactor
 from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.limits import Limits
-from twinsieve.pipeline.ports import Admin, Appender, GroupConsumer, Reader, Transactor
-from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.pipeline.settings.model import KafkaSettings
 
 CONNECT_TIMEOUT_S = 15.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.broker.ports import Partition
 from twinsieve.stages.errors import BrokerError
 
 UNREADABLE_NAME = "\udcff"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import lz4.frame
 import zstandard
 
-from twinsieve.pipeline.dead_letter_reasons import Reason
-from twinsieve.pipeline.ports import Admin, Header, Messages
+from twinsieve.pipeline.broker.ports import Admin, Header, Messages
+from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import BrokerError
 
 _KAFKA_DEFAULT_BYTES = 1_048_588

@@ -6,7 +6,7 @@ import socket
 import ssl
 
 from twinsieve.pipeline.kafka.secrets import secret_text
-from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.pipeline.settings.model import KafkaSettings
 from twinsieve.stages.errors import ConfigError
 
 _HANDSHAKE_S = 3.0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from twinsieve.pipeline.dead_letter_reasons import Reason
+from twinsieve.pipeline.broker.ports import AbortableError, Membership, Messages
 from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.limits import Limits
-from twinsieve.pipeline.ports import AbortableError, Membership, Messages
+from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import UsageError
 
 

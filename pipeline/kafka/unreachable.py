@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.pipeline.settings.model import KafkaSettings
 from twinsieve.stages.errors import BrokerError
 
 _CAUSES = (

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, Window
 from twinsieve.stages.exact.sections import SectionReader, Sections
 from twinsieve.stages.exact.trie_head import Entries, TrieHead
-from twinsieve.stages.exact.trie_tier import SealedTier
-from twinsieve.stages.exact.trie_tier_state import tier_from_sections, tier_to_sections
+from twinsieve.stages.exact.trie_tier import SealedTier, tier_from_sections, tier_to_sections
 from twinsieve.stages.exact.window import check_window
 
 _LARGEST_HEAD = 2**16

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.intrinsics import prefetch
 from twinsieve.stages.kernel import callee, kernel
-from twinsieve.stages.near.chunk import Chunk
+from twinsieve.stages.window.chunk import Chunk
 
 WAYS = 8
 INDEX_BITS = 24

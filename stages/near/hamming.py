@@ -20,11 +20,11 @@ from twinsieve.stages.contract import NearConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.kernel import callee, kernel
-from twinsieve.stages.near.chunk import Chunk
-from twinsieve.stages.near.limits import LARGEST_DISTANCE, MOST_TABLES
-from twinsieve.stages.near.pairs import ALIKE, SAME_ID, Rules, first_meeting, same_id
+from twinsieve.stages.limits import LARGEST_DISTANCE, MOST_TABLES
 from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, in_window
-from twinsieve.stages.near.ring import KEPT, RingColumns
+from twinsieve.stages.near.verify import ALIKE, SAME_ID, Rules, first_meeting, same_id
+from twinsieve.stages.window.chunk import Chunk
+from twinsieve.stages.window.ring import KEPT, RingColumns
 
 FINGERPRINT_BITS = 64
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_TIME
-from twinsieve.stages.exact.tags import tag_find
 from twinsieve.stages.intrinsics import popcount, prefetch
 from twinsieve.stages.kernel import callee, kernel
 from twinsieve.stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
-from twinsieve.stages.near.chunk import Chunk
-from twinsieve.stages.near.pairs import Rules, Scratch, compare, first_meeting
-from twinsieve.stages.near.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
+from twinsieve.stages.near.verify import Rules, Scratch, compare, first_meeting
+from twinsieve.stages.window.chunk import Chunk
+from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
+from twinsieve.stages.window.tags import tag_find
 
 NOT_PROPOSED = -1
 PREFETCH_ROWS = 12

@@ -9,15 +9,15 @@ import orjson
 import pytest
 from rich.console import Console
 
-from twinsieve.pipeline.evaluate import VARIANTS, Variant, read_texts, run_evaluate
-from twinsieve.pipeline.evaluate_judged import HEADER as JUDGED_HEADER
-from twinsieve.pipeline.evaluate_judged import JudgedPair, pool, read_judged, run_judged
-from twinsieve.pipeline.evaluate_scores import Counts
-from twinsieve.pipeline.evaluate_tables import judged_table, report_tables
-from twinsieve.pipeline.evaluate_truth import HEADER
+from twinsieve.pipeline.evaluate.evaluate import VARIANTS, Variant, read_texts, run_evaluate
+from twinsieve.pipeline.evaluate.judged import HEADER as JUDGED_HEADER
+from twinsieve.pipeline.evaluate.judged import JudgedPair, pool, read_judged, run_judged
+from twinsieve.pipeline.evaluate.scores import Counts
+from twinsieve.pipeline.evaluate.tables import judged_table, report_tables
+from twinsieve.pipeline.evaluate.truth import HEADER
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.scheme import SchemeConfig
+from twinsieve.stages.judge.scheme import SchemeConfig
 
 TEXTS = {
     "a": "今天下午我们在河边看见一只白色的水鸟",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve.pipeline.evaluate_scores import Counts, score
-from twinsieve.pipeline.evaluate_truth import HEADER, Pair, Truth, covered_rows, ideal_pass, read_pairs
+from twinsieve.pipeline.evaluate.scores import Counts, score
+from twinsieve.pipeline.evaluate.truth import HEADER, Pair, Truth, covered_rows, ideal_pass, read_pairs
 from twinsieve.stages.errors import FileError, UsageError
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.oracle import Oracle, Row, indel, is_near
-from twinsieve.pipeline.generate import CHUNK, Origin, generate, generate_columns, post_id
+from twinsieve.pipeline.generate.stream import CHUNK, Origin, generate, generate_columns, post_id
 from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
     Bodies,

@@ -26,10 +26,16 @@ from tests.generated import (
     true_pairs,
 )
 from tests.property.streams import judged, table, told_by_oracle
-from twinsieve.pipeline.evaluate import EvaluationReport, Variant, batch_of, run_evaluate, variant_config
-from twinsieve.pipeline.evaluate_judged import JudgedPair, JudgedRun, pool, run_judged
-from twinsieve.pipeline.evaluate_scores import Counts
-from twinsieve.pipeline.evaluate_truth import HEADER
+from twinsieve.pipeline.evaluate.evaluate import (
+    EvaluationReport,
+    Variant,
+    batch_of,
+    run_evaluate,
+    variant_config,
+)
+from twinsieve.pipeline.evaluate.judged import JudgedPair, JudgedRun, pool, run_judged
+from twinsieve.pipeline.evaluate.scores import Counts
+from twinsieve.pipeline.evaluate.truth import HEADER
 from twinsieve.stages.contract import (
     SIMILARITY_SCALE,
     STORED_LENGTH,
@@ -39,8 +45,8 @@ from twinsieve.stages.contract import (
     SieveConfig,
     Verdicts,
 )
-from twinsieve.stages.scheme import Scheme, SchemeConfig
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
 ROWS = 1_600

@@ -11,7 +11,7 @@ import pytest
 from bench.quality_data import POOLED, WEIBO, DataSet, truth_body
 from tests.generated import LANGUAGES, plain_bodies, stream, true_pairs
 from tests.oracle import Oracle, Row
-from twinsieve.pipeline.evaluate_truth import Truth, ideal_pass, read_pairs
+from twinsieve.pipeline.evaluate.truth import Truth, ideal_pass, read_pairs
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, ExactConfig, Kind, NearConfig, SieveConfig, Window
 
 ROWS = {"weibo": 1_200, "sms": 1_200, "tweets": 1_200, "titles": 2_000, "comments": 1_200}

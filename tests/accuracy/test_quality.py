@@ -22,7 +22,7 @@ from bench.quality import (
 )
 from bench.quality_data import POOLED, WEIBO, DataSet
 from tests.property.streams import table, told_by_oracle
-from twinsieve.pipeline.evaluate import (
+from twinsieve.pipeline.evaluate.evaluate import (
     VARIANTS,
     EvaluationReport,
     Variant,
@@ -31,8 +31,8 @@ from twinsieve.pipeline.evaluate import (
     variant_config,
 )
 from twinsieve.stages.contract import STORED_LENGTH, SieveConfig, Verdicts
-from twinsieve.stages.scheme import Scheme
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.judge.sieve import Sieve
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 

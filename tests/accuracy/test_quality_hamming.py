@@ -9,9 +9,9 @@ import pytest
 
 from bench.quality_hamming import LARGEST, layouts, random_batch, real_batch, wrong_rows
 from tests.generated import LANGUAGES, stream
-from twinsieve.pipeline.evaluate import batch_of
+from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import Batch
-from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
 ROWS = 1_500
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twinsieve import UsageError, find_all, simhash
-from twinsieve.pipeline.generate import generate
-from twinsieve.stages.near import all_pairs
-from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.stages.judge import all_pairs
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.text.rules import TextConfig
 
 

@@ -24,11 +24,11 @@ from hypothesis import strategies as st
 from tests.property.streams import ROWS, batch_of, told_by_oracle
 from twinsieve import ConfigError, FileError, Sieve, StateError, UsageError
 from twinsieve.api import sieve as sieve_module
-from twinsieve.pipeline.batches_fields import to_json
-from twinsieve.pipeline.cli import main
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.commands.cli import main
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.messages.fields import to_json
 from twinsieve.stages.contract import NO_LEADER, SieveConfig, Window
-from twinsieve.stages.sieve import Sieve as Engine
+from twinsieve.stages.judge.sieve import Sieve as Engine
 
 Rows = list[tuple[str, int | None, int, int]]
 

@@ -14,7 +14,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from twinsieve.pipeline.topics_acls import Grant
+from twinsieve.pipeline.operate.acls import Grant
 
 _KINDS = {
     "topic": ResourceType.TOPIC,

@@ -10,11 +10,11 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from tests.broker.worlds import fresh, read
-from twinsieve.pipeline.kafka import connect
-from twinsieve.pipeline.ports import Broker, NewTopic, Partition, Records
-from twinsieve.pipeline.service import run_service
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.topics import create
+from twinsieve.pipeline.broker.ports import Broker, NewTopic, Partition, Records
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.service.run import run_service
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import SieveError
 
 Row = tuple[bytes | None, bytes | None, list[tuple[str, str | bytes | None]]]
@@ -59,7 +59,7 @@ class Service:
 
     def _run(self) -> None:
         try:
-            run_service(self.settings, member="one", stop=self._stop)
+            run_service(self.settings, connect_by_settings, member="one", stop=self._stop)
         except SieveError as error:
             self.error = error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
-from twinsieve.pipeline.ports import AbortableError, Committed, Membership, Partition
+from twinsieve.pipeline.broker.ports import AbortableError, Committed, Membership, Partition
 from twinsieve.stages.errors import UsageError
 
 

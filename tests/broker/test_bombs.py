@@ -18,8 +18,15 @@ from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords
 
 from tests.broker.bombs import CODECS, bomb
-from twinsieve.pipeline.kafka.python_decoding import decode_safely
-from twinsieve.pipeline.kafka.unpacking import GZIP, LZ4, SNAPPY, ZSTD, TooLargeError, unpack
+from twinsieve.pipeline.kafka.kafka_python.decoding import (
+    GZIP,
+    LZ4,
+    SNAPPY,
+    ZSTD,
+    TooLargeError,
+    decode_safely,
+    unpack,
+)
 from twinsieve.stages.errors import BrokerError
 
 _MIB = 1 << 20

@@ -11,17 +11,17 @@ import pytest
 
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import KafkaWorld, fresh, make_topic, messages, read_all, until
+from twinsieve.pipeline.broker.ports import AbortableError, Broker, FatalError, Partition
 from twinsieve.pipeline.kafka.clients import Clients
 from twinsieve.pipeline.kafka.deadline import within
-from twinsieve.pipeline.ports import AbortableError, Broker, FatalError, Partition
 
 _ROUNDS = 8
 _HANGS_S = 60.0
 _CLOSES_UNREAD = """
 import sys
-from twinsieve.pipeline.kafka import connect
-from twinsieve.pipeline.ports import NewTopic
-from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.settings.model import KafkaSettings
 from tests.broker.worlds import until
 
 client, bootstrap, name, end = sys.argv[1:]

@@ -6,8 +6,7 @@ import pytest
 
 from tests.broker.harmed import HarmedWorld
 from tests.broker.worlds import assigned, fetched, fresh, messages, read, read_all, until, write
-from twinsieve.pipeline.kafka import confluent_admin, python_admin
-from twinsieve.pipeline.ports import (
+from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Committed,
     FatalError,
@@ -16,6 +15,8 @@ from twinsieve.pipeline.ports import (
     Transactor,
     TruncatedError,
 )
+from twinsieve.pipeline.kafka.confluent import admin as confluent_admin
+from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
 from twinsieve.stages.errors import BrokerError
 
 

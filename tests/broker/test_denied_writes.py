@@ -14,11 +14,7 @@ from kafka import errors
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
 from tests.broker.worlds import fresh, messages, until
-from twinsieve.pipeline.kafka import confluent_transactor, connect, python_transactor
-from twinsieve.pipeline.kafka.confluent_membership import ConfluentMember
-from twinsieve.pipeline.kafka.limits import Limits
-from twinsieve.pipeline.kafka.python_consumers import PythonMember
-from twinsieve.pipeline.ports import (
+from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Broker,
     Committed,
@@ -28,8 +24,14 @@ from twinsieve.pipeline.ports import (
     Partition,
     Transactor,
 )
-from twinsieve.pipeline.settings import KafkaSettings
-from twinsieve.pipeline.topics_acls import Grant
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.confluent import transactor as confluent_transactor
+from twinsieve.pipeline.kafka.confluent.membership import ConfluentMember
+from twinsieve.pipeline.kafka.kafka_python import transactor as python_transactor
+from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonMember
+from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.operate.acls import Grant
+from twinsieve.pipeline.settings.model import KafkaSettings
 from twinsieve.stages.errors import BrokerError
 
 _READ = ("Read", "Describe", "DescribeConfigs")

@@ -21,9 +21,7 @@ from tests.broker.worlds import (
     until,
     write,
 )
-from twinsieve.pipeline.kafka import confluent_transactor
-from twinsieve.pipeline.kafka.deadline import DeadlineError, within
-from twinsieve.pipeline.ports import (
+from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Broker,
     Committed,
@@ -32,6 +30,8 @@ from twinsieve.pipeline.ports import (
     Partition,
     Polled,
 )
+from twinsieve.pipeline.kafka.confluent import transactor as confluent_transactor
+from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.stages.errors import BrokerError
 
 

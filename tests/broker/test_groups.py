@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
-from twinsieve.pipeline.ports import AbortableError, Committed, FatalError, GroupConsumer, Partition
+from twinsieve.pipeline.broker.ports import AbortableError, Committed, FatalError, GroupConsumer, Partition
 from twinsieve.stages.errors import BrokerError
 
 

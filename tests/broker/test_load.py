@@ -10,9 +10,9 @@ from confluent_kafka import KafkaError, Producer
 from bench import kafka_load
 from bench.kafka_load import PARTITIONS, Load
 from tests.broker.worlds import fresh
-from twinsieve.pipeline.kafka import connect
-from twinsieve.pipeline.ports import NewTopic
-from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.settings.model import KafkaSettings
 
 Told = Callable[[KafkaError | None, object], None]
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from twinsieve.pipeline.kafka.noise import _MOST_KINDS, OneLineAtATime, quieten
+from twinsieve.pipeline.kafka.kafka_python.log_filters import _MOST_KINDS, OneLineAtATime, quieten
 
 
 class Log:

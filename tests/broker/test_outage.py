@@ -9,8 +9,8 @@ from bench.kafka_load import PARTITIONS
 from bench.kafka_outage import most_lines, outage
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import DEADLINE_S, fresh
-from twinsieve.pipeline.kafka import connect
-from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.settings.model import KafkaSettings
 
 
 @pytest.mark.needs("own broker")

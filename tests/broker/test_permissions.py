@@ -12,11 +12,11 @@ import yaml
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
 from tests.broker.worlds import fresh, write
-from twinsieve.pipeline.kafka import connect
-from twinsieve.pipeline.ports import Broker, NewTopic, Partition
-from twinsieve.pipeline.settings import KafkaSettings, Settings
-from twinsieve.pipeline.topics import create
-from twinsieve.pipeline.topics_acls import Grant, grants
+from twinsieve.pipeline.broker.ports import Broker, NewTopic, Partition
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.operate.acls import Grant, grants
+from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.settings.model import KafkaSettings, Settings
 
 _TIMEOUT_S = 120.0
 

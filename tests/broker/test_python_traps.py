@@ -24,13 +24,21 @@ from tests.broker.worlds import (
     until,
     write,
 )
-from twinsieve.pipeline.kafka import connect, python_admin
-from twinsieve.pipeline.kafka.python_admin import PythonAdmin
-from twinsieve.pipeline.kafka.python_consumers import PythonGroupConsumer, PythonMember
-from twinsieve.pipeline.kafka.python_options import common_options
-from twinsieve.pipeline.ports import AbortableError, Committed, FatalError, NewTopic, Partition, Transactor
-from twinsieve.pipeline.settings import KafkaSettings
-from twinsieve.pipeline.topics_acls import Grant
+from twinsieve.pipeline.broker.ports import (
+    AbortableError,
+    Committed,
+    FatalError,
+    NewTopic,
+    Partition,
+    Transactor,
+)
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
+from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
+from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonGroupConsumer, PythonMember
+from twinsieve.pipeline.kafka.kafka_python.options import common_options
+from twinsieve.pipeline.operate.acls import Grant
+from twinsieve.pipeline.settings.model import KafkaSettings
 from twinsieve.stages.errors import BrokerError
 
 _POLL_INTERVAL_MS = 2_500

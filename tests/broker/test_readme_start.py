@@ -13,9 +13,9 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.broker.worlds import fresh, read_all, until
-from twinsieve.pipeline.kafka import connect
-from twinsieve.pipeline.ports import NewTopic, Partition, Records
-from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.pipeline.broker.ports import NewTopic, Partition, Records
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.settings.model import KafkaSettings
 
 _PROGRAM = [sys.executable, "-m", "twinsieve"]
 _TIMEOUT_S = 120.0

@@ -14,10 +14,10 @@ from tests.broker.certificates import KEY_PASSWORD
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.server import free_ports
 from tests.broker.worlds import fresh, messages, read_all, until, write
-from twinsieve.pipeline.kafka import connect
-from twinsieve.pipeline.kafka.connect import connect as connect_again
-from twinsieve.pipeline.ports import Broker, FatalError, Messages, NewTopic, Partition
-from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.pipeline.broker.ports import Broker, FatalError, Messages, NewTopic, Partition
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.commands.kafka.connect import connect as connect_again
+from twinsieve.pipeline.settings.model import KafkaSettings
 from twinsieve.stages.errors import BrokerError, ConfigError, SieveError, UsageError
 
 SECRET = "correct-horse-battery"
@@ -27,10 +27,10 @@ def hasty(client: str, bootstrap: str, **security: object) -> Broker:
     """A broker that gives up connecting soon."""
     settings = KafkaSettings.model_validate({"client": client, "bootstrap": bootstrap, "security": security})
     if client == "confluent":
-        from twinsieve.pipeline.kafka.confluent_client import ConfluentBroker
+        from twinsieve.pipeline.kafka.confluent.client import ConfluentBroker
 
         return ConfluentBroker(settings, "test", 2.5)
-    from twinsieve.pipeline.kafka.python_client import PythonBroker
+    from twinsieve.pipeline.kafka.kafka_python.client import PythonBroker
 
     return PythonBroker(settings, "test", 2.5)
 
@@ -240,7 +240,7 @@ def test_a_group_that_may_not_be_read_is_fatal(secure_broker: SecureCluster, cli
 
 def _allow_topic(bootstrap: str, principal: str, topic: str) -> None:
     from tests.broker.grants import allow
-    from twinsieve.pipeline.topics_acls import Grant
+    from twinsieve.pipeline.operate.acls import Grant
 
     allow(bootstrap, principal, [Grant("topic", topic, ("Read", "Describe", "DescribeConfigs"))])
 

@@ -9,12 +9,12 @@ import pytest
 
 from tests.broker.services import Row, Service, origins, settings_for, wait_for
 from tests.broker.worlds import fresh, until
-from twinsieve.pipeline.ports import NewTopic, Partition
-from twinsieve.pipeline.reset import Move, apply, plan
-from twinsieve.pipeline.reset_targets import read_targets
-from twinsieve.pipeline.seed import run_seed
-from twinsieve.pipeline.service_build import group_of_workers
-from twinsieve.pipeline.worker_sessions import read_mark
+from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.operate.reset import Move, apply, plan
+from twinsieve.pipeline.operate.reset_targets import read_targets
+from twinsieve.pipeline.service.build import group_of_workers
+from twinsieve.pipeline.service.seed import run_seed
+from twinsieve.pipeline.worker.session import read_mark
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import BrokerError
 
@@ -90,9 +90,9 @@ def test_a_seed_fills_the_windows_and_emits_nothing(service: Service) -> None:
     service.broker.admin().create_topic(NewTopic(old, 1))
     source = settings.input.topics[0]
     service.produce(*rows(POSTS[:3]), topic=old)
-    seeded = run_seed(settings, old, member="one")
+    seeded = run_seed(settings, old, connect_by_settings, member="one")
     assert (seeded.finished, seeded.kinds) == (True, {Kind.UNIQUE: 3})
-    again = run_seed(settings, old, member="one")
+    again = run_seed(settings, old, connect_by_settings, member="one")
     assert (again.finished, again.kept) == (True, 0)
     assert [len(service.read(kind)) for kind in ("out", "dup", "dead")] == [0, 0, 0]
     service.produce(*rows(POSTS), topic=source)
@@ -102,4 +102,4 @@ def test_a_seed_fills_the_windows_and_emits_nothing(service: Service) -> None:
     leaders = [dict(headers)["twinsieve-leader"] for headers in service.read("dup").headers]
     assert leaders == [b"%s[0]@%d" % (old.encode(), number) for number in range(3)]
     with pytest.raises(BrokerError, match="live already"):
-        run_seed(settings, old, member="one")
+        run_seed(settings, old, connect_by_settings, member="one")

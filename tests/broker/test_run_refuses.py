@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from tests.broker.worlds import fresh
-from twinsieve.pipeline.kafka import connect
-from twinsieve.pipeline.ports import Admin, NewTopic
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.topics import create
-from twinsieve.pipeline.topics_plan import plan_of
+from twinsieve.pipeline.broker.ports import Admin, NewTopic
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.operate.topic_plan import plan_of
+from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.settings.model import Settings
 
 _RUN = [sys.executable, "-m", "twinsieve", "run", "--member", "one"]
 _TIMEOUT_S = 120.0

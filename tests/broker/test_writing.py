@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.broker.worlds import World, fresh, make_topic, messages, read_all, until, write
-from twinsieve.pipeline.ports import AbortableError, FatalError, Membership, Messages, Partition
+from twinsieve.pipeline.broker.ports import AbortableError, FatalError, Membership, Messages, Partition
 from twinsieve.stages.errors import UsageError
 
 

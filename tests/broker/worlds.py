@@ -10,9 +10,8 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Literal, Protocol, TypeVar
 
-from twinsieve.pipeline.kafka import connect
-from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.ports import (
+from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.broker.ports import (
     Broker,
     GroupConsumer,
     Messages,
@@ -22,7 +21,8 @@ from twinsieve.pipeline.ports import (
     Reader,
     Records,
 )
-from twinsieve.pipeline.settings import KafkaSettings
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.settings.model import KafkaSettings
 
 _T = TypeVar("_T")
 DEADLINE_S = 90.0

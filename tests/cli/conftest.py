@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve.pipeline.cli import main
+from twinsieve.pipeline.commands.cli import main
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 from tests.cli.conftest import SMALL
-from twinsieve.pipeline.batches_spelling import to_json
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.messages.spelling import to_json
 
 _ROOT = Path(__file__).resolve().parents[2]
 _DAYS, _ROWS = 3, 6000

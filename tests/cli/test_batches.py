@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinsieve.pipeline.batches import MessageReader
-from twinsieve.pipeline.batches_fields import as_bytes, time_ms
-from twinsieve.pipeline.batches_paths import MISSING, name_of, path_of
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.messages.fields import as_bytes, time_ms
+from twinsieve.pipeline.messages.paths import MISSING, name_of, path_of
+from twinsieve.pipeline.messages.reader import MessageReader
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import UsageError
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.files_descriptor import descriptor_of
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.files.write import descriptor_of
+from twinsieve.pipeline.generate.stream import generate
 
 _WAYS = ("same", "symbolic link", "hard link", "relative")
 

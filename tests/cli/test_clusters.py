@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.batches_spelling import to_json
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.messages.spelling import to_json
 
 _A, _B = "今天武汉下雨了，大家出门记得带伞。", "完全不同的另外一个句子在这里"
 
@@ -49,8 +49,8 @@ def test_clusters_are_what_the_duplicates_say(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, chunked: bool
 ) -> None:
     if chunked:
-        monkeypatch.setattr("twinsieve.pipeline.files_unpack.BLOCK_BYTES", 1 << 12, raising=False)
-        monkeypatch.setattr("twinsieve.pipeline.files_read._BLOCK_BYTES", 1 << 12)
+        monkeypatch.setattr("twinsieve.pipeline.files.unpack.BLOCK_BYTES", 1 << 12, raising=False)
+        monkeypatch.setattr("twinsieve.pipeline.files.source._BLOCK_BYTES", 1 << 12)
     posts = list(generate(3000, seed=5))
     source, dropped, clusters = _rows(tmp_path / "in.jsonl", *posts), tmp_path / "d", tmp_path / "c"
     ran = run(

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from twinsieve.pipeline.program import program_version
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_held import held_by
-from twinsieve.pipeline.settings_report import LOG_ROW_BYTES, cost_of
+from twinsieve.pipeline.service.cost import LOG_ROW_BYTES, cost_of, held_by
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.program import program_version
 
 _A = "你妈妈喊你回家吃饭哦，回家罗回家罗"
 _B = "你妈妈叫你回家吃饭啦，回家罗回家罗"
@@ -246,7 +245,7 @@ def test_evaluate_measures_against_true_pairs(tmp_path: Path, run: Run) -> None:
 
 def test_help_is_quick_because_it_loads_no_kernels(root: Path) -> None:
     script = (
-        "import sys; from twinsieve.pipeline.cli import main\n"
+        "import sys; from twinsieve.pipeline.commands.cli import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
         "print(sorted({'numba', 'numpy', 'rich', 'kafka', 'yaml'} & set(sys.modules)))"

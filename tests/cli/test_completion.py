@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from twinsieve.pipeline.cli import cli
+from twinsieve.pipeline.commands.cli import cli
 from twinsieve.pipeline.commands.options import FILE_NAME
 
 _INPUTS = {"inputs", "input_", "pairs_file", "file", "source", "config", "command_config"}

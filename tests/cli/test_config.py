@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from twinsieve.pipeline.settings_examples import example_names
+from twinsieve.pipeline.settings.examples import example_names
 
 
 def test_the_list_names_every_file_of_the_folder_and_its_first_line(root: Path, run: Run) -> None:

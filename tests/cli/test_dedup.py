@@ -15,7 +15,7 @@ import zstandard
 from rapidfuzz import fuzz
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.generate.stream import generate
 
 _POST = "今天武汉下雨了，大家出门记得带伞，注意安全。"
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.files_rows import join_records, split_lines
+from twinsieve.pipeline.files.rows import join_records, split_lines
 
 _TABLE = [
     ["id", "text"],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.files_encoding import encoding_seen, likely_encodings
+from twinsieve.pipeline.files.encoding import encoding_seen, likely_encodings
 
 _TEXTS = [
     "今天武汉下雨了，大家出门记得带伞。",

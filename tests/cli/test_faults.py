@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.files_lock import StateLock
-from twinsieve.pipeline.files_write import Output, place_all
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.dedup.state import StateLock
+from twinsieve.pipeline.files.write import Output, place_all
+from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.errors import FileError
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
@@ -197,7 +197,7 @@ def test_a_run_stopped_while_outputs_get_their_names_is_done(
         os.kill(os.getpid(), number)
         replace(old, new)
 
-    monkeypatch.setattr("twinsieve.pipeline.files_write.os.replace", stopped)
+    monkeypatch.setattr("twinsieve.pipeline.files.write.os.replace", stopped)
     names = {flag: tmp_path / flag for flag in ("--output", "--duplicates", "--stats", "--state")}
     ran = run("dedup", "-q", source, *[word for pair in names.items() for word in pair], *SMALL)
     assert (ran.code, ran.err) == (0, "")
@@ -212,7 +212,7 @@ def test_what_fails_before_the_first_name_changes_nothing(
     def full(self: object, stream: object) -> None:
         raise FileError("state: no space left")
 
-    monkeypatch.setattr("twinsieve.stages.sieve.Sieve.save", full)
+    monkeypatch.setattr("twinsieve.stages.judge.sieve.Sieve.save", full)
     ran = run("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
     assert (ran.code, ran.err) == (1, "twinsieve: state: no space left\n")
     assert sorted(tmp_path.iterdir()) == before
@@ -223,7 +223,7 @@ def test_a_name_that_cannot_be_given_says_which_were(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool
 ) -> None:
     if not nameless:
-        monkeypatch.setattr("twinsieve.pipeline.files_write._nameless", lambda folder, mode: None)
+        monkeypatch.setattr("twinsieve.pipeline.files.write._nameless", lambda folder, mode: None)
     first, second = Output(str(tmp_path / "a")), Output(str(tmp_path / "b"))
     for output in (first, second):
         output.write(b"x")

@@ -15,10 +15,10 @@ import click
 import pytest
 
 from tests.cli.conftest import Run
-from twinsieve.pipeline.batches_spelling import to_json
-from twinsieve.pipeline.cli import cli, main
-from twinsieve.pipeline.generate import generate
-from twinsieve.pipeline.settings_examples import example_bytes
+from twinsieve.pipeline.commands.cli import cli, main
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.pipeline.settings.examples import example_bytes
 
 _HEAVY = ("numba", "llvmlite", "numpy", "pydantic", "rich", "orjson", "yaml", "re2", "zstandard")
 _ON_KAFKA = ("run", "seed", "reset", "topics")
@@ -28,7 +28,7 @@ _NAMES = list(cli.list_commands(click.Context(cli)))
 def test_help_of_no_command_imports_what_the_command_works_with(root: Path) -> None:
     code = (
         "import sys\n"
-        "from twinsieve.pipeline.cli import main\n"
+        "from twinsieve.pipeline.commands.cli import main\n"
         f"for name in {_NAMES}:\n"
         "    assert main([name, '--help']) == 0\n"
         f"    loaded = {{module.partition('.')[0] for module in sys.modules}} & set({_HEAVY})\n"

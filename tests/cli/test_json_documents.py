@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.files_documents import holds_lines, one_line, split_documents
+from twinsieve.pipeline.files.rows import holds_lines, one_line, split_documents
 from twinsieve.stages.errors import FileError
 
 _POSTS = [

@@ -15,9 +15,9 @@ import pytest
 from pyarrow import parquet as pq
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.batches_spelling import to_json
-from twinsieve.pipeline.dedup_second_pass import SecondPass
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.dedup.second_pass import SecondPass
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.messages.spelling import to_json
 
 _A, _B = "今天武汉下雨了，大家出门记得带伞，注意安全，早点回家", "完全不同的另外一个句子在这里"
 

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.files_format import Dialect
-from twinsieve.pipeline.files_input import InputReader
-from twinsieve.pipeline.files_marked import Mark, Marker
-from twinsieve.pipeline.files_read import Source
-from twinsieve.pipeline.generate import generate
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.dedup.marked import Mark, Marker
+from twinsieve.pipeline.files.format import Dialect
+from twinsieve.pipeline.files.messages import InputReader
+from twinsieve.pipeline.files.source import Source
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.settings.model import Settings
 
 _FIELDS = ("verdict", "leader", "similarity", "cluster")
 _A, _B = "今天武汉下雨了，大家出门记得带伞。", "完全不同的另外一个句子在这里"

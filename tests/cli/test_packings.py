@@ -25,7 +25,7 @@ import pytest
 import zstandard
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.files_read import Source
+from twinsieve.pipeline.files.source import Source
 from twinsieve.stages.errors import FileError
 
 _ROWS = b"".join(json.dumps({"id": n, "text": f"{n} " * 9}).encode() + b"\n" for n in range(3))

@@ -13,8 +13,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinsieve.pipeline.files_read import Source
-from twinsieve.pipeline.files_rows import Rows, join_records, split_lines
+from twinsieve.pipeline.files.rows import Rows, join_records, split_lines
+from twinsieve.pipeline.files.source import Source
 from twinsieve.stages.errors import FileError
 
 _TEXT = st.binary(max_size=60) | st.lists(

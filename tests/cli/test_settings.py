@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import Run
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_load import Override, check_settings, load_settings
-from twinsieve.pipeline.settings_schema import SECRETS, by_letters, schema
-from twinsieve.pipeline.settings_stages import scheme_config
-from twinsieve.pipeline.settings_types import read_duration_ms, read_size_bytes
+from twinsieve.pipeline.settings.load import Override, check_settings, load_settings
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.schema import SECRETS, by_letters, schema
+from twinsieve.pipeline.settings.stage_config import scheme_config
+from twinsieve.pipeline.settings.values import read_duration_ms, read_size_bytes
 from twinsieve.stages.errors import ConfigError
 
 
@@ -307,7 +307,7 @@ def test_a_list_of_words_that_never_ends_is_refused(tmp_path: Path, key: str) ->
 
 
 def test_a_list_of_words_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("twinsieve.pipeline.settings_stages.MAX_LIST_BYTES", 1 << 20)
+    monkeypatch.setattr("twinsieve.pipeline.settings.stage_config.MAX_LIST_BYTES", 1 << 20)
     (tmp_path / "words").write_text("的\n" * (1 << 18) + "了")
     settings = load_settings(
         None, {}, [Override("features.stop_words_file", str(tmp_path / "words"), "--set")]

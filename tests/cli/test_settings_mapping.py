@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from twinsieve.pipeline.settings_load import check_settings, check_tree
-from twinsieve.pipeline.settings_mapping import tree_of
+from twinsieve.pipeline.settings.load import check_settings, check_tree, tree_of
 
 
 def _told(mapping: dict[str, Any]) -> list[str]:

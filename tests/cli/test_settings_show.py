@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_load import Override, check_tree, load_settings, tree_of_file
-from twinsieve.pipeline.settings_schema import SECRETS, schema
-from twinsieve.pipeline.settings_show import settings_in_force
-from twinsieve.pipeline.settings_yaml import Tree
+from twinsieve.pipeline.settings.load import Override, check_tree, load_settings, tree_of_file
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.schema import SECRETS, schema
+from twinsieve.pipeline.settings.show import settings_in_force
+from twinsieve.pipeline.settings.yaml_tree import Tree
 
 
 def _lines(out: str) -> dict[str, list[str]]:

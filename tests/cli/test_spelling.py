@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline import files_state
-from twinsieve.pipeline.batches import MessageReader
-from twinsieve.pipeline.batches_spelling import written_at
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.dedup.run import state as files_state
+from twinsieve.pipeline.messages.reader import MessageReader
+from twinsieve.pipeline.messages.spelling import written_at
+from twinsieve.pipeline.settings.model import Settings
 
 _APART = [
     ("18446744073709551616", "18446744073709551617"),

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import SMALL, Ran, Run
-from twinsieve.pipeline.files_repeats import content_digest
-from twinsieve.pipeline.generate import generate
-from twinsieve.pipeline.leaders import Leader, LeaderBook
+from twinsieve.pipeline.dedup.leaders import Leader, LeaderBook
+from twinsieve.pipeline.dedup.repeats import content_digest
+from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.errors import StateError
 
 

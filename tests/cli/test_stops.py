@@ -20,12 +20,12 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import SMALL
-from twinsieve.pipeline.dedup import Dedup, Job
-from twinsieve.pipeline.dedup_saves import SAVE_EVERY_S, Stop
-from twinsieve.pipeline.files_read import Source
-from twinsieve.pipeline.generate import generate
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_load import Override, load_settings
+from twinsieve.pipeline.dedup.run import Dedup, Job
+from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Stop
+from twinsieve.pipeline.files.source import Source
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.settings.load import Override, load_settings
+from twinsieve.pipeline.settings.model import Settings
 
 Words = Callable[[Sequence[str | Path]], list[str]]
 
@@ -72,7 +72,7 @@ def test_a_stopped_stream_saves_what_came_out(
 
 _SIGNALLED_ASIDE = """
 import signal, sys, threading
-from twinsieve.pipeline.cli import main
+from twinsieve.pipeline.commands.cli import main
 
 def aside():
     with open(sys.argv.pop(1), "rb") as order:

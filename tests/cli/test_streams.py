@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.generate.stream import generate
 
 Words = Callable[[Sequence[str | Path]], list[str]]
 

@@ -17,7 +17,7 @@ from pyarrow import feather
 from pyarrow import parquet as pq
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.generate.stream import generate
 
 _TEXT = "今天武汉下雨了，大家出门记得带伞，注意安全。"
 
@@ -216,7 +216,7 @@ def test_other_commands_read_tables_too(tmp_path: Path, run: Run) -> None:
 
 def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, root: Path) -> None:
     source = _write(_wide(), tmp_path / "p.parquet")
-    program = "import sys; sys.modules['pyarrow'] = None; from twinsieve.pipeline.cli import main; sys.exit(main(sys.argv[1:]))"
+    program = "import sys; sys.modules['pyarrow'] = None; from twinsieve.pipeline.commands.cli import main; sys.exit(main(sys.argv[1:]))"
     words: list[Any] = [
         sys.executable,
         "-c",
@@ -239,7 +239,7 @@ def test_pandas_is_not_imported_for_a_table(tmp_path: Path, root: Path) -> None:
     """Its import takes longer than 20,000 rows, and pyarrow does it for a list that becomes an array."""
     pq.write_table(pa.table({"text": ["one of them", "another of these"]}), tmp_path / "p.parquet")
     script = (
-        "import sys; from twinsieve.pipeline.cli import main; code = main(sys.argv[1:]); "
+        "import sys; from twinsieve.pipeline.commands.cli import main; code = main(sys.argv[1:]); "
         "sys.exit(code or 'pandas' in sys.modules)"
     )
     words = ["dedup", "-q", tmp_path / "p.parquet", "-o", tmp_path / "o.parquet", *SMALL]

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import SMALL
-from twinsieve.pipeline.commands.pairs import diff
-from twinsieve.pipeline.commands.terminal import printable
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.commands.terminal import diff, printable
+from twinsieve.pipeline.generate.stream import generate
 
 Words = Callable[[Sequence[str | Path]], list[str]]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve import compiled
-from twinsieve.pipeline import warm_up
-from twinsieve.pipeline.cli import main
-from twinsieve.pipeline.warm_up import Progress
-from twinsieve.stages.kernel_parts import PARTS, Part
+from twinsieve.pipeline.commands.cli import main
+from twinsieve.pipeline.service import warm_up
+from twinsieve.pipeline.service.warm_up import Progress
+from twinsieve.stages import compiled
+from twinsieve.stages.judge.kernel_parts import PARTS, Part
 
 _ECHO = "import sys\nfor line in sys.stdin: print(line.strip(), flush=True)"
 _DIES = "import sys\nfor line in sys.stdin:\n  if line == 'exact\\n': sys.exit(1)\n  print(line.strip(), flush=True)"

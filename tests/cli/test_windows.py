@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.cli.conftest import SMALL, Run
 from twinsieve import Sieve
-from twinsieve.pipeline.dedup_windows import Reaches
-from twinsieve.pipeline.settings_load import load_settings
+from twinsieve.pipeline.dedup.windows import Reaches
+from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.stages.contract import (
     NO_LEADER,
     NO_TIME,
@@ -27,7 +27,7 @@ from twinsieve.stages.contract import (
     Verdicts,
     Window,
 )
-from twinsieve.stages.sieve import SieveStats
+from twinsieve.stages.judge.sieve import SieveStats
 
 _TEXT = "The bridge over the river is closed until Friday, take the ferry"
 _NOTHING = SieveStats(0, 0, 10, None, None, 0)

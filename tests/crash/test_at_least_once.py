@@ -8,9 +8,9 @@ import pytest
 
 from tests.crash.test_crash_at_every_step import Deployment, Trap
 from tests.driver import GROUP, OUTPUT, Process, origin_of
+from tests.memory.broker import CrashError
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.memory import CrashError
-from twinsieve.pipeline.worker import WorkerStep
+from twinsieve.pipeline.worker.worker import WorkerStep
 
 
 class PlainDeployment(Deployment):

@@ -18,10 +18,10 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from scripts.image_steps import context, copy, instructions
-from twinsieve.pipeline.service_http import Pages
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_load import load_settings
-from twinsieve.pipeline.topics_plan import plan_of
+from twinsieve.pipeline.operate.topic_plan import plan_of
+from twinsieve.pipeline.service.http import Pages
+from twinsieve.pipeline.settings.load import load_settings
+from twinsieve.pipeline.settings.model import Settings
 
 Healthy = Callable[..., subprocess.CompletedProcess[str]]
 

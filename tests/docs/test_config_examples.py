@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_load import check_settings
-from twinsieve.pipeline.settings_schema import SECRETS, schema
-from twinsieve.pipeline.settings_stages import scheme_config, sieve_config
-from twinsieve.pipeline.worker_config import MOST_EMITTED, MOST_EMITTED_BYTES
-from twinsieve.stages.sieve import worst_case_bytes
+from twinsieve.pipeline.settings.load import check_settings
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.schema import SECRETS, schema
+from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+from twinsieve.pipeline.worker.config import MOST_EMITTED, MOST_EMITTED_BYTES
+from twinsieve.stages.judge.sieve import worst_case_bytes
 
 _EXAMPLES = ("microblog", "news", "exact-only", "hamming", "kafka", "production")
 _LINE = re.compile(r"^(?P<indent> *)(?P<key>[a-z_]+):(?P<value>[^#]*)(?:#\s*(?P<comment>\S.*))?$")

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from twinsieve.pipeline.cli import cli
-from twinsieve.pipeline.dead_letter_reasons import Reason
-from twinsieve.pipeline.index_config import IndexStep
-from twinsieve.pipeline.metrics import Metrics
-from twinsieve.pipeline.service import SystemClock
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.worker import WorkerStep
+from twinsieve.pipeline.commands.cli import cli
+from twinsieve.pipeline.index.config import IndexStep
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.worker import WorkerStep
+from twinsieve.stages.dead_letter_reasons import Reason
 
 
 def _page(root: Path, name: str) -> str:

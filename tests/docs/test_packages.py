@@ -59,8 +59,8 @@ def test_the_files_that_the_table_names_import_the_package_or_lie_where_it_is_us
         # The client is a folder of files; the table names the two that make it and that leave groups.
         assert importers
         assert all(re.match(r"pipeline/kafka/python_\w+\.py$", name) for name in importers)
-        assert named == {"pipeline/kafka/python_client.py", "pipeline/kafka/python_admin.py"}
-        assert "pipeline/kafka/python_admin.py" in importers
+        assert named == {"pipeline/kafka/kafka_python/client.py", "pipeline/kafka/kafka_python/admin.py"}
+        assert "pipeline/kafka/kafka_python/admin.py" in importers
     elif package == "pybloom-live":
         assert importers - named == {"stages/exact/bloom_filter.py"}
         assert named < importers

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve.pipeline.batches_fields import to_json
-from twinsieve.pipeline.cli import main
-from twinsieve.pipeline.generate import generate
-from twinsieve.pipeline.worker_emit import ORIGIN, REASON
-from twinsieve.pipeline.worker_reasons import DISTANCE, LEADER, NOTE, SIMILARITY, STAGE
+from twinsieve.pipeline.commands.cli import main
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.messages.fields import to_json
+from twinsieve.pipeline.worker.emit import DISTANCE, LEADER, NOTE, ORIGIN, REASON, SIMILARITY, STAGE
 
 _BLOCK = re.compile(r"^```(?P<kind>[a-z]*)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -126,7 +125,7 @@ def test_the_command_line_starts_as_an_installed_script_would(root: Path) -> Non
         [
             sys.executable,
             "-c",
-            "import sys; from twinsieve.pipeline.cli import main; sys.exit(main())",
+            "import sys; from twinsieve.pipeline.commands.cli import main; sys.exit(main())",
             "--help",
         ],
         capture_output=True,

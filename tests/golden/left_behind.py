@@ -14,10 +14,10 @@ from typing import Any
 import orjson
 import zstandard
 
+from tests.memory.broker import ManualClock, MemoryCluster
+from tests.memory.log import Entry, Outcome, Transaction
 from tests.service.test_changed_settings import Deployment, base, deployment, posts
 from twinsieve.pipeline.blocks_frame import VERSION
-from twinsieve.pipeline.memory import ManualClock, MemoryCluster
-from twinsieve.pipeline.memory_log import Entry, Outcome, Transaction
 from twinsieve.pipeline.ports import Committed, NewTopic, Partition
 from twinsieve.pipeline.service_build import make_scheme
 from twinsieve.stages.scheme import Scheme

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve.pipeline import cli
+from twinsieve.pipeline.commands import cli
 from twinsieve.stages import errors
 from twinsieve.stages.errors import (
     BrokerError,

@@ -47,10 +47,13 @@ _WORLD = frozenset(
 _ALLOWED_IN_STAGES = frozenset({"concurrent.futures"})
 """Threads that release the interpreter are arithmetic, not the world."""
 
+_KEEPS_KERNELS = Path("stages/compiled.py")
+"""The one module of `stages/` that touches the world: compiled kernels need a folder."""
+
 _READS_PACKAGE_DATA = frozenset({"importlib.resources", "pkgutil"})
 _MAY_READ_PACKAGE_DATA = {
     Path("stages/text/unicode.py"),  # the frozen Unicode database
-    Path("stages/scheme.py"),  # jieba's dictionaries, whose hashes the scheme id covers
+    Path("stages/judge/scheme.py"),  # jieba's dictionaries, whose hashes the scheme id covers
     Path("stages/fingerprint/idf.py"),  # one of them
 }
 """Data of a package is fixed by its version: reading it is no look at the world."""
@@ -85,22 +88,22 @@ def test_stages_import_nothing_of_the_pipeline_and_nothing_of_the_world(root: Pa
     wrong = [
         f"{path.relative_to(root)}:{line}: {name}"
         for path in _modules(root, "stages")
+        if path != root / _KEEPS_KERNELS
         for line, name in _imports(path)
         if _of(name, _WORLD | {"twinsieve.pipeline", "tests", "bench"}) and not _of(name, _ALLOWED_IN_STAGES)
     ]
     assert not wrong, "\n".join(wrong)
 
 
-def test_stages_ask_the_world_for_compiled_kernels_alone(root: Path) -> None:
-    """The one exception: `stages/kernel.py` has kernels loaded and kept, which needs a folder."""
-    asked = {
-        (str(path.relative_to(root)), name)
+def test_kernels_are_kept_on_disk_by_one_module(root: Path) -> None:
+    users = {
+        path.relative_to(root)
         for path in _modules(root, "stages")
         for _, name in _imports(path)
-        if _of(name, frozenset({"twinsieve"})) and not _of(name, frozenset({"twinsieve.stages"}))
+        if name == "twinsieve.stages.compiled"
     }
-    assert asked == {("stages/kernel.py", "twinsieve.compiled")}
-    own = [name for _, name in _imports(root / "twinsieve" / "compiled.py")]
+    assert users == {Path("stages/kernel.py")}
+    own = [name for _, name in _imports(root / _KEEPS_KERNELS)]
     assert not [name for name in own if _of(name, frozenset({"twinsieve"}))]
 
 
@@ -179,13 +182,13 @@ def test_only_the_kafka_folder_imports_a_kafka_client(root: Path) -> None:
 
 
 def test_commands_are_imported_by_the_command_line_alone(root: Path) -> None:
-    allowed = {Path("pipeline/cli.py"), Path("twinsieve/__main__.py")}
+    allowed = {Path("pipeline/commands/cli.py"), Path("twinsieve/__main__.py")}
     users = {
         path.relative_to(root)
         for package in ("pipeline", "twinsieve")
         for path in _modules(root, package)
         for _, name in _imports(path)
-        if _of(name, frozenset({"twinsieve.pipeline.commands", "twinsieve.pipeline.cli"}))
+        if _of(name, frozenset({"twinsieve.pipeline.commands", "twinsieve.pipeline.commands.cli"}))
     }
     assert all(user in allowed or user.parts[:2] == ("pipeline", "commands") for user in users), users
 

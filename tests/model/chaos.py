@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.driver import GROUP, INDEX_GROUP, Process, World
+from tests.memory.broker import CrashError
 from tests.twins import HashSieve
-from twinsieve.pipeline.memory import CrashError
-from twinsieve.pipeline.ports import AbortableError, FatalError, NewTopic, Partition, no_hook
+from twinsieve.pipeline.broker.ports import AbortableError, FatalError, NewTopic, Partition, no_hook
 
 WINDOW = 25
 ACTIONS = 90

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, SCHEME, SEEDED, Taken, World, origin_of
-from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, decode_block
-from twinsieve.pipeline.blocks_frame import ForeignSchemeError, ForeignVersionError, What
-from twinsieve.pipeline.blocks_positions import unpack_position
-from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, decode_ruling
-from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block
+from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError, What
+from twinsieve.pipeline.wire.positions import unpack_position
+from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, decode_ruling
 from twinsieve.stages.contract import NO_LEADER, Kind
 
 Place = tuple[bytes, int, int]

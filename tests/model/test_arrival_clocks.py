@@ -10,14 +10,14 @@ import pytest
 from tests.driver import OUTPUT, SCHEME, World
 from tests.model.test_mixed_versions import recorded
 from tests.twins import TinyScheme
-from twinsieve.pipeline import worker_asks
-from twinsieve.pipeline.blocks import Block, BlockFlag, decode_block, encode_block
-from twinsieve.pipeline.blocks_frame import What
-from twinsieve.pipeline.blocks_rows import Readable
-from twinsieve.pipeline.blocks_verdicts import Ruling, decode_ruling, encode_ruling
-from twinsieve.pipeline.index_state import IndexState
+from twinsieve.pipeline.index.state import IndexState
+from twinsieve.pipeline.wire.block import Block, BlockFlag, decode_block, encode_block
+from twinsieve.pipeline.wire.frame import What
+from twinsieve.pipeline.wire.rows import Readable
+from twinsieve.pipeline.wire.ruling import Ruling, decode_ruling, encode_ruling
+from twinsieve.pipeline.worker import asks as worker_asks
 from twinsieve.stages.contract import ExactConfig, Kind, NearConfig, SieveConfig, Window
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.sieve import Sieve
 
 NOW_MS = 1_600_000_000_000
 DAYS_MS = 10 * 86_400_000

@@ -8,12 +8,12 @@ import pytest
 
 from tests.driver import OUTPUT, WORKER, World, texts
 from tests.model.test_model_ledger import ask, take
-from twinsieve.pipeline import worker_asks
-from twinsieve.pipeline.blocks import BlockFlag
-from twinsieve.pipeline.blocks_positions import MOST_OFFSETS, MOST_PARTITIONS, MOST_TOPICS
-from twinsieve.pipeline.blocks_verdicts import Result
-from twinsieve.pipeline.ports import NewTopic, Partition
-from twinsieve.pipeline.sessions import Ledger
+from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.index.ledger import Ledger
+from twinsieve.pipeline.wire.block import BlockFlag
+from twinsieve.pipeline.wire.positions import MOST_OFFSETS, MOST_PARTITIONS, MOST_TOPICS
+from twinsieve.pipeline.wire.ruling import Result
+from twinsieve.pipeline.worker import asks as worker_asks
 
 TWO = replace(WORKER, topics=("in", "big"))
 

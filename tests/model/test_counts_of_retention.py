@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.driver import OUTPUT, World, texts
-from twinsieve.pipeline.metrics import Metrics
-from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.service.metrics import Metrics
 
 IN = Partition("in", 0)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.driver import INDEX, LOG, OUTPUT, WORKER, World
-from twinsieve.pipeline.blocks_frame import scheme_hash
-from twinsieve.pipeline.ports import Partition
+from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.wire.frame import scheme_hash
 
 OTHER = scheme_hash("another")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.driver import GROUP, INDEX_GROUP, LOG, World
+from tests.memory.broker import CrashError
+from tests.memory.log import Outcome
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.index_config import IndexStep
-from twinsieve.pipeline.memory import CrashError
-from twinsieve.pipeline.memory_log import Outcome
-from twinsieve.pipeline.ports import Partition
-from twinsieve.pipeline.worker import WorkerStep
+from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.index.config import IndexStep
+from twinsieve.pipeline.worker.worker import WorkerStep
 
 IN = Partition("in", 0)
 

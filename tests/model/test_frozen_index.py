@@ -8,7 +8,7 @@ import pytest
 
 from tests.driver import DECISIONS, DUPLICATES, LOG, Process, World, texts
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.ports import no_hook
+from twinsieve.pipeline.broker.ports import no_hook
 
 STEPS = [
     ("reader.end_offsets", 1),

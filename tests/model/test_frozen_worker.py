@@ -8,7 +8,7 @@ import pytest
 
 from tests.driver import GROUP, WORKER, Process, World, texts
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.blocks_verdicts import Result
+from twinsieve.pipeline.wire.ruling import Result
 
 
 class Scene:

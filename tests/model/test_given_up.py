@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.driver import World
+from tests.memory.broker import CrashError
 from tests.model.checker import check_complete, check_output, rebuild
-from twinsieve.pipeline.memory import CrashError
-from twinsieve.pipeline.ports import Partition
-from twinsieve.pipeline.worker import WorkerStep
+from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.worker.worker import WorkerStep
 
 IN = Partition("in", 0)
 

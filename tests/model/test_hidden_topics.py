@@ -10,12 +10,12 @@ import pytest
 
 from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, WORKER, World
 from tests.twins import HashSieve, TinyScheme
-from twinsieve.pipeline.blocks import Block, BlockFlag
-from twinsieve.pipeline.blocks_frame import What
-from twinsieve.pipeline.blocks_positions import unpack_position
-from twinsieve.pipeline.blocks_rows import Readable
-from twinsieve.pipeline.blocks_verdicts import Ruling, Source, decode_ruling, encode_ruling
-from twinsieve.pipeline.index_state import IndexState
+from twinsieve.pipeline.index.state import IndexState
+from twinsieve.pipeline.wire.block import Block, BlockFlag
+from twinsieve.pipeline.wire.frame import What
+from twinsieve.pipeline.wire.positions import unpack_position
+from twinsieve.pipeline.wire.rows import Readable
+from twinsieve.pipeline.wire.ruling import Ruling, Source, decode_ruling, encode_ruling
 from twinsieve.stages.contract import Kind
 
 _LATEST_MS = 1_600_000_000_000

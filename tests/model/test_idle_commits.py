@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tests.driver import GROUP, LOG, VERDICTS, World, texts
+from tests.memory.broker import CrashError
+from tests.memory.faults import at_once
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.memory import CrashError
-from twinsieve.pipeline.memory_faults import at_once
-from twinsieve.pipeline.ports import Partition
-from twinsieve.pipeline.worker import WorkerStep
+from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.worker.worker import WorkerStep
 
 IN = Partition("in", 0)
 

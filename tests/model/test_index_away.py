@@ -8,8 +8,8 @@ import pytest
 
 from tests.driver import INDEX, INDEX_GROUP, LOG, OUTPUT, SCHEME, WORKER, Process, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.blocks import decode_block
-from twinsieve.pipeline.index_config import IndexStep
+from twinsieve.pipeline.index.config import IndexStep
+from twinsieve.pipeline.wire.block import decode_block
 
 PARTITIONS, PENDING, MORE = 4, 200, 60
 CONFIG = replace(WORKER, poll_messages=50, block_bytes=900_000, most_pending=PENDING, answer_s=10.0)

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tests.driver import DECISIONS, Process, World
+from tests.memory.consumer import MemoryConsumer
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline import index, index_restore
-from twinsieve.pipeline.memory_consumer import MemoryConsumer
+from twinsieve.pipeline.index import follower as index_restore
+from twinsieve.pipeline.index import index
 
 
 def _judging(world: World) -> list[Process]:

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, VERDICTS, WORKER, Process, World, origin_of
+from tests.memory.clients import MemoryReader, MemoryTransactor
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.key_partitions import partition_of
-from twinsieve.pipeline.memory_clients import MemoryReader, MemoryTransactor
-from twinsieve.pipeline.ports import AbortableError, Messages, Partition
-from twinsieve.pipeline.worker import WorkerStep
-from twinsieve.pipeline.worker_emit import Emission
+from twinsieve.pipeline.broker.key_partitions import partition_of
+from twinsieve.pipeline.broker.ports import AbortableError, Messages, Partition
+from twinsieve.pipeline.worker.emit import Emission
+from twinsieve.pipeline.worker.worker import WorkerStep
 
 DEAD_INPUT = Partition("in", 2)
 

@@ -9,11 +9,12 @@ import pytest
 
 from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, VERDICTS, Process, World, texts
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline import index_record, worker_asks
-from twinsieve.pipeline.blocks import Block, BlockFlag, encode_block
-from twinsieve.pipeline.blocks_frame import ENVELOPE_BYTES, VERSION, What, seal, version_of
-from twinsieve.pipeline.blocks_verdicts import Result, Ruling, decode_ruling, encode_ruling
-from twinsieve.pipeline.ports import Messages, Partition
+from twinsieve.pipeline.broker.ports import Messages, Partition
+from twinsieve.pipeline.index import transaction as index_record
+from twinsieve.pipeline.wire.block import Block, BlockFlag, encode_block
+from twinsieve.pipeline.wire.frame import ENVELOPE_BYTES, VERSION, What, seal, version_of
+from twinsieve.pipeline.wire.ruling import Result, Ruling, decode_ruling, encode_ruling
+from twinsieve.pipeline.worker import asks as worker_asks
 
 NEWER = VERSION + 1
 

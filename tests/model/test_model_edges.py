@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.driver import DEAD, DUPLICATES, GROUP, LOG, OUTPUT, WORKER, Process, World, texts
+from tests.memory.broker import MemoryBroker
+from tests.memory.log import Entry
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.twins import HashSieve
-from twinsieve.pipeline.blocks_verdicts import Source
-from twinsieve.pipeline.memory import MemoryBroker
-from twinsieve.pipeline.memory_log import Entry
-from twinsieve.pipeline.ports import Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.broker.ports import Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.wire.ruling import Source
 from twinsieve.stages.contract import Kind
 
 IN = Partition("in", 0)

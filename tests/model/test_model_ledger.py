@@ -8,11 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twinsieve.pipeline.blocks import Block, BlockFlag
-from twinsieve.pipeline.blocks_verdicts import Result, blank_verdicts
-from twinsieve.pipeline.sessions import Ledger
-from twinsieve.pipeline.sessions_ranges import OpenVerdicts, Ranges
-from twinsieve.pipeline.sessions_state import ledger_from_bytes, ledger_to_bytes
+from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes, ledger_to_bytes
+from twinsieve.pipeline.index.ranges import OpenVerdicts, Ranges
+from twinsieve.pipeline.wire.block import Block, BlockFlag
+from twinsieve.pipeline.wire.ruling import Result, blank_verdicts
 from twinsieve.stages.contract import Kind
 
 spans = st.tuples(st.integers(0, 40), st.integers(0, 12)).map(lambda span: (span[0], span[0] + span[1]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.driver import DEAD, DUPLICATES, OUTPUT, WORKER, World, origin_of
+from tests.memory.log import Entry
 from tests.model.checker import Truth, check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.memory_log import Entry
 
 COUNT = 4
 KAFKA_HASHES = {

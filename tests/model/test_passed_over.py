@@ -11,10 +11,10 @@ import pytest
 from tests.driver import DUPLICATES, OUTPUT, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.model.test_model_ledger import ask, take
-from twinsieve.pipeline.blocks import BlockFlag
-from twinsieve.pipeline.blocks_verdicts import Result, Source
-from twinsieve.pipeline.ports import NewTopic, Partition
-from twinsieve.pipeline.sessions import Ledger
+from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.index.ledger import Ledger
+from twinsieve.pipeline.wire.block import BlockFlag
+from twinsieve.pipeline.wire.ruling import Result, Source
 
 IN = Partition("in", 0)
 

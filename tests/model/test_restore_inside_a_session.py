@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from tests.driver import DUPLICATES, GROUP, OUTPUT, World, texts
 from tests.model.test_model_ledger import ask, take
-from twinsieve.pipeline.ports import NewTopic, Partition
-from twinsieve.pipeline.sessions import Ledger
+from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.index.ledger import Ledger
 
 IN = Partition("in", 0)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.driver import INDEX, Process, World
-from twinsieve.pipeline.snapshots import SnapshotStore
+from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 
 _EVERY_S = 10.0
 _LIFE_S = 6.0

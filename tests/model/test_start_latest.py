@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.driver import DEAD, DUPLICATES, GROUP, INDEX_GROUP, OUTPUT, WORKER, World, texts
+from tests.memory.broker import CrashError
 from tests.model.checker import check_complete, check_output, rebuild
-from twinsieve.pipeline.memory import CrashError
-from twinsieve.pipeline.ports import NewTopic, Partition
-from twinsieve.pipeline.worker import WorkerStep
+from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.worker.worker import WorkerStep
 
 LATEST = replace(WORKER, start="latest")
 

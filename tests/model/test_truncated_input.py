@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.driver import GROUP, OUTPUT, Process, World
-from twinsieve.pipeline.memory_log import Outcome, Transaction
-from twinsieve.pipeline.ports import Committed, Messages, Partition
-from twinsieve.pipeline.worker_sessions import read_mark
+from tests.memory.log import Outcome, Transaction
+from twinsieve.pipeline.broker.ports import Committed, Messages, Partition
+from twinsieve.pipeline.worker.session import read_mark
 
 INPUT = Partition("in", 0)
 LOST = "in[0]: it lost messages that were read, and new ones take their offsets"

@@ -7,8 +7,8 @@ import pytest
 
 from tests.driver import SCHEME, VERDICTS, Process, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, blank_verdicts, encode_ruling
-from twinsieve.pipeline.ports import Messages, Partition
+from twinsieve.pipeline.broker.ports import Messages, Partition
+from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, blank_verdicts, encode_ruling
 from twinsieve.stages.contract import Kind
 
 IN = Partition("in", 0)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from tests.mutants.mutant import CRASH, EDGES, MODEL, NASTY, RANDOM, RETENTION, Mutant
 
-WORKER = "pipeline/worker.py"
-SESSION = "pipeline/worker_sessions.py"
-ASKS = "pipeline/worker_asks.py"
-ANSWERS = "pipeline/worker_answers.py"
-EMIT = "pipeline/worker_emit.py"
-TOPICS = "pipeline/worker_topics.py"
-LEDGER = "pipeline/sessions.py"
-STATE = "pipeline/index_state.py"
-SAVED = "pipeline/sessions_state.py"
-INDEX = "pipeline/index.py"
-ENDS = "pipeline/index_ends.py"
-RECORD = "pipeline/index_record.py"
-RESTORE = "pipeline/index_restore.py"
-OFFSETS = "pipeline/committed_offsets.py"
-PLAIN = "pipeline/memory_plain.py"
+WORKER = "pipeline/worker/worker.py"
+SESSION = "pipeline/worker/session.py"
+ASKS = "pipeline/worker/asks.py"
+ANSWERS = "pipeline/worker/answers.py"
+EMIT = "pipeline/worker/emit.py"
+TOPICS = "pipeline/worker/topics.py"
+LEDGER = "pipeline/index/ledger.py"
+STATE = "pipeline/index/state.py"
+SAVED = "pipeline/index/ledger.py"
+INDEX = "pipeline/index/index.py"
+ENDS = "pipeline/index/ends.py"
+RECORD = "pipeline/index/transaction.py"
+RESTORE = "pipeline/index/follower.py"
+OFFSETS = "pipeline/broker/committed_offsets.py"
+PLAIN = "tests/memory/plain.py"
 PASSED = ("tests/model/test_passed_over.py",)
 TRUNCATED = ("tests/model/test_truncated_input.py",)
 IDLE = ("tests/model/test_idle_commits.py",)
@@ -125,7 +125,7 @@ WORKERS = (
         SESSION,
         "int(parts[2]), int(parts[3])",
         "int(parts[3]), int(parts[2])",
-        ("twinsieve/pipeline/worker_sessions.py",),
+        ("twinsieve/pipeline/worker/session.py",),
     ),
     Mutant(
         "a worker does not see that the topic was created again",

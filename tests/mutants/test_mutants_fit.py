@@ -24,8 +24,8 @@ def test_there_are_enough_of_them_and_names_are_told_apart() -> None:
 
 
 def test_a_mutant_that_no_longer_fits_is_refused(root: Path) -> None:
-    gone = Mutant("gone", "pipeline/worker.py", "no such text anywhere", "")
-    many = Mutant("many", "pipeline/worker.py", "self", "")
+    gone = Mutant("gone", "pipeline/worker/worker.py", "no such text anywhere", "")
+    many = Mutant("many", "pipeline/worker/worker.py", "self", "")
     for mutant in (gone, many):
         with pytest.raises(MutantError, match="correct tests/mutants"):
             mutant.applied(root)

@@ -18,14 +18,14 @@ from tests.driver import (
     VERDICTS,
     Process,
 )
+from tests.memory.faults import at_once, never_fails
+from tests.memory.log import Outcome, Transaction
 from tests.model.chaos import ACTIONS, WINDOW, Actions, Chaos
 from tests.model.checker import check_all_judged, check_complete, check_output, check_seeded, rebuild
 from tests.nasty.kinds import Kind
 from tests.nasty.seeding import Seeding
 from tests.twins import AtOnce, HashSieve, Later
-from twinsieve.pipeline.memory_faults import at_once, never_fails
-from twinsieve.pipeline.memory_log import Outcome, Transaction
-from twinsieve.pipeline.ports import Messages, NewTopic, Partition, no_hook
+from twinsieve.pipeline.broker.ports import Messages, NewTopic, Partition, no_hook
 
 _LATENCIES_S = (0.0, 0.0, 0.0, 0.0, 0.05, 0.3, 2.0, 8.0)
 _FROZEN_S = (7.0, 9.0, 15.0)

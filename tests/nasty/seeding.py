@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from tests.driver import APP, SEED_GROUP, SEEDED, WORKER, Process
-from twinsieve.pipeline.memory import CrashError, MemoryBroker
-from twinsieve.pipeline.ports import Broker, Partition
-from twinsieve.pipeline.seed import LOOK_S, SeedWatch, begin_seed
-from twinsieve.pipeline.seed_order import OrderedBroker
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.worker_config import WorkerConfig
+from tests.memory.broker import CrashError, MemoryBroker
+from twinsieve.pipeline.broker.ports import Broker, Partition
+from twinsieve.pipeline.service.seed import LOOK_S, SeedWatch, begin_seed
+from twinsieve.pipeline.service.seed_order import OrderedBroker
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.config import WorkerConfig
 from twinsieve.stages.errors import BrokerError, StateError
 
 SETTINGS = Settings(app=APP)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from twinsieve.pipeline.cli import cli
+from twinsieve.pipeline.commands.cli import cli
 
 
 @pytest.fixture

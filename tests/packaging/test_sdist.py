@@ -57,7 +57,7 @@ def test_every_test_is_collected_in_an_unpacked_sdist(
     """pytest reads each test file and each module's examples there, and what they import is there too."""
     there = collected_files(unpacked)
     assert {"tests/docker/test_compose.py", "tests/packaging/test_sdist.py"} < there
-    assert {"twinsieve/pipeline/cli.py", "twinsieve/stages/scheme.py"} <= there
+    assert {"twinsieve/pipeline/commands/cli.py", "twinsieve/stages/judge/scheme.py"} <= there
     # This run leaves out the same files where real posts or a broker are missing.
     assert {item.path.relative_to(root).as_posix() for item in request.session.items} <= there
 

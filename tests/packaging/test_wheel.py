@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.conftest import Environment, build
-from twinsieve.pipeline.program import program_version
-from twinsieve.pipeline.settings_examples import example_names
+from twinsieve.pipeline.settings.examples import example_names
+from twinsieve.stages.program import program_version
 
 Make = Callable[[], Environment]
 
 _IMPORTS = """
-import twinsieve, twinsieve.stages.sieve, twinsieve.pipeline.dedup
+import twinsieve, twinsieve.stages.judge.sieve, twinsieve.pipeline.dedup.run
 print(twinsieve.__file__)
-print(twinsieve.stages.sieve.__file__)
+print(twinsieve.stages.judge.sieve.__file__)
 """
 
 
@@ -47,7 +47,11 @@ def test_the_wheel_holds_the_package_and_nothing_else(root: Path, wheel: Path) -
         if "__pycache__" not in Path(folder).parts
         and (name.endswith((".py", "py.typed")) or Path(folder).name in ("data", "examples"))
     }
-    assert {"twinsieve/examples/kafka.yaml", "twinsieve/pipeline/cli.py", "twinsieve/py.typed"} <= expected
+    assert {
+        "twinsieve/examples/kafka.yaml",
+        "twinsieve/pipeline/commands/cli.py",
+        "twinsieve/py.typed",
+    } <= expected
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     about = {name for name in names if name.startswith(f"twinsieve-{program_version()}.dist-info/")}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.oracle import Oracle, rows_of
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints, SieveConfig, Verdicts
-from twinsieve.stages.scheme import Scheme, SchemeConfig
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve
 
 _STEMS = (
     "新增确诊12例请大家注意防护",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.oracle import Oracle, rows_of
 from tests.property.streams import Row, batch_of, part_of, table
 from twinsieve.stages.contract import Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.sieve import Sieve
 
 Rows = list[tuple[str, int | None, int, int]]
 Cuts = list[tuple[int, list[int]]]

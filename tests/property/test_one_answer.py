@@ -23,8 +23,8 @@ from twinsieve.stages.contract import (
     TimeConfig,
     Window,
 )
-from twinsieve.stages.near import stage
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge import engine as stage
+from twinsieve.stages.judge.sieve import Sieve
 
 Rows = list[tuple[str, int | None, int, int]]
 

@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property.streams import batch_of, part_of, table
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
-from twinsieve.stages.exact import tags
+from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.near import bucket_table
 from twinsieve.stages.near.buckets import entry_count
 from twinsieve.stages.pages import LARGE_PAGE_BYTES, zeros
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.window import tags
 
 ROWS = 400
 _PAGE = mmap.PAGESIZE
@@ -117,7 +117,7 @@ def test_pages_behind_the_small_ones_are_whole_large_ones() -> None:
 _TEN_KEPT = """
 from tests.property.test_pages import _stream, part_of, resident_bytes
 from twinsieve.stages.contract import SieveConfig
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.sieve import Sieve
 first, second = part_of(_stream(), 0, 10), part_of(_stream(), 10, 20)
 Sieve(SieveConfig()).judge(first)
 before = resident_bytes()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.driver import DECISIONS, INDEX, LOG, VERDICTS, Process, World, texts
-from twinsieve.pipeline.ports import NewTopic
-from twinsieve.pipeline.snapshots import FoundSnapshot, SnapshotStore
+from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, SnapshotStore
 
 TOPICS = {LOG.topic: 1, DECISIONS.topic: 1, VERDICTS: 2}
 

@@ -10,11 +10,11 @@ import pytest
 
 from tests.model.test_hidden_topics import block, leader, recorded
 from tests.twins import HashSieve
-from twinsieve.pipeline.blocks import Block, BlockFlag
-from twinsieve.pipeline.blocks_verdicts import Ruling, Source
-from twinsieve.pipeline.index_state import IndexState
+from twinsieve.pipeline.index.state import IndexState
+from twinsieve.pipeline.wire.block import Block, BlockFlag
+from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.stages.contract import ExactConfig, Kind, NearConfig, SieveConfig, Window
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.sieve import Sieve
 
 _LATEST_MS = 1_600_000_000_000
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World, texts
+from tests.memory.broker import CrashError, MemoryBroker
 from tests.twins import HashSieve
-from twinsieve.pipeline.index_config import IndexStep
-from twinsieve.pipeline.index_restore import Follower
-from twinsieve.pipeline.index_state import IndexState
-from twinsieve.pipeline.memory import CrashError, MemoryBroker
-from twinsieve.pipeline.ports import Committed, NewTopic, Partition
-from twinsieve.pipeline.sessions_state import ledger_to_bytes
-from twinsieve.pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
-from twinsieve.pipeline.worker import WorkerStep
+from twinsieve.pipeline.broker.ports import Committed, NewTopic, Partition
+from twinsieve.pipeline.index.config import IndexStep
+from twinsieve.pipeline.index.follower import Follower
+from twinsieve.pipeline.index.ledger import ledger_to_bytes
+from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.pipeline.index.state import IndexState
+from twinsieve.pipeline.worker.worker import WorkerStep
 from twinsieve.stages.errors import StateError
 
 BOTH = (LOG, DECISIONS)

@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from twinsieve.pipeline.memory import MemoryBroker, MemoryCluster
-from twinsieve.pipeline.service import run_service
-from twinsieve.pipeline.settings import Settings
+from tests.memory.broker import MemoryBroker, MemoryCluster
+from twinsieve.pipeline.service.run import run_service
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import SieveError
 
 DEADLINE_S = 60.0

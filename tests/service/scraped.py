@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from tests.service.running import Service, wait_for
-from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.settings.model import Settings
 
 
 class Scraped:

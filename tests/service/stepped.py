@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 
 import orjson
 
+from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from tests.memory.log import Entry
 from tests.twins import Later
-from twinsieve.pipeline.index import Index
-from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.memory_log import Entry
-from twinsieve.pipeline.ports import Messages, NewTopic, Partition, no_hook
-from twinsieve.pipeline.service_build import Builder, group_of_workers
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.topics import create
-from twinsieve.pipeline.worker import Worker
-from twinsieve.stages.scheme import Scheme
-from twinsieve.stages.sieve import Sieve
+from twinsieve.pipeline.broker.ports import Messages, NewTopic, Partition, no_hook
+from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.service.build import Builder, group_of_workers
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.worker import Worker
+from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.judge.sieve import Sieve
 
 _MOST_ROUNDS = 2_000
 

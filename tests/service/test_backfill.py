@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.service.stepped import Stepped
-from twinsieve.pipeline.ports import Partition
-from twinsieve.pipeline.service_build import make_scheme
-from twinsieve.pipeline.settings import Settings
-from twinsieve.stages.scheme import Scheme
+from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.service.build import make_scheme
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.judge.scheme import Scheme
 
 LIVE, BACKFILL = Partition("posts", 0), Partition("posts", 1)
 UNIQUE, DUPLICATES = "posts.unique", "posts.duplicates"

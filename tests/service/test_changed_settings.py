@@ -14,17 +14,17 @@ from operator import itemgetter
 
 import pytest
 
+from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
+from tests.memory.log import Entry
 from tests.twins import Later
-from twinsieve.pipeline.blocks_frame import What
-from twinsieve.pipeline.blocks_verdicts import Source, decode_ruling
-from twinsieve.pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.memory_log import Entry
-from twinsieve.pipeline.ports import AbortableError, FatalError, Messages, NewTopic, Partition, no_hook
-from twinsieve.pipeline.service_build import Builder, group_of_workers, make_scheme, wire_scheme
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.topics import create
+from twinsieve.pipeline.broker.ports import AbortableError, FatalError, Messages, NewTopic, Partition, no_hook
+from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.service.build import Builder, group_of_workers, make_scheme, wire_scheme
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.wire.frame import What
+from twinsieve.pipeline.wire.ruling import Source, decode_ruling
 from twinsieve.stages.contract import Kind
-from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.judge.scheme import Scheme
 
 IN = Partition("posts", 0)
 COUNT, MORE = 120, 40

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tests.configs import emit_config
-from twinsieve.pipeline.blocks_verdicts import Result, Ruling, blank_verdicts
-from twinsieve.pipeline.dead_letter_reasons import Reason
-from twinsieve.pipeline.ports import NO_TIMESTAMP, Messages, Partition, Records, Transactor
-from twinsieve.pipeline.worker_emit import ORIGIN, REASON, Emission, Emitter, unsendable
-from twinsieve.pipeline.worker_sessions import Asked
+from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Messages, Partition, Records, Transactor
+from twinsieve.pipeline.wire.ruling import Result, Ruling, blank_verdicts
+from twinsieve.pipeline.worker.emit import ORIGIN, REASON, Emission, Emitter, unsendable
+from twinsieve.pipeline.worker.session import Asked
 from twinsieve.stages.contract import Kind
+from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
 
 _SOURCE = Partition("posts", 3)

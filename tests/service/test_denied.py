@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from twinsieve.pipeline.memory import ManualClock
-from twinsieve.pipeline.metrics import Metrics
-from twinsieve.pipeline.ports import FatalError
-from twinsieve.pipeline.service_build import Builder
-from twinsieve.pipeline.service_loops import IndexLoop, Loop, WorkerLoop
-from twinsieve.pipeline.worker_emit import Emission
+from tests.memory.broker import ManualClock
+from twinsieve.pipeline.broker.ports import FatalError
+from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.memory.log import Entry
 from tests.service.stepped import Stepped
 from tests.stages import fingerprint_twin as twin
-from twinsieve.pipeline.memory_log import Entry
-from twinsieve.pipeline.ports import Messages, Partition
-from twinsieve.pipeline.service_build import make_scheme
-from twinsieve.pipeline.settings import Settings
-from twinsieve.stages.scheme import Scheme
+from twinsieve.pipeline.broker.ports import Messages, Partition
+from twinsieve.pipeline.service.build import make_scheme
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.judge.scheme import Scheme
 
 POSTS, NEWS = Partition("posts", 1), Partition("news", 2)
 

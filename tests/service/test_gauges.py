@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.memory.broker import ManualClock, MemoryBroker
 from tests.service.test_changed_settings import Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
 from tests.twins import Later
-from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, blank_verdicts
-from twinsieve.pipeline.memory import ManualClock, MemoryBroker
-from twinsieve.pipeline.metrics import Metrics
-from twinsieve.pipeline.service_build import Builder
-from twinsieve.pipeline.service_loops import IndexLoop, Loop, WorkerLoop
+from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, blank_verdicts
 from twinsieve.stages.contract import Flag, Kind
-from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.judge.scheme import Scheme
 
 
 class Roles:

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from twinsieve.pipeline.memory import ManualClock
-from twinsieve.pipeline.metrics import Metrics
-from twinsieve.pipeline.ports import FatalError
-from twinsieve.pipeline.service import drive
-from twinsieve.pipeline.service_loops import Loop
+from tests.memory.broker import ManualClock
+from twinsieve.pipeline.broker.ports import FatalError
+from twinsieve.pipeline.service.loops import Loop
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.run import drive
 from twinsieve.stages.errors import BrokerError
 
 

@@ -11,21 +11,22 @@ import numpy as np
 import pytest
 
 from tests.configs import builder
-from twinsieve.pipeline.blocks_verdicts import blank_verdicts, verdict_columns
-from twinsieve.pipeline.kafka import python_producers, python_reading
-from twinsieve.pipeline.kafka.buffers import fetched_bytes, queue_bytes
-from twinsieve.pipeline.kafka.confluent_options import Heard
-from twinsieve.pipeline.kafka.confluent_producers import producer_options
-from twinsieve.pipeline.kafka.confluent_reading import consumer_options
-from twinsieve.pipeline.ports import Partition, Records
-from twinsieve.pipeline.sessions_ranges import OpenVerdicts
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_held import RESTORING_FACTOR, WRITING_FACTOR, held_by
-from twinsieve.pipeline.settings_stages import sieve_config
-from twinsieve.pipeline.worker_asks import ROW_BYTES, bytes_held
+from twinsieve.pipeline.broker.ports import Partition, Records
+from twinsieve.pipeline.index.ranges import OpenVerdicts
+from twinsieve.pipeline.kafka.confluent.options import Heard
+from twinsieve.pipeline.kafka.confluent.producers import producer_options
+from twinsieve.pipeline.kafka.confluent.reading import consumer_options
+from twinsieve.pipeline.kafka.kafka_python import producers as python_producers
+from twinsieve.pipeline.kafka.kafka_python import reading as python_reading
+from twinsieve.pipeline.service.cost import RESTORING_FACTOR, WRITING_FACTOR, held_by
+from twinsieve.pipeline.settings.client_buffers import fetched_bytes, queue_bytes
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.stage_config import sieve_config
+from twinsieve.pipeline.wire.ruling import blank_verdicts, verdict_columns
+from twinsieve.pipeline.worker.asks import ROW_BYTES, bytes_held
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.exact.forgotten import Forgotten
-from twinsieve.stages.sieve import worst_case_bytes
+from twinsieve.stages.judge.sieve import worst_case_bytes
 
 _MIB = 1 << 20
 

@@ -8,10 +8,10 @@ import tracemalloc
 import orjson
 
 from tests.driver import LOG
-from twinsieve.pipeline.batches import MessageReader
-from twinsieve.pipeline.ports import Records
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.worker_asks import HEADER_BYTES, ROW_BYTES, bytes_held
+from twinsieve.pipeline.broker.ports import Records
+from twinsieve.pipeline.messages.reader import MessageReader
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.asks import HEADER_BYTES, ROW_BYTES, bytes_held
 
 
 def test_long_times_are_read_and_not_remembered() -> None:

@@ -8,12 +8,12 @@ from typing import cast
 import pytest
 
 from tests.driver import OUTPUT, WORKER, World
-from twinsieve.pipeline.memory_clients import MemoryReader
-from twinsieve.pipeline.metrics import Metrics
-from twinsieve.pipeline.ports import AbortableError, Partition
-from twinsieve.pipeline.service_build import Builder
-from twinsieve.pipeline.service_loops import WorkerLoop
-from twinsieve.pipeline.worker import Worker
+from tests.memory.clients import MemoryReader
+from twinsieve.pipeline.broker.ports import AbortableError, Partition
+from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.service.loops import WorkerLoop
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.worker.worker import Worker
 
 _RATE = 20
 _SPELL_S = 60.0

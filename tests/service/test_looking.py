@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from twinsieve.pipeline.memory import ManualClock
-from twinsieve.pipeline.metrics import Metrics
-from twinsieve.pipeline.service_loops import Loop
+from tests.memory.broker import ManualClock
+from twinsieve.pipeline.service.loops import Loop
+from twinsieve.pipeline.service.metrics import Metrics
 
 
 class _Role(Loop):

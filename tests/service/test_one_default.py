@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from tests.configs import builder
-from twinsieve.pipeline.index_config import IndexConfig
-from twinsieve.pipeline.settings import InputSettings, KafkaSettings, Settings, StateSettings
-from twinsieve.pipeline.worker_config import WorkerConfig
-from twinsieve.pipeline.worker_emit import EmitConfig
+from twinsieve.pipeline.index.config import IndexConfig
+from twinsieve.pipeline.settings.model import InputSettings, KafkaSettings, Settings, StateSettings
+from twinsieve.pipeline.worker.config import WorkerConfig
+from twinsieve.pipeline.worker.emit import EmitConfig
 
 
 @pytest.mark.parametrize("config", [WorkerConfig, IndexConfig, EmitConfig])

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from tests.memory.clients import MemoryAdmin
 from tests.service.running import Service, wait_for
-from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.memory_clients import MemoryAdmin
-from twinsieve.pipeline.ports import Committed, Messages, NewTopic, Partition
-from twinsieve.pipeline.service_output import refuse_another_output
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.broker.ports import Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.service.output import refuse_another_output
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import BrokerError
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from twinsieve.pipeline.memory import ManualClock
-from twinsieve.pipeline.worker_pace import Pace
+from tests.memory.broker import ManualClock
+from twinsieve.pipeline.worker.pace import Pace
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,15 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.memory.broker import MemoryBroker, MemoryCluster
+from tests.memory.clients import MemoryReader
 from tests.service.running import wait_for
 from tests.service.scraped import Scraped
-from twinsieve.pipeline import service
-from twinsieve.pipeline.memory import MemoryBroker, MemoryCluster
-from twinsieve.pipeline.memory_clients import MemoryReader
-from twinsieve.pipeline.ports import Messages, NewTopic, Partition, Records
-from twinsieve.pipeline.service import SystemClock
-from twinsieve.pipeline.service_http import Pages
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.broker.ports import Messages, NewTopic, Partition, Records
+from twinsieve.pipeline.service.http import Pages
+from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.service import run as service
+from twinsieve.pipeline.settings.model import Settings
 
 LOG = Partition("t.fingerprints", 0)
 LOOK_S = 5.0

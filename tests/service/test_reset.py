@@ -8,14 +8,14 @@ import pytest
 from click.testing import CliRunner
 
 from tests.driver import GROUP, OUTPUT, WORKER, World
-from twinsieve.pipeline.commands import reset as reset_command
-from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.ports import Committed, Messages, NewTopic, Partition
-from twinsieve.pipeline.reset import apply, plan
-from twinsieve.pipeline.reset_targets import read_targets
-from twinsieve.pipeline.service_build import group_of_workers
-from twinsieve.pipeline.settings import InputSettings, Settings
-from twinsieve.pipeline.worker_sessions import Mark
+from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.broker.ports import Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.commands.kafka import reset as reset_command
+from twinsieve.pipeline.operate.reset import apply, plan
+from twinsieve.pipeline.operate.reset_targets import read_targets
+from twinsieve.pipeline.service.build import group_of_workers
+from twinsieve.pipeline.settings.model import InputSettings, Settings
+from twinsieve.pipeline.worker.session import Mark
 from twinsieve.stages.errors import BrokerError, ConfigError, UsageError
 
 SETTINGS = Settings(app="t", input=InputSettings(topics=("posts",)))
@@ -204,7 +204,7 @@ def test_offsets_that_are_gone_are_set_by_a_reset_and_nothing_comes_out_twice() 
 def test_the_command_moves_only_with_yes(
     cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch, sure: bool
 ) -> None:
-    monkeypatch.setattr("twinsieve.pipeline.kafka.connect", lambda *_, **__: MemoryBroker(cluster))
+    monkeypatch.setattr("twinsieve.pipeline.commands.kafka.connect", lambda *_, **__: MemoryBroker(cluster))
     arguments = ["--set", "app=t", "--to", "earliest", *(["--yes"] if sure else [])]
     result = CliRunner().invoke(reset_command.command, arguments)
     assert result.exit_code == 0, result.output

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from twinsieve.pipeline import service_build
-from twinsieve.pipeline.index_config import IndexConfig
-from twinsieve.pipeline.memory import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.service_build import Builder, make_scheme
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.topics_acls import acls, grants, trims_log
+from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.index.config import IndexConfig
+from twinsieve.pipeline.operate.acls import acls, grants, trims_log
+from twinsieve.pipeline.service.build import Builder, make_scheme
+from twinsieve.pipeline.service import build as service_build
+from twinsieve.pipeline.settings.model import Settings
 
 
 def _settings(folder: str, **kafka: object) -> Settings:

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
+from tests.memory.clients import MemoryAdmin
 from tests.service.test_service import Service, wait_for
-from twinsieve.pipeline.blocks_frame import What
-from twinsieve.pipeline.blocks_verdicts import Ruling, Source, decode_ruling
-from twinsieve.pipeline.memory import CrashError, ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.memory_clients import MemoryAdmin
-from twinsieve.pipeline.ports import Broker, Committed, Messages, NewTopic, Partition
-from twinsieve.pipeline.seed import Seeded, run_seed
-from twinsieve.pipeline.seed_order import OrderedBroker
-from twinsieve.pipeline.service import SystemClock
-from twinsieve.pipeline.service_build import group_of_seed, group_of_workers, make_scheme, wire_scheme
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.topics import create
+from twinsieve.pipeline.broker.ports import Broker, Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.service.build import group_of_seed, group_of_workers, make_scheme, wire_scheme
+from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.service.seed import Seeded, run_seed
+from twinsieve.pipeline.service.seed_order import OrderedBroker
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.wire.frame import What
+from twinsieve.pipeline.wire.ruling import Ruling, Source, decode_ruling
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import BrokerError
 

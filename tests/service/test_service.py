@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, wait_for
-from twinsieve.pipeline.memory import MemoryBroker, MemoryCluster
-from twinsieve.pipeline.ports import FatalError, Messages, NewTopic, Partition
-from twinsieve.pipeline.service import SystemClock
-from twinsieve.pipeline.service_build import group_of_index, group_of_workers
-from twinsieve.pipeline.service_http import MOST_CONNECTIONS, Pages
-from twinsieve.pipeline.settings import (
+from twinsieve.pipeline.broker.ports import FatalError, Messages, NewTopic, Partition
+from twinsieve.pipeline.service.build import group_of_index, group_of_workers
+from twinsieve.pipeline.service.http import MOST_CONNECTIONS, Pages
+from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.settings.model import (
     ExactSettings,
     ExactWindowSettings,
     HttpSettings,

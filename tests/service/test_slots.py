@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve.pipeline import service_slots
-from twinsieve.pipeline.service_slots import slot_of, take_slot
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.service import slots as service_slots
+from twinsieve.pipeline.service.slots import slot_of, take_slot
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import StateError
 
 _CHILD = """
 import sys
-from twinsieve.pipeline.service_slots import slot_of
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.service.slots import slot_of
+from twinsieve.pipeline.settings.model import Settings
 slot = slot_of(Settings.model_validate({"app": "a", "state": {"dir": sys.argv[1]}}), None)
 print(slot.name, flush=True)
 sys.stdin.read()

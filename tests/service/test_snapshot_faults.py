@@ -13,15 +13,14 @@ import pytest
 
 from tests.service.test_changed_settings import COUNT, Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
-from twinsieve.pipeline.ports import Partition
-from twinsieve.pipeline.sessions import Ledger
-from twinsieve.pipeline.sessions_state import ledger_to_bytes
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_checks import cross_check
-from twinsieve.pipeline.snapshots import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
+from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.pipeline.settings.checks import cross_check
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError, UsageError
-from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.judge.scheme import Scheme
 
 LOG_ID = bytes(16)
 

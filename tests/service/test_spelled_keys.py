@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.service.stepped import Stepped
-from twinsieve.pipeline import service_build
-from twinsieve.pipeline.ports import Messages, Partition
-from twinsieve.pipeline.service_build import make_scheme, wire_scheme
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.broker.ports import Messages, Partition
+from twinsieve.pipeline.service.build import make_scheme, wire_scheme
+from twinsieve.pipeline.service import build as service_build
+from twinsieve.pipeline.settings.model import Settings
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
+from tests.memory.broker import MemoryBroker, MemoryCluster
+from tests.memory.clients import MemoryReader
+from tests.memory.consumer import MemoryConsumer
 from tests.service.test_service import POSTS, Service, produce, wait_for
 from tests.service.test_service import cluster as cluster
 from tests.service.test_service import settings as settings
-from twinsieve.pipeline import service_loops
-from twinsieve.pipeline.memory import MemoryBroker, MemoryCluster
-from twinsieve.pipeline.memory_clients import MemoryReader
-from twinsieve.pipeline.memory_consumer import MemoryConsumer
-from twinsieve.pipeline.ports import AbortableError, Partition, Polled
-from twinsieve.pipeline.service_standstill import Standstill
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.broker.ports import AbortableError, Partition, Polled
+from twinsieve.pipeline.service.loops import Standstill
+from twinsieve.pipeline.service import loops as service_loops
+from twinsieve.pipeline.settings.model import Settings
 
 ONE, TWO = Partition("posts", 0), Partition("posts", 1)
 

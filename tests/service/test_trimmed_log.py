@@ -10,13 +10,13 @@ import pytest
 from tests.service.test_changed_settings import COUNT, IN, Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
 from tests.shared_store import PROTOCOL
-from twinsieve.pipeline.ports import Partition
-from twinsieve.pipeline.service_build import group_of_workers
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.worker_sessions import moved
+from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.service.build import group_of_workers
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.session import moved
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.judge.scheme import Scheme
 
 LOG = Partition("t.fingerprints", 0)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import orjson
 
 from tests.service.stepped import Stepped
-from twinsieve.pipeline.ports import Messages, Partition
-from twinsieve.pipeline.service_build import make_scheme
-from twinsieve.pipeline.settings import Settings
+from twinsieve.pipeline.broker.ports import Messages, Partition
+from twinsieve.pipeline.service.build import make_scheme
+from twinsieve.pipeline.settings.model import Settings
 
 
 def _process(folder: Path) -> Stepped:

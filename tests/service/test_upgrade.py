@@ -8,9 +8,9 @@ import pytest
 
 from tests.golden.left_behind import COUNT, file_of, golden_scheme, restored
 from tests.service.test_changed_settings import CHANGES, MORE, Deployment, base, changed, posts
-from twinsieve.pipeline.blocks_frame import OLDEST_VERSION, VERSION, version_of
+from twinsieve.pipeline.wire.frame import OLDEST_VERSION, VERSION, version_of
 from twinsieve.stages.contract import Kind
-from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.judge.scheme import Scheme
 
 
 @pytest.fixture(scope="module")

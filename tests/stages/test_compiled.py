@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve import compiled
-from twinsieve.compiled import Target, folder_name
+from twinsieve.stages import compiled
+from twinsieve.stages.compiled import Target, folder_name
 
 _SMALL = """
 import numpy as np

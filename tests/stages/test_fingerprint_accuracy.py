@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from tests.generated import LANGUAGES, stream
 from tests.stages.fingerprint_bodies import bodies_of
-from twinsieve.pipeline.generate_grammar import Grammar
+from twinsieve.pipeline.generate.grammar import Grammar
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.minhash import equal_bytes, sketch_similarity
-from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.text.rules import TextConfig
 
 LEVELS = [level / 20 for level in range(1, 21)]

@@ -18,8 +18,8 @@ from twinsieve.stages.contract import (
     Window,
 )
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.near.hamming import distance_table, table_masks
-from twinsieve.stages.sieve import Sieve
 
 _LAYOUTS = [
     (0, 1), (0, 4), (1, 2), (1, 8), (2, 3), (2, 6), (3, 4), (3, 5), (3, 6),

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from twinsieve.stages.near.decide import _better
+from twinsieve.stages.judge.decide import _better
 
 INLINED = {
     "stages.exact.bloom_kernel._bit",
     "stages.exact.bloom_kernel._place",
-    "stages.exact.tags._home",
+    "stages.window.tags._home",
     "stages.exact.trie_head._cell_of",
 }
 """Written into their callers, never compiled by themselves."""

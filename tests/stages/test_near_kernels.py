@@ -16,17 +16,17 @@ from twinsieve.stages.contract import STORED_LENGTH
 from twinsieve.stages.fingerprint.bag import BAG_BYTES, PARITY_BELOW, fill_bags
 from twinsieve.stages.near.guards import MOST_RUNS, digit_runs, number_part, numbers_replaced
 from twinsieve.stages.near.lcs import lcs_with_stored, new_pattern, set_pattern
-from twinsieve.stages.near.lengths import (
+from twinsieve.stages.near.verify import bag_bound
+from twinsieve.stages.text.normalizer import Normalizer
+from twinsieve.stages.text.rules import TextConfig
+from twinsieve.stages.text.tables import IN_NUMBER_DIGIT, IN_NUMBER_PREFIX, number_parts
+from twinsieve.stages.window.lengths import (
     LONGEST_CODED,
     REJECT,
     length_code,
     length_codes,
     signature_limits,
 )
-from twinsieve.stages.near.pairs import bag_bound
-from twinsieve.stages.text.normalizer import Normalizer
-from twinsieve.stages.text.rules import TextConfig
-from twinsieve.stages.text.tables import IN_NUMBER_DIGIT, IN_NUMBER_PREFIX, number_parts
 
 _SMALL = st.text("甲乙丙丁ab1", max_size=200)
 _NUMBERS = st.text("新例共12.3:4-−$￥<≥= a٣", max_size=30)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.property.streams import batch_of, part_of, table
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.sieve import Sieve
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 JUDGED = 80

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.oracle import Oracle, rows_of
 from tests.property.streams import ROWS, Row, batch_of, part_of, table
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS
-from twinsieve.stages.sieve import Sieve
 
 
 def _windowed(config: SieveConfig, messages: int) -> SieveConfig:

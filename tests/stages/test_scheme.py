@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from twinsieve.stages import scheme as scheme_module
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
-from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge import scheme as scheme_module
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 
@@ -106,7 +106,7 @@ def test_id_is_short_hex_and_the_same_in_another_process(root: Path) -> None:
     here = id_of(BASE)
     assert len(here) == 16
     assert int(here, 16) >= 0
-    code = "from twinsieve.stages.scheme import Scheme, SchemeConfig; print(Scheme(SchemeConfig()).scheme_id)"
+    code = "from twinsieve.stages.judge.scheme import Scheme, SchemeConfig; print(Scheme(SchemeConfig()).scheme_id)"
     there = subprocess.run(
         [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True, timeout=60
     )

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import twinsieve.stages.exact.tags as tags_module
+import twinsieve.stages.window.tags as tags_module
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.exact.tags import TagIndex, tag_find, tag_insert, tag_prefetch, tag_remove
+from twinsieve.stages.window.tags import TagIndex, tag_find, tag_insert, tag_prefetch, tag_remove
 
 _SPREAD = 0x9E3779B97F4A7C15
 _INVERSE = pow(_SPREAD, -1, 2**64)

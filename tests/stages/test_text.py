@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.generated import LANGUAGES, polls, stream
 from tests.stages import text_twin
-from twinsieve.pipeline.generate import generate
+from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.text import normalizer
 from twinsieve.stages.text.normalizer import Normalizer

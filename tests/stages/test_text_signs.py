@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.stages import text_twin
 from tests.stages.test_text import rows
-from twinsieve.pipeline.evaluate import batch_of
+from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import Flag, Kind, SieveConfig
-from twinsieve.stages.scheme import Scheme, SchemeConfig
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
 REST = "这是后面的八个字"

@@ -18,9 +18,9 @@ from twinsieve.stages.contract import (
     Verdicts,
     Window,
 )
-from twinsieve.stages.near.ring import KEPT
-from twinsieve.stages.scheme import Scheme, SchemeConfig
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.window.ring import KEPT
 
 _SCHEME = Scheme(SchemeConfig())
 _CONFIG = SieveConfig(ExactConfig(window=Window(1000)), NearConfig(window=Window(1000)))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from scripts import unicode_tables
 from tests import unicode_twin
-from twinsieve.stages.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.text.compatibility import case_folded, nfkc, nfkc_texts, pack
 from twinsieve.stages.text.tables import DIGIT, LETTER, SPACE, tables
 from twinsieve.stages.text.unicode import UNICODE_VERSION, database

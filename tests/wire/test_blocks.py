@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
 from tests.twins import TinyScheme
-from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, decode_block, encode_block, split_block
-from twinsieve.pipeline.blocks_frame import ForeignSchemeError, What, scheme_hash, seal
-from twinsieve.pipeline.blocks_positions import (
+from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block, encode_block, split_block
+from twinsieve.pipeline.wire.frame import ForeignSchemeError, What, scheme_hash, seal
+from twinsieve.pipeline.wire.positions import (
     MOST_OFFSETS,
     MOST_PARTITIONS,
     MOST_TOPICS,
     pack_positions,
     unpack_position,
 )
-from twinsieve.pipeline.blocks_rows import Readable
-from twinsieve.pipeline.blocks_verdicts import decode_ruling, encode_ruling, session_of
+from twinsieve.pipeline.wire.rows import Readable
+from twinsieve.pipeline.wire.ruling import decode_ruling, encode_ruling, session_of
 from twinsieve.stages.contract import NO_TIME, STORED_LENGTH
 from twinsieve.stages.errors import StateError
 

@@ -6,12 +6,12 @@ import random
 
 import numpy as np
 
-from twinsieve.pipeline.blocks import Block, BlockFlag, decode_block, encode_block, split_block
-from twinsieve.pipeline.blocks_frame import scheme_hash
-from twinsieve.pipeline.blocks_rows import Readable, take_readable
+from twinsieve.pipeline.wire.block import Block, BlockFlag, decode_block, encode_block, split_block
+from twinsieve.pipeline.wire.frame import scheme_hash
+from twinsieve.pipeline.wire.rows import Readable, take_readable
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
-from twinsieve.stages.scheme import Scheme, SchemeConfig
-from twinsieve.stages.sieve import Sieve
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve
 
 CONFIG = SieveConfig(
     exact=ExactConfig(window=Window(2_000)), near=NearConfig(window=Window(500)), scheme_id="test"

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from twinsieve.api.columns import a_type, is_null, shown, texts_of, values_of
 from twinsieve.api.options import Options, settings_of
-from twinsieve.pipeline.settings_stages import scheme_config
+from twinsieve.pipeline.settings.stage_config import scheme_config
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.near.all_pairs import all_pairs
-from twinsieve.stages.scheme import Scheme
+from twinsieve.stages.judge.all_pairs import all_pairs
+from twinsieve.stages.judge.scheme import Scheme
 
 MOST_PAIRS = 100_000_000
 """1.6 GB of pairs."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from twinsieve.api.columns import a_type, ids_of, scopes_of, texts_of
 from twinsieve.api.times import TimeUnit, times_of
-from twinsieve.pipeline.batches import Columns, hash_ids, hash_scopes
+from twinsieve.pipeline.messages.reader import Columns, hash_ids, hash_scopes
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import UsageError
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.batches_spelling import to_json
+from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.errors import StateError
 
 Id = str | int

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from twinsieve.api.columns import a_type
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_load import Override, check_tree, load_settings
-from twinsieve.pipeline.settings_mapping import tree_of
-from twinsieve.pipeline.settings_stages import sieve_config
+from twinsieve.pipeline.settings.load import Override, check_tree, load_settings, tree_of
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import ConfigError, UsageError
 

@@ -22,15 +22,15 @@ from twinsieve.api.leader_ids import LeaderIds
 from twinsieve.api.options import Options, engine_config, settings_of
 from twinsieve.api.times import TimeUnit
 from twinsieve.api.verdicts import NO_POSITION, Verdicts
-from twinsieve.pipeline.batches import make_batch
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_stages import scheme_config
+from twinsieve.pipeline.messages.reader import make_batch
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.stage_config import scheme_config
 from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Kind
 from twinsieve.stages.contract import Verdicts as EngineVerdicts
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.scheme import Scheme
-from twinsieve.stages.sieve import Sieve as Engine
-from twinsieve.stages.sieve import SieveStats
+from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.judge.sieve import Sieve as Engine
+from twinsieve.stages.judge.sieve import SieveStats
 
 Item = TypeVar("Item")
 

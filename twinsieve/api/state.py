@@ -3,7 +3,7 @@
     magic "twinsieve sieve\\n" · format version (u16) · header length (u32) · header CRC-32 (u32),
     little-endian
     header: JSON {"settings", "rows", "seeded", "version"}
-    two states of `stages/state.py`, each with its own checksums: the ids of leaders, and the engine
+    two states of `stages/judge/state.py`, each with its own checksums: the ids of leaders, and the engine
 
 The file appears whole under its name or not at all, and is readable by its owner alone: it holds texts.
 """
@@ -22,16 +22,16 @@ from pydantic import ValidationError
 
 from twinsieve.api.leader_ids import LeaderIds
 from twinsieve.api.options import engine_config
-from twinsieve.pipeline.files_write import Output
-from twinsieve.pipeline.program import program_version
-from twinsieve.pipeline.settings import Settings
-from twinsieve.pipeline.settings_files import read_referenced
-from twinsieve.pipeline.settings_stages import scheme_config
+from twinsieve.pipeline.files.write import Output
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.named_files import read_referenced
+from twinsieve.pipeline.settings.stage_config import scheme_config
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import FileError, StateError, UsageError
-from twinsieve.stages.scheme import Scheme
-from twinsieve.stages.sieve import Sieve as Engine
-from twinsieve.stages.state import read_state, write_state
+from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.judge.sieve import Sieve as Engine
+from twinsieve.stages.judge.state import read_state, write_state
+from twinsieve.stages.program import program_version
 
 _MAGIC = b"twinsieve sieve\n"
 _VERSION = 1

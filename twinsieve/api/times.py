@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.api.columns import a_type, is_arrow, is_null, shown, values_of
-from twinsieve.pipeline.batches_fields import time_ms
+from twinsieve.pipeline.messages.fields import time_ms
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import UsageError
 

@@ -1,0 +1,81 @@
+"""The part of the seam that looks after topics and group offsets; messages pass by `ports.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from twinsieve.pipeline.broker.records import Committed, Partition
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInfo:
+    """What a broker says of a topic; `settings` are its effective configuration, as text.
+
+    leaderless: numbers of its partitions that have no leader now: nobody reads or writes there
+    """
+
+    name: str
+    topic_id: bytes
+    partitions: int
+    replication: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
+    leaderless: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic to create; `settings` as in Kafka (`retention.ms`, `cleanup.policy`, …)."""
+
+    name: str
+    partitions: int
+    replication: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class Admin(Protocol):
+    """Looks after topics and group offsets.
+
+    raises: plain BrokerError; `retryable` says whether waiting helps
+    """
+
+    def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
+        """Each topic, None where it does not exist; with `settings` also its configuration.
+
+        That is one more request. Called at start, at the start of every session (the topic id goes into the
+        blocks), every few seconds for partitions without a leader, and by `topics check`.
+        raises: BrokerError(retryable=False) naming the topic when describing it is not allowed.
+        """
+
+    def create_topic(self, topic: NewTopic) -> None:
+        """Create and wait until it is known. Exists already: BrokerError(retryable=False)."""
+
+    def delete_records(self, before: Mapping[Partition, int]) -> None:
+        """Forget what lies below these offsets (the index trims its log behind old snapshots)."""
+
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """First offset still held of each."""
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """End offset of each (of everything, also of what is not committed yet)."""
+
+    def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
+        """First offset whose timestamp is at or after the time; the end offset where there is none
+        (`reset`)."""
+
+    def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
+        """All committed offsets of a group; empty for an unknown one.
+
+        stable: no answer while an open transaction is about to move one of them; else the offset before it
+        raises: BrokerError(retryable=True) for want of a stable answer
+        """
+
+    def members(self, group: str) -> Mapping[str, str | None]:
+        """Ids of a group's live members, each with its static name; empty for an unknown group."""
+
+    def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
+        """Move a group's offsets; BrokerError(retryable=False) while it has live members (`reset`)."""
+
+    def close(self) -> None:
+        """Give up everything."""

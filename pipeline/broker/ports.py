@@ -1,0 +1,306 @@
+"""The seam to the message broker: consume, append, transact, look after topics.
+
+Nothing else of the program touches a broker. Three implementations answer to one contract suite
+(tests/broker/): `tests.memory` (ships with the program), kafka-python and confluent (pipeline/kafka/).
+A `Broker` is built once per process and makes the clients that the roles hold:
+
+| client | made by | held by | for |
+|---|---|---|---|
+| `GroupConsumer` | `group_consumer` | worker (input), index (log) | shares of topics, by rebalance |
+| `Reader` | `reader` | worker (answers), index (restore: log, decisions) | partitions it names itself |
+| `Appender` | `appender` | worker (blocks) | idempotent appends outside any transaction |
+| `Transactor` | `transactor` | worker (emission), index (decisions and answers) | all or nothing |
+| `Admin` | `admin` | start-up checks, `topics`, `reset`, session starts | topics, ids, offsets |
+
+**Threads.** A client belongs to the thread that made it. Nothing here calls back into a role.
+
+**Errors.** Every call raises only these (bad arguments apart), and none blocks without limit:
+`AbortableError`: abort the open transaction, resync (drop what is pending, seek to what is committed, begin
+new sessions), go on. `FatalError`: this client is finished; close everything, and exit if `fenced`, or if
+`denied` before anything worked, else build new clients. `BrokerError` (plain, from `Admin` and while
+connecting, and from a poll that met a batch nobody can decode): one line saying what, where, what to do.
+
+**Batches.** Messages cross in columns (`Records`, `Messages`), so that no row costs a call.
+
+What crosses the seam is in `ports_records.py`, the protocol `Admin` in `ports_admin.py`; whoever stands at
+the seam imports all of it from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol
+
+from twinsieve.pipeline.broker.admin import Admin, NewTopic, TopicInfo
+from twinsieve.pipeline.broker.records import (
+    NO_EPOCH,
+    NO_TIMESTAMP,
+    NO_TOPIC_ID,
+    AbortableError,
+    Committed,
+    FatalError,
+    Header,
+    Membership,
+    Messages,
+    Partition,
+    Polled,
+    Records,
+    TruncatedError,
+    UnstableError,
+)
+from twinsieve.stages.dead_letter_reasons import Reason
+
+__all__ = [
+    "NO_EPOCH",
+    "NO_TIMESTAMP",
+    "NO_TOPIC_ID",
+    "AbortableError",
+    "Admin",
+    "Appender",
+    "Broker",
+    "Clock",
+    "Committed",
+    "FatalError",
+    "GroupConsumer",
+    "Header",
+    "Hook",
+    "Membership",
+    "Messages",
+    "NewTopic",
+    "Partition",
+    "Polled",
+    "Reader",
+    "Records",
+    "TopicInfo",
+    "Transactor",
+    "TruncatedError",
+    "UnstableError",
+    "no_hook",
+]
+
+Hook = Callable[[str], None]
+"""Called at every named step of a role or of the memory broker; whatever it raises happens there."""
+
+
+def no_hook(step: str) -> None:
+    """The hook that lets everything pass."""
+
+
+class Clock(Protocol):
+    """The only source of time. Tests inject one that stands still until told."""
+
+    def now_ms(self) -> int:
+        """Wall clock, ms since 1970."""
+
+    def monotonic_s(self) -> float:
+        """Seconds since some start, never going back; for timeouts and durations."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let that much time pass."""
+
+
+class Reader(Protocol):
+    """Reads partitions that its owner names, outside any group, read-committed.
+
+    Read-committed means: nothing past the last stable offset, nothing of aborted transactions, never a
+    control marker.
+    """
+
+    def assign(self, partitions: Collection[Partition]) -> None:
+        """Read exactly these from now on. One that stays keeps its position; a new one is silent until
+        `seek`."""
+
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
+        """Deliver `partition` from `offset` on; what was fetched ahead is forgotten. Also needed to begin.
+
+        An offset out of the partition's range shows as `AbortableError` at a later poll, never as a silent
+        jump.
+
+        epoch: of the leader that wrote the message at `offset - 1`. If the partition has lost that message
+            since, a later poll raises `TruncatedError` before it delivers anything of the partition.
+        """
+
+    def poll(self, timeout_s: float, max_records: int) -> list[Records]:
+        """What has arrived: waits up to `timeout_s` for the first record, then returns without waiting for
+        more.
+
+        At most about `max_records` in all, at most one `Records` per partition, none empty, several
+        partitions served in turn so that none starves. Broker away: empty, for as long as it is away.
+        raises: TruncatedError, once, where a new leader does not have what was read before
+        """
+
+    def position(self, partition: Partition) -> int:
+        """Offset of the next record to come: past control markers and aborted records already skipped.
+
+        Reading "to the end" means `position >= end_offsets` of before, not a last record seen.
+        """
+
+    def pause(self, partitions: Collection[Partition]) -> None:
+        """Deliver none of these until `resume`; positions stay."""
+
+    def resume(self, partitions: Collection[Partition]) -> None:
+        """Undo `pause`; harmless for partitions that are not paused."""
+
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """First offset still held of each. A missing topic: AbortableError."""
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """Last stable offset of each: where a read-committed reader would wait. A missing topic:
+        AbortableError."""
+
+    def close(self) -> None:
+        """Give up everything; no error even when the broker is away."""
+
+
+class GroupConsumer(Protocol):
+    """A member of a consumer group: partitions come and go by rebalance.
+
+    Read-committed, never commits itself.
+
+    A partition that was just assigned is silent until its owner has called `seek` on it (the role reads the
+    committed offset and decides; there is no automatic reset). Heartbeats go on without `poll`, up to the
+    client's limit; after that, or when another process joins as the same member, polls and `send_offsets`
+    fail.
+    """
+
+    def poll(self, timeout_s: float, max_records: int) -> Polled:
+        """As `Reader.poll`, plus the membership and assignment of that very moment.
+
+        raises: AbortableError for a position out of range; FatalError(fenced=True) when another process holds
+            this member name (where the client cannot notice, `Transactor.send_offsets` does).
+        """
+
+    def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
+        """Committed offset of each for this group, None where there is none.
+
+        Waits (bounded) for transactional commits still open; UnstableError when that takes too long.
+        """
+
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
+        """As `Reader.seek`. A partition no longer ours: ignored (the next poll tells)."""
+
+    def position(self, partition: Partition) -> int:
+        """As `Reader.position`."""
+
+    def pause(self, partitions: Collection[Partition]) -> None:
+        """As `Reader.pause`; partitions no longer ours are ignored; a rebalance forgets pauses."""
+
+    def resume(self, partitions: Collection[Partition]) -> None:
+        """As `Reader.resume`; partitions no longer ours are ignored."""
+
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `Reader.beginning_offsets`."""
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `Reader.end_offsets`."""
+
+    def leave(self) -> None:
+        """`close`, and the others have this member's share at once (after the last commit). One that is alone
+        stays known until the session times out. Never fails: in doubt the session ends by itself."""
+
+    def close(self) -> None:
+        """Leave the group (a static member: stay known until the session times out) and give up
+        everything."""
+
+
+class Appender(Protocol):
+    """Idempotent producer, acks=all, outside any transaction.
+
+    In order within a partition, without gaps in one go: once a message failed, none that was appended after
+    it is written before the failure was reported.
+    """
+
+    def append(self, partition: Partition, messages: Messages) -> None:
+        """Hand over messages in order; returns before they are acknowledged.
+
+        raises: AbortableError when one is larger than the client or topic accepts, or its queue stays full.
+        """
+
+    def confirm(self, timeout_s: float) -> int:
+        """Messages not acknowledged yet, after waiting up to `timeout_s` for there to be none.
+
+        raises: AbortableError if any since the last call failed; the failed and all waiting ones are given up
+            (they may or may not have been written), and the appender is good for new ones.
+        """
+
+    def close(self) -> None:
+        """Wait briefly for what is on its way, then give up."""
+
+
+class Transactor(Protocol):
+    """Transactional producer of one slot.
+
+    Making it fences every earlier one of the same transactional id and ends that one's open transaction.
+
+    Under `delivery: at-least-once` it has the same calls: sends go out at once, `send_offsets` is done by
+    `commit` after all sends were acknowledged, `abort` recalls nothing, and nobody is fenced but by the
+    group. That is for emission alone: the index always writes under exactly-once, for its decisions, answers
+    and offset must stand or fall together.
+    """
+
+    def begin(self) -> None:
+        """Open a transaction; exactly one is open between this and commit or abort."""
+
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
+        """Rows that this client or the topic's limits cannot take, with the reason.
+
+        Empty nearly always; the worker turns these rows into dead letters instead of
+        sending them.
+        """
+
+    def send(self, topic: str, partition: int | None, messages: Messages) -> None:
+        """Write messages in order to a partition; None: by key as Kafka's default partitioner does (murmur2;
+        keyless ones anywhere). No open transaction: UsageError."""
+
+    def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
+        """Commit these offsets of the membership's group with the transaction.
+
+        raises: AbortableError when the group has moved on since `membership` was taken (other generation,
+            unknown member, generation < 0); FatalError(fenced=True) when another process is this member now.
+        """
+
+    def commit(self) -> None:
+        """All of the transaction is visible when this returns.
+
+        raises: AbortableError, certain that none of it ever will be, after an `abort`; FatalError when that
+            is not certain or the slot is another's (`fenced`): build new clients, resync from what is
+            committed.
+        """
+
+    def abort(self) -> None:
+        """None of the transaction will ever be visible; without an open one nothing happens.
+
+        raises: FatalError if even that fails
+        """
+
+    def close(self) -> None:
+        """Give up; an open transaction is aborted if that is quick."""
+
+
+class Broker(Protocol):
+    """Makes clients that share one set of connection settings; the service builds one per process."""
+
+    def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> GroupConsumer:
+        """Join `group` for all partitions of `topics` (new ones are picked up); `member`: static member name.
+
+        raises: BrokerError at once with a clear text for an unknown topic or missing permission.
+        """
+
+    def reader(self) -> Reader:
+        """A reader without partitions."""
+
+    def appender(self) -> Appender:
+        """An idempotent producer."""
+
+    def transactor(self, transactional_id: str) -> Transactor:
+        """A transactional producer, initialised: its predecessor is fenced and its transaction ended.
+
+        raises: AbortableError while the broker is not ready for it (try again); FatalError if it
+            never will be
+        """
+
+    def admin(self) -> Admin:
+        """An administration client."""
+
+    def close(self) -> None:
+        """Close what this made and is still open."""

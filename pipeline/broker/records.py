@@ -1,0 +1,155 @@
+"""What crosses the seam to the broker (`pipeline/broker/ports.py`): positions, messages, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from twinsieve.stages.errors import BrokerError
+
+Header = tuple[str, bytes | None]
+"""Name and value; order and repetitions are kept; a null value is not the empty one."""
+
+NO_TIMESTAMP = -1
+"""In `timestamps_ms`: the message has none (read), let the broker stamp it (sent)."""
+
+NO_EPOCH = -1
+"""Leader epoch of a message or position of which none is known."""
+
+NO_TOPIC_ID = bytes(16)
+"""Topic id of a broker or client that cannot tell one."""
+
+
+class AbortableError(BrokerError):
+    """This attempt failed and nothing of it will be seen: abort, resync from the committed offsets, go on."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retryable=True)
+
+
+class UnstableError(AbortableError):
+    """A committed offset was held back by an open transaction for longer than a question may take."""
+
+
+class TruncatedError(AbortableError):
+    """A partition has lost messages that were read, or that a position stands behind: an unclean leader
+    election, or a power cut. Others may have taken their offsets."""
+
+    def __init__(self, partition: Partition, message: str) -> None:
+        super().__init__(message)
+        self.partition = partition
+
+
+class FatalError(BrokerError):
+    """The client is finished; `fenced`: another process has taken its slot (exit), else build a new one.
+
+    denied: a permission is missing, which somebody must grant.
+
+    A producer whose open transaction merely outlived the transaction timeout is not `fenced`, although the
+    broker uses the same word for it.
+    """
+
+    def __init__(self, message: str, *, fenced: bool = False, denied: bool = False) -> None:
+        super().__init__(message, retryable=False)
+        self.fenced = fenced
+        self.denied = denied
+
+
+class Partition(NamedTuple):
+    """One partition of a topic."""
+
+    topic: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.number}]"
+
+
+class Committed(NamedTuple):
+    """A committed offset (of the next message to read) and the text that was committed with it."""
+
+    offset: int
+    metadata: str = ""
+
+
+@dataclass(slots=True)
+class Records:
+    """n messages of one partition in offset order, as read. Offsets may have gaps.
+
+    offsets: int[n]; timestamps_ms: int[n] or NO_TIMESTAMP; keys, values: bytes or None; headers: per message
+        a sequence of (name, value), empty without any; epochs: int[n], of the leader that wrote each, or
+        NO_EPOCH.
+    """
+
+    partition: Partition
+    offsets: list[int] = field(default_factory=list)
+    timestamps_ms: list[int] = field(default_factory=list)
+    keys: list[bytes | None] = field(default_factory=list)
+    values: list[bytes | None] = field(default_factory=list)
+    headers: list[Sequence[Header]] = field(default_factory=list)
+    epochs: list[int] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+
+@dataclass(slots=True)
+class Messages:
+    """n messages to write, in order; the columns are those of `Records`."""
+
+    keys: list[bytes | None] = field(default_factory=list)
+    values: list[bytes | None] = field(default_factory=list)
+    headers: list[Sequence[Header]] = field(default_factory=list)
+    timestamps_ms: list[int] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def add(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[Header] = (),
+        timestamp_ms: int = NO_TIMESTAMP,
+    ) -> None:
+        """Append one message."""
+        self.keys.append(key)
+        self.values.append(value)
+        self.headers.append(headers)
+        self.timestamps_ms.append(timestamp_ms)
+
+    def extend(self, others: Messages) -> None:
+        """Append all of these."""
+        self.keys.extend(others.keys)
+        self.values.extend(others.values)
+        self.headers.extend(others.headers)
+        self.timestamps_ms.extend(others.timestamps_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """What a group consumer was at one moment: passed to `Transactor.send_offsets`, which fences by it.
+
+    generation: -1 outside a group; `Transactor.send_offsets` refuses a negative one.
+    handle: the client's own object; roles never look inside.
+    """
+
+    generation: int
+    handle: object = None
+
+
+@dataclass(slots=True)
+class Polled:
+    """What one `GroupConsumer.poll` saw, true for one moment.
+
+    membership: taken inside the poll, with the records: a later one may already be another generation's.
+    assignment: the partitions that are ours now; `records` holds only partitions of it.
+    epoch: counts up with every rebalance that this member went through (revoked, lost or assigned, even where
+        the same partitions came back). A role that sees another epoch than before resyncs.
+    """
+
+    membership: Membership
+    assignment: frozenset[Partition]
+    epoch: int
+    records: list[Records] = field(default_factory=list)

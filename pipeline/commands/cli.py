@@ -1,0 +1,178 @@
+"""The command line: `twinsieve COMMAND`.
+
+Exit codes: 0 done, 1 failed, 2 misused. Data goes to stdout, talk to stderr, an error is one line. Where the
+reader of stdout went away, as `head` does, the process ends by SIGPIPE and says nothing, like other tools.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from twinsieve.pipeline.commands.terminal import say_error
+from twinsieve.stages.errors import BrokerError, ConfigError, SieveError, UsageError
+from twinsieve.stages.program import program_version
+
+_COMMANDS = {
+    "dedup": ("files", "Drop duplicates from files."),
+    "explain": ("explain", "Say why two messages are duplicates, or why not."),
+    "lint": ("lint", "Check settings; show memory and what the windows cover."),
+    "config": ("config", "List or print example settings."),
+    "evaluate": ("evaluate", "Measure precision and recall against true pairs."),
+    "train-idf": ("train_idf", "Learn feature weights from a file."),
+    "warm-up": ("warm_up", "Compile all kernels now, so that no later start has to."),
+    "generate": ("generate", "Make up a stream of posts."),
+    "run": ("run", "Run the sieve on Kafka."),
+    "seed": ("seed", "Fill the windows from an existing output, before going live."),
+    "reset": ("reset", "Move the input offsets of a stopped app."),
+    "topics": ("topics", "Check or create the topics; print the rights they need."),
+}
+"""Name → module in `pipeline.commands`, and what `--help` says, so that help needs none of them."""
+
+_OBJECTS_A_COLLECTION = 50_000
+_LIKENESS = 0.75
+"""How alike (0 to 1) a command must be to what was typed to be suggested."""
+_ACTS_ON_KAFKA = {"reset": 0.85, "seed": 0.85}
+"""Commands that move offsets or fill windows: suggested for a slip of one key alone."""
+
+
+class _ReaderGoneError(Exception):
+    """The reader of stdout or stderr went away. Click would make exit code 1 of a BrokenPipeError."""
+
+
+class _Lazy(click.Group):
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGoneError from error
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        found: click.Command = import_module(f"twinsieve.pipeline.commands.{_COMMANDS[cmd_name][0]}").command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in _COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS:
+            raise click.UsageError(f"no command {args[0]!r}; {_nearest(args[0])}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _nearest(name: str) -> str:
+    """What to type instead of an unknown command: the one command meant, or all there are.
+
+    >>> _nearest("eval"), _nearest("rest")
+    ("did you mean 'evaluate'?", "did you mean 'reset'?")
+    >>> _nearest("test").split(", ")[0]
+    'there are dedup'
+    """
+    from difflib import SequenceMatcher
+
+    def alike(command: str) -> float:
+        begun = len(name) > 1 and command.startswith(name) and command not in _ACTS_ON_KAFKA
+        return 1.0 if begun else SequenceMatcher(None, name, command).ratio()
+
+    close = [one for one in _COMMANDS if alike(one) >= _ACTS_ON_KAFKA.get(one, _LIKENESS)]
+    return f"did you mean {max(close, key=alike)!r}?" if close else f"there are {', '.join(_COMMANDS)}"
+
+
+def _say_version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:  # noqa: ARG001
+    if asked:
+        click.echo(f"twinsieve {program_version()}")
+        ctx.exit()
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_say_version,
+    help="Show the version and exit.",
+)
+def cli() -> None:
+    """Drops exact and near duplicates from streams of short posts."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code; whatever went wrong was said on stderr in a line (settings: a line a problem)."""
+    _let_stdout_take_any_text()
+    # Imports make objects by the hundred thousand and no garbage: looking for it was a tenth of a start.
+    gc.set_threshold(_OBJECTS_A_COLLECTION)
+    try:
+        result = cli.main(
+            args=list(arguments) if arguments is not None else None,
+            prog_name="twinsieve",
+            standalone_mode=False,
+        )
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
+    except click.ClickException as error:
+        where = getattr(error, "ctx", None)
+        say_error(f"{where.command_path if where else 'twinsieve'}: {error.format_message()}")
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        say_error("twinsieve: interrupted")
+        return 1
+    except ConfigError as error:
+        for finding in error.findings:
+            say_error(finding)
+        return 2
+    except BrokerError as error:
+        for line in str(error).splitlines():
+            say_error(f"twinsieve: {line}")
+        return 1
+    except SieveError as error:
+        say_error(f"twinsieve: {error}")
+        return 2 if isinstance(error, UsageError) else 1
+    except _ReaderGoneError:
+        return _end_by_sigpipe()
+    except OSError as error:
+        say_error(f"twinsieve: {error.filename or 'stdout'}: {error.strerror or error}")
+        _let_go_of_stdout()
+        return 1
+    return result if isinstance(result, int) else 0
+
+
+def _let_stdout_take_any_text() -> None:
+    r"""Nothing; what the terminal's encoding lacks is shown as `\u4e2d`. Data are bytes, past this."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _end_by_sigpipe() -> int:
+    """End the process as the signal would; the exit code that shells show for it, where it is blocked."""
+    _let_go_of_stdout()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGPIPE)
+    return 128 + signal.SIGPIPE
+
+
+def _let_go_of_stdout() -> None:
+    """Nothing; what stdout could not take is not tried again at exit, which would end in a traceback."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

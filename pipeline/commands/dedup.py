@@ -1,0 +1,276 @@
+"""`twinsieve dedup`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from twinsieve.pipeline.commands.options import (
+    FILE_NAME,
+    delimiter_option,
+    encoding_option,
+    file_settings_from,
+    format_option,
+    settings_options,
+)
+from twinsieve.pipeline.commands.terminal import examples as help_examples
+from twinsieve.pipeline.commands.terminal import say_error, talk
+from twinsieve.stages.errors import FileError
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.dedup.run import Progress as Shown
+    from twinsieve.pipeline.dedup.second_pass import Keep
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STARTED = time.perf_counter()
+_HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of text"}
+
+
+@click.command(
+    "dedup",
+    epilog=help_examples(
+        "twinsieve dedup posts.jsonl -o unique.jsonl --duplicates dropped.jsonl",
+        "twinsieve dedup posts.jsonl --mark -o marked.jsonl --clusters clusters.jsonl",
+        "twinsieve dedup posts.csv --text-field text --similarity 0.8 -o unique.csv.gz",
+        "twinsieve dedup posts.jsonl --keep longest -o unique.jsonl --clusters clusters.jsonl",
+        "twinsieve dedup monday.jsonl -o monday.unique.jsonl --state window.state",
+        "twinsieve dedup posts.jsonl --set near.window.age=24h --strict > unique.jsonl",
+    ),
+)
+@click.argument("inputs", nargs=-1, type=FILE_NAME, metavar="[INPUT]...")
+@settings_options
+@click.option("-o", "--output", default="-", type=FILE_NAME, help="Kept rows, byte for byte (stdout).")
+@click.option("--duplicates", type=FILE_NAME, help="Dropped messages and their leaders, JSON lines.")
+@click.option("--dead-letter", type=FILE_NAME, help="Rows that could not be read, JSON lines.")
+@click.option("--clusters", type=FILE_NAME, help="Rows of each kept row, JSON lines; held until the end.")
+@click.option("--mark", is_flag=True, help="Write all rows, and add to each what the sieve says of it.")
+@click.option(
+    "--keep",
+    type=click.Choice(("first", "last", "longest")),
+    default="first",
+    help="Row of each cluster that comes out (first); others read files twice and hold 9 or 13 bytes a row.",
+)
+@click.option("--stats", type=FILE_NAME, help="Counts and microseconds by step, JSON.")
+@click.option("--state", type=FILE_NAME, help="Go on from an earlier run, and let a later one go on.")
+@format_option("Of inputs and output (by ending).")
+@delimiter_option
+@encoding_option
+@click.option("--strict", is_flag=True, help="Fail at the first row that cannot be read.")
+@click.option(
+    "--max-unreadable",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Fail if more of the rows cannot be read, 0 to 1.",
+)
+@click.option("--examples", default=0, metavar="N", type=click.IntRange(0, 100), help="Show N dropped pairs.")
+@click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="No progress, no summary; unreadable rows and --examples are still shown.",
+)
+def command(
+    inputs: tuple[str, ...],
+    output: str,
+    duplicates: str | None,
+    dead_letter: str | None,
+    clusters: str | None,
+    mark: bool,
+    keep: Keep,
+    stats: str | None,
+    state: str | None,
+    form: str | None,
+    delimiter: str | None,
+    encoding: str | None,
+    strict: bool,
+    max_unreadable: float | None,
+    examples: int,
+    quiet: bool,
+    config: str | None,
+    pairs: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Write the unique messages of INPUTs (`-`: stdin) in order; drop exact and near duplicates.
+
+    Reads and writes JSON lines, CSV or plain lines. JSON arrays and indented JSON (.json) are read too; they
+    come out as JSON lines, or as an array where the output is named .json. Inputs may be packed by gzip,
+    zstd, bzip2 or xz, outputs are when their names end in .gz, .zst, .bz2 or .xz. Files appear under their
+    names when all is done; streams show each row at once. A folder stands for all files below it with a known
+    ending, a quoted pattern for what it matches, in name order, without hidden files and outputs. Parquet and
+    Arrow keep all columns; they need the extra `arrow`. Addresses such as s3://bucket/posts.jsonl.gz are read
+    through fsspec.
+    """
+    from twinsieve.pipeline.commands.warm_up import loading
+    from twinsieve.pipeline.dedup.run import Dedup, Job
+    from twinsieve.pipeline.files.format import (
+        format_of,
+        refuse_empty_names,
+        refuse_endings_of_reports,
+        refuse_output_ending,
+    )
+    from twinsieve.pipeline.files.names import expand
+    from twinsieve.pipeline.files.unreadable import unreadable_line
+
+    if strict and max_unreadable is not None:
+        raise click.UsageError("--strict is --max-unreadable 0; give one of the two")
+    settings = file_settings_from(config, pairs, **given)
+    refuse_empty_names(list(inputs))
+    names, stood_for = expand(
+        list(inputs) or ["-"], [output, duplicates, dead_letter, clusters, stats, state]
+    )
+    format_, dialect = format_of(names, form, settings, delimiter, encoding)
+    said = form is not None or delimiter is not None or settings.input.encoding != "json"
+    refuse_output_ending(output, format_, dialect, given=said)
+    refuse_endings_of_reports(
+        {"--duplicates": duplicates, "--dead-letter": dead_letter, "--clusters": clusters, "--stats": stats}
+    )
+    typed = "-" in names and sys.stdin is not None and sys.stdin.isatty()
+    if typed and not quiet:
+        say_error(
+            f"reading {_HELD.get(format_, format_)} from this terminal; end them with Ctrl-D, or name a file"
+        )
+    job = Job(
+        inputs=names,
+        format=format_,
+        output=output,
+        duplicates=duplicates,
+        dead_letter=dead_letter,
+        clusters=clusters,
+        stats=stats,
+        state=state,
+        settings_file=config,
+        examples=examples,
+        mark=mark,
+        keep=keep,
+        max_unreadable=0.0 if strict else max_unreadable,
+        dialect=dialect,
+    )
+    if not quiet:
+        for line in stood_for:
+            say_error(line)
+    with _stopped_by_signals() as signals, ExitStack() as stack:
+        with loading(quiet):
+            dedup = stack.enter_context(Dedup(job, settings, int(time.time() * 1000)))
+            dedup.warm_up()
+        signals.interrupted = dedup.interrupted
+        dedup.summary.seconds["start"] = time.perf_counter() - _STARTED
+        with _progress(quiet or typed) as shown:
+            summary = dedup.run(shown, before_placing=signals.no_more, stop=signals.stop, warn=say_error)
+    if examples:
+        from twinsieve.pipeline.commands.terminal import pair_panel
+
+        console = talk()
+        for example in summary.examples.chosen():
+            console.print(pair_panel(example.entry), soft_wrap=True)
+    if not quiet:
+        from twinsieve.pipeline.dedup.report import summary_table
+
+        talk().print(summary_table(summary, dedup.sieve_stats()))
+    for name in dedup.repeated:
+        say_error(f"{name}: an earlier run on {state} read this content; all its rows are dropped")
+    if duplicates is not None and summary.leaders_unknown:
+        say_error(
+            f"{duplicates}: {summary.leaders_unknown:,} of {summary.explained:,} duplicates name a leader "
+            "without text and id: "
+            f"earlier runs on {state} kept none; they are kept since --duplicates was given"
+        )
+    if dedup.first_unreadable is not None:
+        say_error(unreadable_line(summary.unreadable, summary.rows, dedup.first_unreadable, dead_letter))
+    if dedup.stopped is not None:
+        raise FileError(dedup.stopped_line(dedup.stopped))
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Shown | None]:
+    """A bar on a terminal; nothing where stderr is a file."""
+    console = None if quiet else talk()
+    if console is None or not console.is_terminal:
+        yield None
+        return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = (
+        SpinnerColumn(),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rows]:,} rows  {task.fields[rate]:,}/s  {task.fields[share]:.1%} dropped"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, refresh_per_second=4, transient=True) as bar:
+        task = bar.add_task("", total=None, rows=0, rate=0, share=0.0)
+        began = time.perf_counter()
+
+        def show(rows: int, dropped: int, done: float | None) -> None:
+            seconds = max(time.perf_counter() - began, 1e-9)
+            bar.update(
+                task,
+                total=None if done is None else 1.0,
+                completed=done or 0.0,
+                rows=rows,
+                rate=round(rows / seconds),
+                share=dropped / max(rows, 1),
+            )
+
+        yield show
+
+
+class _Signals:
+    """What Ctrl-C, SIGTERM and a closed terminal do.
+
+    They stop the run in good order where it takes that (`stop`), else at once; a second one always at once.
+    After `no_more` they do nothing: the outputs get their names, which must not be left half way.
+    """
+
+    def __init__(self) -> None:
+        from twinsieve.pipeline.dedup.saves import Stop
+
+        self.stop = Stop()
+        self.interrupted: Callable[[], str] = lambda: "interrupted; no output was put in place"
+        self._over = False
+
+    def no_more(self) -> None:
+        self._over = True
+
+    def handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self._over:
+            return
+        if self.stop.taken and not self.stop.asked:
+            self.stop.ask()
+        else:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[_Signals]:
+    """Handle signals as `_Signals` says.
+
+    raises: FileError in place of KeyboardInterrupt, which click would announce with an empty line
+    """
+    signals = _Signals()
+    # One that is ignored (nohup, a background job of a script) stays so.
+    wanted = [one for one in _STOPPING if signal.getsignal(one) is not signal.SIG_IGN]
+    before = [(one, signal.signal(one, signals.handle)) for one in wanted]
+    woken = signal.set_wakeup_fd(signals.stop.waker, warn_on_full_buffer=False)
+    try:
+        yield signals
+    except KeyboardInterrupt as error:
+        raise FileError(signals.interrupted()) from error
+    finally:
+        signal.set_wakeup_fd(woken)
+        for one, handler in before:
+            signal.signal(one, handler)
+        signals.stop.close()

@@ -1,0 +1,53 @@
+"""`twinsieve reset`."""
+
+from __future__ import annotations
+
+import click
+
+from twinsieve.pipeline.commands.kafka.run import log_to_stderr, refuse_missing_secrets
+from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.terminal import examples, printable
+
+
+@click.command(
+    "reset",
+    epilog=examples(
+        "twinsieve reset -c kafka.yaml --to 2024-05-01T12:00",
+        "twinsieve reset -c kafka.yaml --to earliest --to 'posts[3]=latest' --yes",
+    ),
+)
+@settings_options
+@click.option(
+    "--to",
+    "targets",
+    multiple=True,
+    metavar="TARGET",
+    help="earliest, latest, an offset, a time (2024-05-01T12:00), or topic[p]=one of these; may be repeated.",
+)
+@click.option("--yes", is_flag=True, help="Do it; without, only show what would be done.")
+def command(
+    targets: tuple[str, ...], yes: bool, config: str | None, pairs: tuple[str, ...], **given: str | None
+) -> None:
+    """Move the input offsets of a stopped app. What was emitted never comes out again."""
+    from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+    from twinsieve.pipeline.operate.reset import apply, plan
+    from twinsieve.pipeline.operate.reset_targets import read_targets
+
+    wanted = read_targets(targets)
+    settings = settings_from(config, pairs, **given)
+    refuse_missing_secrets(settings)
+    log_to_stderr(settings)
+    broker = connect_by_settings(settings)
+    try:
+        moves = plan(settings, broker, wanted)
+        for move in moves:
+            click.echo(printable(str(move)))
+        if not any(move.changes for move in moves):
+            click.echo("nothing to move", err=True)
+        elif yes:
+            apply(settings, broker, moves)
+            click.echo("moved; start `twinsieve run` again", err=True)
+        else:
+            click.echo("nothing is moved yet; stop the app, then repeat this with --yes", err=True)
+    finally:
+        broker.close()

@@ -1,0 +1,80 @@
+"""`twinsieve run`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.terminal import examples, printable
+from twinsieve.stages.errors import ConfigError
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.settings.model import Settings
+
+_SWITCH_S = 0.001
+"""Two roles share one interpreter, and each comes back from every call to a broker to find the other running:
+by default it then waits 5 ms, which at low rates is longer than judging."""
+
+
+class _Line(logging.Formatter):
+    """One line a record, whatever a message or name holds."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+def log_to_stderr(settings: Settings) -> None:
+    """From here on, log records go to stderr: time, level and logger as key=value, then what is said."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Line("time=%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"))
+    logging.basicConfig(level=settings.log.level.upper(), handlers=[handler], force=True)
+
+
+def refuse_missing_secrets(settings: Settings) -> None:
+    """Nothing, if everything is there that connecting needs. raises: ConfigError"""
+    from twinsieve.pipeline.settings.checks import missing_secrets
+
+    problems = missing_secrets(settings)
+    if problems:
+        raise ConfigError([f"settings: {key} {problem}" for key, problem in problems])
+
+
+@click.command(
+    "run",
+    epilog=examples(
+        "twinsieve run -c kafka.yaml",
+        "twinsieve run -c kafka.yaml --dry-run",
+        "twinsieve run -c kafka.yaml --role worker --member worker-1",
+    ),
+)
+@settings_options
+@click.option(
+    "--role", default="both", type=click.Choice(["worker", "index", "both"]), help="What to do here (both)."
+)
+@click.option("--member", metavar="NAME", help="A stable name of this process, unique in the deployment.")
+@click.option("--move-output", is_flag=True, help="The app's output is another one now, for good.")
+@click.option("--dry-run", is_flag=True, help="Judge and count beside what runs, emit nothing.")
+def command(
+    role: Literal["worker", "index", "both"],
+    member: str | None,
+    dry_run: bool,
+    move_output: bool,
+    config: str | None,
+    pairs: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops one in good order."""
+    from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+    from twinsieve.pipeline.service.run import run_service
+
+    settings = settings_from(config, pairs, **given)
+    refuse_missing_secrets(settings)
+    log_to_stderr(settings)
+    sys.setswitchinterval(_SWITCH_S)
+    run_service(
+        settings, connect_by_settings, role=role, member=member, dry_run=dry_run, move_output=move_output
+    )

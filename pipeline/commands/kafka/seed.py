@@ -1,0 +1,48 @@
+"""`twinsieve seed`."""
+
+from __future__ import annotations
+
+import click
+
+from twinsieve.pipeline.commands.kafka.run import log_to_stderr, refuse_missing_secrets
+from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.terminal import examples
+
+
+@click.command(
+    "seed",
+    epilog=examples(
+        "twinsieve seed -c kafka.yaml --topic posts.unique --since 2024-05-01T12:00",
+    ),
+)
+@settings_options
+@click.option("--topic", required=True, metavar="NAME", help="An existing output, as posts.unique.")
+@click.option(
+    "--since", metavar="TIME", help="Begin at messages stamped so: 2024-05-01T12:00 (its beginning)."
+)
+@click.option("--member", metavar="NAME", help="A stable name of this process, unique in the deployment.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    topic: str,
+    since: str | None,
+    member: str | None,
+    config: str | None,
+    pairs: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Fill the windows from an existing output, before going live. Emits nothing; goes on when repeated."""
+    from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+    from twinsieve.pipeline.messages.fields import time_ms
+    from twinsieve.pipeline.service.seed import run_seed
+
+    since_ms = time_ms(since) if since is not None else None
+    if since is not None and (since_ms is None or since_ms < 0):
+        raise click.UsageError(f"--since {since!r} is no time; write it as 2024-05-01T12:00:00+08:00")
+    settings = settings_from(config, pairs, **given)
+    refuse_missing_secrets(settings)
+    log_to_stderr(settings)
+    seeded = run_seed(settings, topic, connect_by_settings, since_ms=since_ms, member=member)
+    click.echo(str(seeded))
+    ctx.exit(0 if seeded.finished else 1)

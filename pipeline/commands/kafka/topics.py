@@ -1,0 +1,94 @@
+"""`twinsieve topics check | create | acls`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from twinsieve.pipeline.commands.kafka.run import log_to_stderr, refuse_missing_secrets
+from twinsieve.pipeline.commands.options import FILE_NAME, settings_from, settings_options
+from twinsieve.pipeline.commands.terminal import examples, printable
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.broker.ports import Admin
+    from twinsieve.pipeline.settings.model import Settings
+
+_T = TypeVar("_T")
+
+
+@click.group(
+    "topics",
+    epilog=examples(
+        "twinsieve topics check -c kafka.yaml",
+        "twinsieve topics create -c kafka.yaml",
+        "twinsieve topics acls -c kafka.yaml --principal User:sieve",
+    ),
+)
+def command() -> None:
+    """Look after the topics: inputs, outputs and the internal ones of this app."""
+
+
+@command.command("check")
+@settings_options
+@click.pass_context
+def check_topics(
+    ctx: click.Context, /, config: str | None, pairs: tuple[str, ...], **given: str | None
+) -> None:
+    """Show everything that is wrong with the topics, a line each; exit code 1 if anything is."""
+    from twinsieve.pipeline.operate.topics import check
+
+    findings = _asked(settings_from(config, pairs, **given), check)
+    for finding in findings:
+        click.echo(printable(str(finding)))
+    ctx.exit(1 if findings else 0)
+
+
+@command.command("create")
+@settings_options
+def create_topics(config: str | None, pairs: tuple[str, ...], **given: str | None) -> None:
+    """Make the output and internal topics that are missing; never an input topic."""
+    from twinsieve.pipeline.operate.topics import create
+
+    for name in _asked(settings_from(config, pairs, **given), create):
+        click.echo(printable(name))
+
+
+@command.command("acls")
+@settings_options
+@click.option("--principal", default="User:twinsieve", metavar="NAME", help="Who runs it (User:twinsieve).")
+@click.option(
+    "--command-config",
+    default="admin.properties",
+    type=FILE_NAME,
+    help="Where kafka-acls.sh finds how to connect, unless in plaintext (admin.properties).",
+)
+def show_acls(
+    principal: str,
+    command_config: str,
+    config: str | None,
+    pairs: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Print the commands that grant what `run` needs, and nothing more. Asks no broker."""
+    from twinsieve.pipeline.operate.acls import acls
+
+    for line in acls(settings_from(config, pairs, **given), principal, command_config):
+        click.echo(printable(line))
+
+
+def _asked(settings: Settings, question: Callable[[Settings, Admin], list[_T]]) -> list[_T]:
+    from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+
+    refuse_missing_secrets(settings)
+    log_to_stderr(settings)
+    broker = connect_by_settings(settings)
+    try:
+        admin = broker.admin()
+        try:
+            return question(settings, admin)
+        finally:
+            admin.close()
+    finally:
+        broker.close()

@@ -1,0 +1,1 @@
+"""`twinsieve dedup`: one run over files, its outputs, its state and its report."""

@@ -1,0 +1,244 @@
+"""The book of kept messages: whose id and text a leader's position stands for.
+
+The sieve knows leaders by position alone. The book is kept on disk, only while duplicates are written out, in
+two generations of `window` kept messages each: when the newer one is full the older one is forgotten, so that
+every leader inside the window is found and the book never grows past twice the window.
+
+Every row has a checksum in its entry, and the marks hold one of all entries: what was changed on disk is
+found before it is shown as the text of a leader. SQLite is as fast and 8 % larger, but has no checksums of
+content, and only who reads all of it finds that a row is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zlib
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.messages.spelling import Written, decoded, to_json, written_at
+from twinsieve.stages.errors import FileError, StateError
+
+ANEW = "name a state file that does not exist, to begin anew"
+"""What helps where a state or its leaders cannot be used."""
+
+_ENTRY = np.dtype([("position", "<i8"), ("end", "<i8"), ("sum", "<u4")])
+_ENTRY_WITHOUT_SUM = np.dtype([("position", "<i8"), ("end", "<i8")])
+"""How entries were written before they had checksums, in files of another name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """A kept message as it came; id: as in `Columns.ids`."""
+
+    id: object
+    text: str
+
+
+class LeaderBook:
+    """Finds kept messages by their positions.
+
+    window: kept messages a leader may lie back, ≥ 1
+    folder: where the book lives on (files of mode 0600); None: unnamed temporary files, gone with the process
+    marks: what `marks()` said when the folder was last in order; anything beyond that is cut off
+    raises: FileError when it cannot be written, StateError when what `marks` names is missing or was changed
+    """
+
+    def __init__(self, window: int, folder: Path | None = None, marks: list[list[int]] | None = None) -> None:
+        self._window = window
+        self._folder = folder
+        self._generations: list[_Generation] = []
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            try:
+                if folder is not None:
+                    folder.mkdir(mode=0o700, exist_ok=True)
+                for number, count, *sums in marks or []:
+                    self._generations.append(_Generation(number, folder, count, sums[0] if sums else None))
+                self.tidy()
+                if not self._generations:
+                    self._generations.append(_Generation(0, folder, 0))
+            except OSError as error:
+                raise self._failed(error) from error
+            undo.pop_all()
+
+    def add(self, positions: NDArray[np.int64], ids: list[object], texts: list[str]) -> None:
+        """Enter kept messages, positions ascending and above all before."""
+        if not len(positions):
+            return
+        rows = [to_json([one, text]) for one, text in zip(ids, texts, strict=True)]
+        try:
+            if self._generations[-1].count >= self._window:
+                self._generations.append(_Generation(self._generations[-1].number + 1, self._folder, 0))
+                for old in self._generations[:-2]:
+                    old.close()
+                del self._generations[:-2]
+            self._generations[-1].append(positions, rows)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def find(self, positions: NDArray[np.int64]) -> dict[int, Leader]:
+        """Leaders by position; positions not in the book (any more) are left out. raises: StateError"""
+        found: dict[int, Leader] = {}
+        for generation in self._generations:
+            found |= generation.find(np.unique(positions))
+        return found
+
+    def marks(self) -> list[list[int]]:
+        """How far the files reach, all of it on disk; goes into the state that is saved with them."""
+        for generation in self._generations:
+            generation.sync()
+        return [[one.number, one.count, one.sum] for one in self._generations]
+
+    def _failed(self, error: OSError) -> FileError:
+        return FileError(f"{self._folder or 'temporary files'}: cannot hold leaders: {error.strerror}")
+
+    def close(self) -> None:
+        """Let the files go; those in a folder stay."""
+        for generation in self._generations:
+            generation.close()
+
+    def tidy(self) -> None:
+        """Remove forgotten generations; not before the state that does without them is on disk."""
+        if self._folder is None:
+            return
+        known = {name for generation in self._generations for name in generation.names}
+        for path in self._folder.glob("leaders-*"):
+            if path.name not in known:
+                path.unlink()
+
+
+class _Generation:
+    """Rows one after the other, and for each its position, where it ends, and its checksum.
+
+    count: rows that an earlier run left here; sum_: checksum of their entries, None where they hold no sums
+    """
+
+    def __init__(self, number: int, folder: Path | None, count: int, sum_: int | None = 0) -> None:
+        self.number = number
+        self.count = count
+        self.sum = sum_ or 0
+        self.names = [f"leaders-{number}.rows", f"leaders-{number}.entries"]
+        self._folder = folder
+        self._mapped: NDArray[np.void] | None = None
+        with ExitStack() as undo:
+            self._rows = undo.enter_context(self._open(self.names[0], kept=count > 0))
+            if sum_ is None and count:
+                self._index = undo.enter_context(self._open(self.names[1], kept=False))
+                self._sum_up()
+            else:
+                self._index = undo.enter_context(self._open(self.names[1], kept=count > 0))
+            self._end = self._cut_to(count)
+            undo.pop_all()
+
+    def _cut_to(self, count: int) -> int:
+        """Where the rows end; both files hold `count` of them and nothing else."""
+        if os.fstat(self._index.fileno()).st_size < count * _ENTRY.itemsize:
+            raise self._damaged(self.names[1], "is cut off")
+        self._index.truncate(count * _ENTRY.itemsize)
+        if count and zlib.crc32(self._map().data) != self.sum:
+            raise self._damaged(self.names[1], "was changed")
+        end = int(self._map()["end"][-1]) if count else 0
+        if os.fstat(self._rows.fileno()).st_size < end:
+            raise self._damaged(self.names[0], "is cut off")
+        self._rows.truncate(end)
+        self._rows.seek(end)
+        self._index.seek(count * _ENTRY.itemsize)
+        return end
+
+    def _sum_up(self) -> None:
+        """Write the entries anew, with checksums; the old ones stay while the old state may be used."""
+        name = f"leaders-{self.number}.index"
+        self.names.append(name)
+        with self._open(name, kept=True) as stream:
+            content = stream.read(self.count * _ENTRY_WITHOUT_SUM.itemsize)
+        if len(content) < self.count * _ENTRY_WITHOUT_SUM.itemsize:
+            raise self._damaged(name, "is cut off")
+        old = np.frombuffer(content, _ENTRY_WITHOUT_SUM)
+        entries = np.empty(self.count, _ENTRY)
+        entries["position"], entries["end"] = old["position"], old["end"]
+        if np.any(np.diff(old["end"], prepend=0) <= 0):
+            raise self._damaged(name, "was changed")
+        start = 0
+        for slot, end in enumerate(old["end"].tolist()):
+            entries["sum"][slot] = zlib.crc32(os.pread(self._rows.fileno(), end - start, start))
+            start = end
+        _write_all(self._index, entries.tobytes())
+        self.sum = zlib.crc32(entries.data)
+
+    def _damaged(self, name: str, what: str) -> StateError:
+        place = name if self._folder is None else self._folder / name
+        return StateError(f"{place}: {what}; restore it, or {ANEW}")
+
+    def _open(self, name: str, *, kept: bool) -> BinaryIO:
+        if self._folder is None:
+            return tempfile.TemporaryFile(prefix="twinsieve-", buffering=0)
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (0 if kept else os.O_CREAT | os.O_TRUNC)
+        try:
+            descriptor = os.open(self._folder / name, flags, 0o600)
+        except FileNotFoundError as error:
+            raise StateError(f"{self._folder / name}: is missing; restore it, or {ANEW}") from error
+        return os.fdopen(descriptor, "r+b", buffering=0)
+
+    def append(self, positions: NDArray[np.int64], rows: list[bytes]) -> None:
+        entries = np.empty(len(rows), _ENTRY)
+        entries["position"] = positions
+        entries["end"] = self._end + np.cumsum([len(row) for row in rows])
+        entries["sum"] = [zlib.crc32(row) for row in rows]
+        _write_all(self._rows, b"".join(rows))
+        _write_all(self._index, entries.tobytes())
+        self._end = int(entries["end"][-1])
+        self.sum = zlib.crc32(entries.data, self.sum)
+        self.count += len(rows)
+        self._mapped = None
+
+    def find(self, positions: NDArray[np.int64]) -> dict[int, Leader]:
+        if not self.count:
+            return {}
+        entries = self._map()
+        known = entries["position"]
+        slots = np.searchsorted(known, positions)
+        found = {}
+        for position, slot in zip(positions.tolist(), slots.tolist(), strict=True):
+            if slot == self.count or known[slot] != position:
+                continue
+            start = int(entries["end"][slot - 1]) if slot else 0
+            row = os.pread(self._rows.fileno(), int(entries["end"][slot]) - start, start)
+            if zlib.crc32(row) != int(entries["sum"][slot]):
+                raise self._damaged(self.names[0], "was changed")
+            one, text = _decoded(row)
+            found[position] = Leader(one, text)
+        return found
+
+    def _map(self) -> NDArray[np.void]:
+        if self._mapped is None:
+            self._mapped = np.memmap(self._index, _ENTRY, "r", shape=(self.count,))
+        return self._mapped
+
+    def sync(self) -> None:
+        if self._folder is not None:
+            os.fsync(self._rows.fileno())
+            os.fsync(self._index.fileno())
+
+    def close(self) -> None:
+        self._mapped = None
+        self._rows.close()
+        self._index.close()
+
+
+def _write_all(stream: BinaryIO, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[stream.write(view) :]
+
+
+def _decoded(row: bytes) -> tuple[object, str]:
+    written, text = written_at(row, (0,)), written_at(row, (1,))
+    one = decoded(written)
+    return one if to_json(one) == written else Written(written), str(decoded(text))

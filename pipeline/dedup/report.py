@@ -1,0 +1,211 @@
+"""What a run over files did: counts, microseconds by step, and example pairs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import orjson
+from rich.table import Table
+
+from twinsieve.pipeline.dedup.windows import Reach
+from twinsieve.pipeline.messages.reader import Columns
+from twinsieve.pipeline.settings.values import duration_text
+from twinsieve.stages.contract import Flag, Kind, Verdicts
+from twinsieve.stages.judge.sieve import SieveStats
+
+STEPS = {
+    "read": "read",
+    "text": "text",
+    "fingerprints": "fingerprints",
+    "judge": "exact and near",
+    "write": "write",
+    "state": "state",
+}
+"""Steps of a run and how they are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A dropped message beside its leader, as it stands in the duplicates."""
+
+    entry: dict[str, Any]
+
+    @property
+    def kind(self) -> tuple[str, int]:
+        """Examples of one kind look alike: stage and similarity in steps of .05, or distance."""
+        entry = self.entry
+        if "distance" in entry:
+            return entry["stage"], entry["distance"]
+        return entry["stage"], int(entry["similarity"] * 20)
+
+
+class Examples:
+    """The first example of every kind, so that a few of them show much."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, int], Example] = {}
+        self._others: list[Example] = []
+        self._copies: list[Example] = []
+        self.wanted = 0
+
+    def offer(self, example: Example) -> None:
+        """Take it while examples are wanted; copies of the leader show least, and come after all others."""
+        if example.entry["text"] == example.entry["leader_text"]:
+            if len(self._copies) < self.wanted:
+                self._copies.append(example)
+        elif example.kind not in self._first:
+            if self.wanted:
+                self._first[example.kind] = example
+        elif len(self._others) < self.wanted:
+            self._others.append(example)
+
+    def chosen(self) -> list[Example]:
+        """At most as many as wanted: one of each kind, the least alike last, then others, then copies."""
+        first = [self._first[kind] for kind in sorted(self._first, key=lambda kind: (kind[0], -kind[1]))]
+        return (first + self._others + self._copies)[: self.wanted]
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of one run.
+
+    rows: all rows read but blank ones; kinds: readable rows by verdict; unreadable: rows by reason
+    explained: dropped rows that were written out; leaders_unknown: those of them whose leader has no text
+    flags: rows by flag; seconds: by step, `start` is everything before the first row
+    windows: by stage, how far each reached
+    """
+
+    examples_wanted: int = 0
+    rows: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    unreadable: Counter[str] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+    bad_times: int = 0
+    explained: int = 0
+    leaders_unknown: int = 0
+    blank: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(["start", *STEPS], 0.0))
+    examples: Examples = field(default_factory=Examples)
+    windows: dict[str, Reach] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.examples.wanted = self.examples_wanted
+
+    @property
+    def dropped(self) -> int:
+        """Rows that repeat a kept one."""
+        return self.kinds["exact"] + self.kinds["near"]
+
+    def count(self, columns: Columns, verdicts: Verdicts) -> None:
+        """Add the messages of one chunk."""
+        self.rows += len(columns) + len(columns.unreadable)
+        for kind, number in enumerate(np.bincount(verdicts.kinds, minlength=len(Kind)).tolist()):
+            if number:
+                self.kinds[Kind(kind).name.lower()] += number
+        for flag in Flag:
+            number = int(np.count_nonzero(verdicts.flags & flag.value))
+            if number and flag.name:
+                self.flags[flag.name.lower()] += number
+        for bad in columns.unreadable:
+            self.unreadable[bad.reason] += 1
+        self.bad_times += columns.bad_times
+
+    def micros(self) -> dict[str, float]:
+        """Microseconds a row by step, start-up apart."""
+        return {step: self.seconds[step] / max(self.rows, 1) * 1e6 for step in STEPS}
+
+    def as_json(self, sieve: SieveStats) -> bytes:
+        """All of it as one JSON object and a newline."""
+        micros = self.micros()
+        busy = sum(self.seconds[step] for step in STEPS)
+        report = {
+            "rows": self.rows,
+            "unique": self.kinds["unique"],
+            "exact": self.kinds["exact"],
+            "near": self.kinds["near"],
+            "unreadable": {str(reason): count for reason, count in self.unreadable.items()},
+            "flags": dict(self.flags),
+            "bad_times": self.bad_times,
+            "blank": self.blank,
+            "windows": {stage: asdict(reach) for stage, reach in self.windows.items()},
+            "start_seconds": round(self.seconds["start"], 3),
+            "seconds": round(busy, 3),
+            "rows_per_second": round(self.rows / busy) if busy else 0,
+            "micros_per_row": {step: round(value, 3) for step, value in micros.items()},
+            "sieve": asdict(sieve),
+        }
+        return orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+_TELLING_S = 1.0
+"""Seconds of work from which on speed and memory are shown."""
+
+
+def summary_table(summary: Summary, sieve: SieveStats) -> Table:
+    """Counts, shares and windows; memory and speed of a run that took long enough to tell them."""
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    table.add_column()
+    rows = max(summary.rows, 1)
+    unreadable = sum(summary.unreadable.values())
+    for name, count in (
+        ("rows", summary.rows),
+        ("unique", summary.kinds["unique"]),
+        ("exact", summary.kinds["exact"]),
+        ("near", summary.kinds["near"]),
+        ("unreadable", unreadable),
+    ):
+        table.add_row(
+            name, f"{count:,}", f"{count / rows:.1%}" if summary.rows else "", _remark(name, summary)
+        )
+    table.add_row("remembered", f"{sieve.held:,}", "", "")
+    for stage, reach in summary.windows.items():
+        table.add_row(f"{stage} window", f"{reach.messages:,}", "", window_line(reach))
+    busy = sum(summary.seconds[step] for step in STEPS)
+    # Under a second it is the first touch of fresh memory that is measured, and windows made for more rows.
+    if busy >= _TELLING_S:
+        table.add_row("memory", f"{sieve.bytes_used / 2**20:,.0f} MiB", "", "of the windows")
+        steps = ", ".join(
+            f"{STEPS[step]} {micros:.1f}" for step, micros in summary.micros().items() if micros >= 0.05
+        )
+        table.add_row("speed", f"{summary.rows / busy:,.0f} rows/s", "", f"µs a row: {steps}")
+    table.add_row("start-up", f"{summary.seconds['start']:.1f} s", "", "")
+    return table
+
+
+def window_line(reach: Reach) -> str:
+    """What the window holds, and how many rows came too late to meet its first row.
+
+    >>> window_line(Reach(messages=1000, age_ms=None))
+    'kept rows, of any age'
+    >>> window_line(Reach(messages=1000, age_ms=86_400_000, rows_after=20))
+    'kept rows, none older than 24h; the first kept rows were out of it for the last 20 rows'
+    """
+    age = "of any age" if reach.age_ms is None else f"none older than {duration_text(reach.age_ms)}"
+    if not reach.rows_after:
+        return f"kept rows, {age}"
+    return f"kept rows, {age}; the first kept rows were out of it for the last {reach.rows_after:,} rows"
+
+
+def _remark(name: str, summary: Summary) -> str:
+    flags = summary.flags
+    said = {
+        "unique": [
+            (flags["number_guard"], "kept apart by the number guard"),
+            (flags["card_guard"], "kept apart by the card guard"),
+            (flags["same_id"], "edits of one id"),
+            (flags["late"], "too late to lead"),
+        ],
+        "exact": [(flags["at_word"], "taken at the filter's word")],
+        "near": [(flags["estimated"], "estimated (over 512 characters)")],
+        "rows": [
+            (summary.bad_times, "with a time that could not be read"),
+            (summary.blank, "blank ones passed over"),
+        ],
+    }
+    return ", ".join(f"{count:,} {what}" for count, what in said.get(name, []) if count)

@@ -1,0 +1,143 @@
+"""`--keep last` and `longest`: the first pass judges and chooses, the second one writes what was chosen.
+
+Verdicts are those of any run: rows are compared with the first row of a cluster, whichever row comes out. The
+files are read twice, byte for byte, so that nothing of them is held but which rows come out.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.dedup.kept import KeptRows
+from twinsieve.pipeline.files.address import is_address, shown
+from twinsieve.pipeline.files.messages import Chunk, InputReader
+from twinsieve.pipeline.files.source import STDIN, Source, is_stream
+from twinsieve.stages.contract import Kind, Verdicts
+from twinsieve.stages.errors import FileError, UsageError
+
+Keep = Literal["first", "last", "longest"]
+_NONE = -1
+_BLOCK_ROWS = 1 << 20
+
+
+def refuse_keep(keep: Keep, inputs: list[str], others: dict[str, bool]) -> None:
+    """Do nothing if this row of each cluster can be written.
+
+    others: flags that name the first row of a cluster, and whether they were given
+    raises: UsageError
+    """
+    assert keep in get_args(Keep)
+    if keep == "first":
+        return
+    for flag in [flag for flag, given in others.items() if given]:
+        raise UsageError(
+            f"--keep {keep}: {flag} names the first row of a cluster; leave one of the two out "
+            "(--clusters says which row was kept)"
+        )
+    for name in inputs:
+        if is_address(name):
+            raise UsageError(f"--keep {keep}: reads its inputs twice; fetch {shown(name)} first")
+        if is_stream(name):
+            stream = "stdin" if name == STDIN else name
+            raise UsageError(
+                f"--keep {keep}: reads its inputs twice, {stream} only once; save it as a file first"
+            )
+
+
+class SecondPass:
+    """Chooses rows while the inputs are judged, and writes them while the inputs are read again.
+
+    Held are 9 bytes a row in the first pass, 13 for `longest`, and one byte a row in the second.
+
+    first: position of the first row of this run
+    raises: FileError for an input that is gone
+    """
+
+    def __init__(self, keep: Keep, inputs: list[str], first: int) -> None:
+        self._longest = keep == "longest"
+        self._inputs = inputs
+        self._first = first
+        self._stamps = [_stamp(name) for name in inputs]
+        self._counts = [0] * len(inputs)
+        self._chosen = array("q")
+        """By row: of a unique one the row that comes out for it, else none."""
+        self._lengths = array("i")
+        """Of `longest`, by row: characters of the row that comes out for it."""
+
+    def add(self, number: int, chunk: Chunk, verdicts: Verdicts) -> None:
+        """Take the verdicts of a chunk; number: of its input, from 0."""
+        start, count = len(self._chosen), len(chunk.rows.rows)
+        self._counts[number] += count
+        rows = np.array(chunk.columns.rows, np.int64)
+        texts = chunk.columns.texts
+        is_unique = verdicts.kinds == Kind.UNIQUE
+        unique = rows[is_unique]
+        chosen = np.full(count, _NONE, np.int64)
+        chosen[unique] = start + unique
+        self._chosen.frombytes(chosen.tobytes())
+        if self._longest:
+            lengths = np.zeros(count, np.int32)
+            lengths[unique] = [len(texts[index]) for index in np.flatnonzero(is_unique).tolist()]
+            self._lengths.frombytes(lengths.tobytes())
+        for index in np.flatnonzero(~is_unique).tolist():
+            leader = int(verdicts.leaders[index]) - self._first
+            # A leader of an earlier run came out then; one that nobody knows came out some time ago.
+            if leader >= 0 and self._is_better(leader, len(texts[index])):
+                self._chosen[leader] = start + int(rows[index])
+
+    def _is_better(self, leader: int, length: int) -> bool:
+        if not self._longest:
+            return True
+        if length <= self._lengths[leader]:
+            return False
+        self._lengths[leader] = length
+        return True
+
+    def kept(self, leader: int) -> int:
+        """The position of the row that comes out for a leader, by the leader's position."""
+        row = leader - self._first
+        return leader if row < 0 else self._first + self._chosen[row]
+
+    def write(self, reader: InputReader, kept_rows: KeptRows) -> None:
+        """Write the chosen rows in the order of the inputs; `kept` may not be asked afterwards.
+
+        raises: FileError when an input was changed meanwhile
+        """
+        chosen = self.choose()
+        start = 0
+        for name, stamp, count in zip(self._inputs, self._stamps, self._counts, strict=True):
+            at = start
+            with Source(name) as source:
+                for chunk in reader.rows_alone(source):
+                    stop = at + len(chunk.rows.rows)
+                    kept_rows.write(chunk, np.flatnonzero(chosen[at:stop]).tolist())
+                    at = stop
+            if at != start + count or _stamp(name) != stamp:
+                raise FileError(
+                    f"{name}: was changed while it was read, and --keep reads it twice; run again"
+                )
+            start = at
+
+    def choose(self) -> NDArray[np.bool_]:
+        """bool[rows]: which rows come out; all else that is held is given back."""
+        chosen, self._chosen, self._lengths = self._chosen, array("q"), array("i")
+        mask = np.zeros(len(chosen), np.bool_)
+        # In blocks: the indexes of all would take 8 bytes a row more.
+        for start in range(0, len(mask), _BLOCK_ROWS):
+            rows = np.array(chosen[start : start + _BLOCK_ROWS], np.int64)
+            mask[rows[rows != _NONE]] = True
+        return mask
+
+
+def _stamp(name: str) -> tuple[int, int]:
+    """Size and time of change. raises: FileError"""
+    try:
+        known = os.stat(name)
+    except OSError as error:
+        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
+    return known.st_size, known.st_mtime_ns

@@ -1,0 +1,195 @@
+"""The state file of `dedup --state`: where the run stands, and the sieve behind it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import struct
+import zlib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import orjson
+
+from twinsieve.pipeline.dedup.leaders import ANEW
+from twinsieve.pipeline.files.write import Output, Place
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.contract import SieveConfig
+from twinsieve.stages.errors import FileError, StateError, UsageError
+from twinsieve.stages.judge.sieve import Sieve
+
+_MAGIC = b"twinsieve files\n"
+_VERSION = 2
+_ROUNDED_KEYS = 1
+"""Format that is read where no field was a key: its keys were made of rounded numbers.
+It named inputs by path, size and time, and leaders had no checksums."""
+_READ = (_ROUNDED_KEYS, _VERSION)
+_HEAD = struct.Struct("<HII")
+_MAX_HEADER = 1 << 20
+
+
+@dataclass(slots=True)
+class FileState:
+    """What a later run goes on from.
+
+    fields: which fields of a message were keys and scopes, by setting: with others, old and new keys
+        would never be equal, or messages would meet that never should
+    rows: rows read since the state began; the next one has position rows + 1
+    leaders: marks of the leader book, empty when there is none
+    inputs: digests of what earlier runs read to its end
+    """
+
+    fields: dict[str, list[str]]
+    rows: int = 0
+    leaders: list[list[int]] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+
+
+def new_state(settings: Settings) -> FileState:
+    """Where the first run begins."""
+    return FileState({"exact.fields": list(settings.exact.fields), "scope": list(settings.scope)})
+
+
+def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileState, Sieve] | None:
+    """What an earlier run saved, None when there is no such file yet.
+
+    fresh: the state this run would begin with
+    raises: StateError for a damaged or foreign file, or one of another configuration; FileError
+    """
+    try:
+        stream = Path(name).open("rb")  # noqa: SIM115 closed below; only opening may find no file
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
+    with stream:
+        try:
+            head = stream.read(len(_MAGIC) + _HEAD.size)
+            if head[: len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _HEAD.size:
+                raise StateError(f"{name}: is no state of `twinsieve dedup`; {ANEW}")
+            version, length, checksum = _HEAD.unpack(head[len(_MAGIC) :])
+            if version not in _READ:
+                raise StateError(
+                    f"{name}: has format {version}, this program reads {_READ[0]} to {_VERSION}; "
+                    f"use the program that wrote it, or {ANEW}"
+                )
+            header = stream.read(min(length, _MAX_HEADER))
+            if len(header) < length or zlib.crc32(header) != checksum:
+                raise StateError(f"{name}: is damaged; restore it, or {ANEW}")
+            state = FileState(**orjson.loads(header))
+            if version == 1:
+                state.inputs = []
+            for key, wanted in fresh.fields.items():
+                if state.fields[key] != wanted:
+                    raise StateError(
+                        f"{name}: was written with {key} {_listed(state.fields[key])}, "
+                        f"the configuration says {_listed(wanted)}; "
+                        f"restore the setting, or {ANEW}"
+                    )
+            if version == _ROUNDED_KEYS and (any(fresh.fields.values()) or config.near.same_id == "pass"):
+                raise StateError(
+                    f"{name}: has format {version}, which rounded the numbers in keys, scopes and ids; "
+                    "begin again with another state file: rows repeated from before are kept once more"
+                )
+            sieve = Sieve.load(stream, config)
+        except OSError as error:
+            raise FileError(f"{name}: cannot be read: {error.strerror}") from error
+        except StateError as error:
+            if str(error).startswith(name):
+                raise
+            raise StateError(f"{name}: {error}") from error
+    return state, sieve
+
+
+def _listed(names: list[str]) -> str:
+    return f"[{', '.join(names)}]"
+
+
+def state_output(name: str) -> Output:
+    """Where `write_state` writes: a file of mode 0600. raises: FileError"""
+    return Output(name, mode=0o600, packed=False)
+
+
+def write_state(output: Output, state: FileState, sieve: Sieve) -> None:
+    """Nothing; the state is written, and has its name once the output is placed. raises: FileError"""
+    header = orjson.dumps(asdict(state))
+    output.write(_MAGIC + _HEAD.pack(_VERSION, len(header), zlib.crc32(header)) + header)
+    sieve.save(output.stream())
+
+
+def state_places(name: str) -> list[Place]:
+    """Every file that a run with this state writes. raises: UsageError where a state cannot be"""
+    if name == "-" or (os.path.exists(name) and not os.path.isfile(name)):
+        raise UsageError(f"--state {name}: a state is a file of its own; name one")
+    return [
+        Place("--state", name),
+        Place("the lock of --state", lock_path(name)),
+        Place("the leaders of --state", str(leaders_folder(name)), folder=True),
+    ]
+
+
+def leaders_folder(name: str) -> Path:
+    """Where the leader book of a state file lives: beside it."""
+    return Path(name + ".leaders")
+
+
+def lock_path(name: str) -> str:
+    """Where the lock of a state file is: beside what the name points to."""
+    return os.path.realpath(name) + ".lock"
+
+
+class StateLock:
+    """Held from here until `release`, or until the process ends, however it ends.
+
+    name: the state file; the lock is a file `.lock` beside what it points to, gone when released
+    raises: FileError when another run holds it, or where no lock can be made
+    """
+
+    def __init__(self, name: str) -> None:
+        self._path = lock_path(name)
+        self._descriptor: int | None = None
+        try:
+            while self._descriptor is None:
+                self._descriptor = self._take()
+        except BlockingIOError as error:
+            raise FileError(f"{name}: another run is using it; let it end, or name another state") from error
+        except OSError as error:
+            raise FileError(f"{self._path}: cannot be locked: {error.strerror}") from error
+
+    def _take(self) -> int | None:
+        """The lock, or None if the file was removed by its last holder in this very moment."""
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            known = os.fstat(descriptor)
+            if known.st_size or not stat.S_ISREG(known.st_mode):
+                raise FileError(
+                    f"{self._path}: is no lock of a state, but lies where one must be; move it away"
+                )
+            if os.path.samestat(known, os.stat(self._path)):
+                taken, descriptor = descriptor, -1
+                return taken
+        except FileNotFoundError:
+            pass
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+        return None
+
+    def release(self) -> None:
+        """Nothing; another run may begin. Harmless when released before."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.unlink(self._path)
+            os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()

@@ -1,0 +1,1 @@
+"""How good the verdicts are: measured against known pairs, and explained for one pair."""

@@ -1,0 +1,274 @@
+"""How well the sieve drops what an ideal filter would drop, measured on a file and its true pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+
+from twinsieve.pipeline.evaluate.scores import Scores, score
+from twinsieve.pipeline.evaluate.truth import Truth, covered_rows, ideal_pass, read_lines, read_pairs
+from twinsieve.pipeline.files.write import Output
+from twinsieve.pipeline.messages.fields import id_text
+from twinsieve.pipeline.messages.reader import MessageReader
+from twinsieve.pipeline.settings.model import InputSettings, Settings
+from twinsieve.stages.contract import (
+    NO_LEADER,
+    NO_TIME,
+    SIMILARITY_SCALE,
+    Batch,
+    Bodies,
+    Fingerprints,
+    Flag,
+    Kind,
+    SieveConfig,
+    Verdicts,
+    Window,
+)
+from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.sieve import Sieve
+
+_ROWS_AT_ONCE = 4096
+_NO_TEXT = (Reason.NOT_AN_OBJECT, Reason.MISSING_FIELD, Reason.NOT_TEXT)
+
+BodyRule = Literal["letters", "product"]
+
+APART = Flag.NUMBER_GUARD | Flag.CARD_GUARD
+"""Flags of a row that a guard kept though a leader was similar enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to run the sieve: whose body rule, which guards.
+
+    `letters` is the rule the truth files were made with; `product` is the one that runs by default.
+    """
+
+    body_rule: BodyRule
+    number_guard: bool
+    card_guard: bool
+
+    def __str__(self) -> str:
+        guards = [name for name, on in (("number", self.number_guard), ("card", self.card_guard)) if on]
+        return f"{self.body_rule}, {' and '.join(guards)} guard" if guards else f"{self.body_rule}, no guard"
+
+
+VARIANTS = (
+    Variant("letters", False, False),
+    Variant("letters", True, False),
+    Variant("letters", True, True),
+    Variant("product", False, False),
+    Variant("product", True, False),
+    Variant("product", True, True),
+)
+
+
+@dataclass(slots=True)
+class Run:
+    """What one variant did.
+
+    kept_apart: rows kept by a guard alone, by name of the guard
+    """
+
+    variant: Variant
+    scores: Scores
+    exact: int
+    near: int
+    kept_apart: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class EvaluationReport:
+    """All variants on one input; `as_json` of it is what `--stats` writes.
+
+    rows: first rows of the input that were judged; at: similarity, out of SIMILARITY_SCALE
+    to_drop, near_to_drop: rows the ideal leader pass drops: all, and those without an earlier equal body
+    """
+
+    input: str
+    pairs: str
+    rows: int
+    at: int
+    to_drop: int
+    near_to_drop: int
+    runs: list[Run]
+
+    def as_json(self) -> bytes:
+        """The report with its derived shares, as one JSON object and a newline."""
+        report: dict[str, Any] = asdict(self)
+        for run, plain in zip(self.runs, report["runs"], strict=True):
+            scores = plain["scores"]
+            for name, counts in (("every", run.scores.every), ("near", run.scores.near)):
+                scores[name] |= {"precision": counts.precision, "recall": counts.recall, "f1": counts.f1}
+        return orjson.dumps(report, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_INDENT_2)
+
+
+def run_evaluate(
+    input_path: Path,
+    pairs_path: Path,
+    *,
+    scheme: SchemeConfig,
+    sieve: SieveConfig,
+    at: int | None = None,
+    rows: int | None = None,
+    variants: Sequence[Variant] = VARIANTS,
+    wrong_path: Path | None = None,
+    text_fields: Sequence[str] = ("text",),
+    id_field: str = "id",
+) -> EvaluationReport:
+    """Each variant's scores against an ideal leader pass over the pairs file, in file order.
+
+    The sieve runs as configured, but for what the measurement fixes: similarity is `at` (default: the
+    configured one), both windows cover all rows and have no age, rows carry no time, id or scope, and body
+    rule and guards are the variant's. How rows are scored: `evaluate_scores.score`.
+
+    input_path: JSON lines with `text_fields` and `id_field`, plain, .gz or .zst; ids unique
+    rows: how many first rows the pairs file covers; default: up to the last row that it names
+    wrong_path: gets every row that a variant wrongly kept or dropped, as JSON lines, both texts in full
+    raises: UsageError naming path and line; FileError if a file cannot be read or written
+    """
+    at = sieve.near.similarity if at is None else at
+    pairs = read_pairs(pairs_path)
+    ids, texts = read_texts(input_path, text_fields, id_field)
+    count = covered_rows(ids, pairs) if rows is None else min(rows, len(ids))
+    if not count:
+        raise UsageError(
+            f"{pairs_path}: none of its rows stands in {input_path}; give the pairs of this input"
+        )
+    ids, texts = ids[:count], texts[:count]
+    truth = ideal_pass(ids, pairs, at)
+    runs: list[Run] = []
+    wrong: list[bytes] = []
+    read: dict[BodyRule, tuple[Bodies, Fingerprints]] = {}
+    for variant in variants:
+        rule = variant.body_rule
+        if rule not in read:
+            read[rule] = Scheme(replace(scheme, text=replace(scheme.text, body_rule=rule))).read(texts)
+        batch = batch_of(*read[rule])
+        verdicts = Sieve(variant_config(sieve, variant, at, count)).judge(batch)
+        runs.append(_run(variant, truth, batch.bodies, verdicts))
+        if wrong_path is not None:
+            wrong += _wrong_rows(variant, truth, batch.bodies, verdicts, ids, texts)
+    if wrong_path is not None:
+        with Output(str(wrong_path)) as output:
+            output.write(b"".join(wrong))
+            output.finish()
+    return EvaluationReport(
+        input=str(input_path),
+        pairs=str(pairs_path),
+        rows=count,
+        at=at,
+        to_drop=sum(leader >= 0 for leader in truth.leaders),
+        near_to_drop=sum(
+            leader >= 0 and not seen for leader, seen in zip(truth.leaders, truth.seen_before, strict=True)
+        ),
+        runs=runs,
+    )
+
+
+def read_texts(
+    path: Path, text_fields: Sequence[str] = ("text",), id_field: str = "id"
+) -> tuple[list[str], list[str]]:
+    """(ids, texts) of a file of JSON lines, plain or packed; fields as in `input.text_field`.
+
+    raises: FileError if it cannot be read; UsageError naming path and line for any row that is not as it
+        should be: a measurement with rows left out would not be one
+    """
+    fields = InputSettings(
+        text_field=tuple(text_fields), id_field=id_field, time_field=None, max_bytes=1 << 50
+    )
+    reader = MessageReader(Settings(input=fields))
+    ids: list[str] = []
+    texts: list[str] = []
+    named = " or ".join(map(repr, text_fields))
+    lines = read_lines(path)
+    for start in range(0, len(lines), _ROWS_AT_ONCE):
+        columns = reader.read([line.encode() for line in lines[start : start + _ROWS_AT_ONCE]])
+        for bad in columns.unreadable:
+            said = f"is no JSON ({bad.detail}); evaluate reads JSON lines"
+            if bad.reason in _NO_TEXT:
+                said = f"{bad.detail}: no text in {named}; name the field with --text-field"
+            raise UsageError(f"{path}:{start + bad.row + 1}: {said}")
+        for row, one in enumerate(map(id_text, columns.ids), start=start + 1):
+            if one is None:
+                raise UsageError(f"{path}:{row}: has no id in {id_field!r}; name the field with --id-field")
+            ids.append(one)
+        texts += columns.texts
+    return ids, texts
+
+
+def batch_of(bodies: Bodies, fingerprints: Fingerprints, scopes: Sequence[int] | None = None) -> Batch:
+    """Rows numbered from 0, without times and ids; scopes are none unless given."""
+    count = len(bodies)
+    return Batch(
+        positions=np.arange(count, dtype=np.int64),
+        times_ms=np.full(count, NO_TIME, dtype=np.int64),
+        arrivals_ms=np.full(count, NO_TIME, dtype=np.int64),
+        ids=np.zeros(count, dtype=np.uint64),
+        scopes=np.zeros(count, np.uint64) if scopes is None else np.array(scopes, dtype=np.uint64),
+        bodies=bodies,
+        fingerprints=fingerprints,
+    )
+
+
+def variant_config(sieve: SieveConfig, variant: Variant, at: int, count: int) -> SieveConfig:
+    """The configured sieve with the variant's guards, similarity `at`, and windows over `count` rows."""
+    return replace(
+        sieve,
+        exact=replace(sieve.exact, window=Window(count)),
+        near=replace(
+            sieve.near,
+            similarity=at,
+            window=Window(count),
+            number_guard=variant.number_guard,
+            card_guard=variant.card_guard,
+        ),
+        scoped=False,
+    )
+
+
+def _run(variant: Variant, truth: Truth, bodies: Bodies, verdicts: Verdicts) -> Run:
+    dropped = verdicts.kinds != Kind.UNIQUE
+    flags = verdicts.flags[~dropped]
+    return Run(
+        variant=variant,
+        scores=score(truth, dropped.tolist(), bodies.body_lengths.tolist()),
+        exact=int(np.count_nonzero(verdicts.kinds == Kind.EXACT)),
+        near=int(np.count_nonzero(verdicts.kinds == Kind.NEAR)),
+        kept_apart={flag.name or "": int(np.count_nonzero(flags & flag)) for flag in APART},
+    )
+
+
+def _wrong_rows(
+    variant: Variant, truth: Truth, bodies: Bodies, verdicts: Verdicts, ids: list[str], texts: list[str]
+) -> Iterator[bytes]:
+    def named(row: int, similarity: float) -> dict[str, Any]:
+        return {"id": ids[row], "similarity": similarity, "text": texts[row], "body": bodies.text(row)}
+
+    for row, (kind, leader) in enumerate(zip(verdicts.kinds.tolist(), truth.leaders, strict=True)):
+        if (kind != Kind.UNIQUE) == (leader >= 0):
+            continue
+        found = int(verdicts.leaders[row])
+        yield orjson.dumps(
+            {
+                "variant": str(variant),
+                "wrongly": "kept" if kind == Kind.UNIQUE else "dropped",
+                "position": row,
+                "id": ids[row],
+                "kind": Kind(kind).name.lower(),
+                "flags": [flag.name for flag in Flag(int(verdicts.flags[row]))],
+                "text": texts[row],
+                "body": bodies.text(row),
+                "ideal_leader": named(leader, truth.similarities[row] / SIMILARITY_SCALE)
+                if leader >= 0
+                else None,
+                "leader": named(found, verdicts.similarity(row)) if found != NO_LEADER else None,
+            },
+            option=orjson.OPT_APPEND_NEWLINE,
+        )

@@ -1,0 +1,190 @@
+"""Why two messages are duplicates or not: every step of the sieve in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass, replace
+
+from twinsieve.pipeline.files.address import shown
+from twinsieve.pipeline.files.messages import InputReader
+from twinsieve.pipeline.files.source import Source
+from twinsieve.pipeline.messages.fields import id_text
+from twinsieve.pipeline.messages.reader import Columns
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.inspect import PairReport, inspect_pair
+from twinsieve.stages.judge.scheme import Scheme
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Both messages and what the sieve says.
+
+    texts, bodies: of the earlier and the later one; lines: (step, what it says)
+    """
+
+    texts: tuple[str, str]
+    bodies: tuple[str, str]
+    lines: list[tuple[str, str]]
+    report: PairReport
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is known of one message: its text, and from a file its exact key and the hash of its scope."""
+
+    text: str
+    key: bytes | None = None
+    scope: int = 0
+
+
+def explain(earlier: Told, later: Told, settings: Settings) -> Explanation:
+    """Every step's word on two messages, the earlier one taken as kept and inside the windows.
+
+    Where exact fields decide and the messages are texts alone, they count as different in those fields.
+    """
+    scheme = Scheme(scheme_config(settings))
+    keys = None
+    if settings.exact.fields:
+        keys = [earlier.key or b"earlier", later.key or b"later"]
+    bodies, fingerprints = scheme.read([earlier.text, later.text], keys)
+    config = sieve_config(settings, scheme.scheme_id)
+    report = inspect_pair(bodies, fingerprints, config, 0, 1)
+    lengths = [int(length) for length in bodies.body_lengths]
+    lines = [("bodies", _bodies(lengths, [bool(one) for one in bodies.exact_only]))]
+    if earlier.scope != later.scope:
+        lines.append(("scope", "differs: the two never meet, whatever the other steps say"))
+        report = replace(report, verdict="unique")
+    lines.append(("exact", _exact(report, settings, told=later.key is not None)))
+    if settings.near.method == "hamming":
+        lines.append(("near", _hamming(report)))
+    elif settings.near.method == "text":
+        lines += _near(report, settings, lengths)
+    else:
+        lines.append(("near", "switched off (near.method: none)"))
+    lines.append(("verdict", f"{report.verdict}: {_verdict(report)}"))
+    return Explanation((earlier.text, later.text), (bodies.text(0), bodies.text(1)), lines, report)
+
+
+def told_by_id(name: str, ids: list[str], reader: InputReader) -> list[Told]:
+    """Messages of the first rows with these ids, in the order of the file. raises: UsageError, FileError"""
+    found = _told(name, set(ids), reader, lambda columns, _first: map(id_text, columns.ids))
+    missing = [one for one in ids if one not in found]
+    if missing:
+        raise UsageError(f"{shown(name)}: has no readable row with id {missing[0]!r}; see --id-field")
+    return list(found.values()) if len(found) > 1 else list(found.values()) * 2
+
+
+def told_by_position(name: str, positions: list[int], reader: InputReader) -> list[Told]:
+    """The messages at these positions, counted from 1 as `dedup` counts them, the earlier one first.
+
+    raises: UsageError, FileError
+    """
+    found = _told(name, set(positions), reader, lambda columns, first: [first + row for row in columns.rows])
+    missing = [one for one in positions if one not in found]
+    if missing:
+        raise UsageError(f"{shown(name)}: has no readable row at position {missing[0]}")
+    return [found[one] for one in sorted(positions)]
+
+
+def _told(
+    name: str,
+    wanted: Set[object],
+    reader: InputReader,
+    labels: Callable[[Columns, int], Iterable[object]],
+) -> dict[object, Told]:
+    """The first message with each label that is wanted and there, in the order of the file.
+
+    labels: of the readable messages of a chunk, given the position of its first row
+    """
+    found: dict[object, Told] = {}
+    first = 1
+    with Source(name) as source:
+        for chunk in reader.chunks(source):
+            columns = chunk.columns
+            for row, label in enumerate(labels(columns, first)):
+                if label in wanted and label not in found:
+                    key = columns.keys[row] if columns.keys is not None else None
+                    found[label] = Told(columns.texts[row], key, int(columns.scopes[row]))
+            if len(found) == len(wanted):
+                break
+            first += len(chunk.rows.rows)
+    return found
+
+
+def _bodies(lengths: list[int], exact_only: list[bool]) -> str:
+    said = f"{lengths[0]} and {lengths[1]} characters"
+    if any(exact_only):
+        said += f"; under {MIN_NEAR_LENGTH} characters or digits alone, so compared exactly only"
+    return said
+
+
+def _exact(report: PairReport, settings: Settings, *, told: bool) -> str:
+    if settings.exact.method == "none":
+        return "switched off (exact.method: none)"
+    if settings.exact.fields:
+        fields = f"the fields {', '.join(settings.exact.fields)}"
+        if not told:
+            return f"decided by {fields}, which two texts do not tell; taken as different here"
+        return f"{fields} are {'equal' if report.same_key else 'not all equal'}"
+    return "the key texts are equal" if report.same_key else "the key texts differ"
+
+
+def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tuple[str, str]]:
+    if not report.eligible:
+        return [("near", "not compared")]
+    near, layout = settings.near, settings.near.layout
+    limit = near.similarity / SIMILARITY_SCALE
+    how = "estimated over the whole bodies" if report.estimated else f"{report.matched} of {report.compared}"
+    enough = report.matched * SIMILARITY_SCALE >= near.similarity * report.compared
+    lines = [
+        ("similarity", f"{report.similarity:.4f} ({how}), {'at least' if enough else 'below'} {limit:.4g}"),
+        (
+            "MinHash lane",
+            f"{len(report.bands_shared)} of {layout.bands} bands shared"
+            + (f" ({_numbers(report.bands_shared)})" if report.bands_shared else "; does not find the pair"),
+        ),
+    ]
+    if min(lengths) < layout.simhash_from:
+        lines.append(("SimHash lane", f"serves bodies of {layout.simhash_from} characters or more"))
+    else:
+        found = f" ({_numbers(report.tables_shared)})" if report.tables_shared else "; does not find the pair"
+        lines.append(("SimHash lane", f"{len(report.tables_shared)} of {layout.tables} tables meet{found}"))
+    if report.simhash_distance is not None:
+        lines.append(("SimHash distance", f"{report.simhash_distance} of 64 bits"))
+    lines += [
+        ("length ratio", "passes" if report.length_ratio_ok else "too unlike to reach the similarity"),
+        ("signature", "passes" if report.signature_ok else "too unlike: the index skips the pair"),
+        (
+            "char bag",
+            "passes" if report.bag_bound_ok else "shares too few characters to reach the similarity",
+        ),
+        ("number guard", _guard(report.number_guard_apart, near.number_guard, "numbers differ in place")),
+        ("card guard", _guard(report.card_guard_apart, near.card_guard, "own words differ under one card")),
+    ]
+    return lines
+
+
+def _numbers(found: list[int]) -> str:
+    return ", ".join(map(str, found[:12])) + (", …" if len(found) > 12 else "")
+
+
+def _guard(apart: bool, on: bool, why: str) -> str:
+    if not apart:
+        return "has nothing against it"
+    return f"keeps them apart: {why}" if on else f"would keep them apart ({why}), but is off"
+
+
+def _hamming(report: PairReport) -> str:
+    if report.simhash_distance is None:
+        return "no fingerprint: too short or without features"
+    within = report.simhash_distance <= report.distance_limit
+    return f"{report.simhash_distance} bits apart, {'within' if within else 'over'} {report.distance_limit}"
+
+
+def _verdict(report: PairReport) -> str:
+    if report.verdict == "unique":
+        return "the later message is kept"
+    return "the later message is dropped, the earlier one leads"

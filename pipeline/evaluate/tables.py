@@ -1,0 +1,76 @@
+"""An evaluation as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from twinsieve.pipeline.evaluate.evaluate import EvaluationReport
+from twinsieve.pipeline.evaluate.judged import LABELS, JudgedRun
+from twinsieve.pipeline.evaluate.scores import LENGTH_CLASSES, Counts, length_class
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
+
+
+def report_tables(report: EvaluationReport) -> list[Table]:
+    """Two tables: scores by variant, and near recall by length of body.
+
+    exact, near: rows dropped by each stage; P, R, F1: of all drops; near P, R, F1: of rows without an earlier
+    equal body (exact removal alone scores 0 there); apart: rows that a guard alone kept
+    """
+    title = (
+        f"{report.input}, first {report.rows:,} rows at {report.at / SIMILARITY_SCALE:.4g}: "
+        f"{report.to_drop:,} to drop, {report.near_to_drop:,} of them without an earlier equal body"
+    )
+    scores = Table(title=Text(title), title_justify="left")
+    scores.add_column("body rule, guards")
+    for name in ("exact", "near", "P", "R", "F1", "near P", "near R", "near F1"):
+        scores.add_column(name, justify="right")
+    scores.add_column("wrongly dropped/kept", justify="right")
+    scores.add_column("apart by number/card", justify="right")
+    lengths = Table(title="near recall by body length (rows to drop)", title_justify="left")
+    lengths.add_column("body rule, guards")
+    classes = [length_class(low) for low, _ in LENGTH_CLASSES if low >= MIN_NEAR_LENGTH]
+    for name in classes:
+        lengths.add_column(name, justify="right")
+    for run in report.runs:
+        every, near = run.scores.every, run.scores.near
+        shares = (every.precision, every.recall, every.f1, near.precision, near.recall, near.f1)
+        scores.add_row(
+            str(run.variant),
+            f"{run.exact:,}",
+            f"{run.near:,}",
+            *(f"{share:.4f}" for share in shares),
+            f"{every.wrongly_dropped:,}/{every.wrongly_kept:,}",
+            "/".join(f"{count:,}" for count in run.kept_apart.values()),
+        )
+        by_length = (run.scores.near_by_length[name] for name in classes)
+        lengths.add_row(str(run.variant), *map(_recall, by_length))
+    return [scores, lengths]
+
+
+def _recall(counts: Counts) -> str:
+    """With how many rows it stands for; a share of none would read as a perfect one."""
+    return f"{counts.recall:.3f} ({counts.to_drop:,})" if counts.to_drop else "–"
+
+
+def judged_table(runs: Sequence[JudgedRun], name: str) -> Table:
+    """Precision of drops among judged pairs, one row for each similarity and setting of the guards."""
+    table = Table(title=Text(f"judged pairs, {name}"), title_justify="left")
+    for column in ("similarity", "number guard", "card guard"):
+        table.add_column(column)
+    table.add_column("dropped " + "/".join(LABELS), justify="right")
+    table.add_column("precision", justify="right")
+    table.add_column("kept apart " + "/".join(LABELS), justify="right")
+    for run in runs:
+        apart = [sum(pair.label == label for pair, _ in run.kept_apart) for label in LABELS]
+        table.add_row(
+            f"{run.similarity / SIMILARITY_SCALE:.4g}",
+            "on" if run.number_guard else "off",
+            "on" if run.card_guard else "off",
+            "/".join(str(run.dropped[label]) for label in LABELS),
+            f"{run.precision:.3f}",
+            "/".join(str(count) for count in apart),
+        )
+    return table

@@ -1,0 +1,6 @@
+"""Files: names, addresses, packed and encoded bytes, rows, their messages, and outputs that appear whole."""
+
+from __future__ import annotations
+
+FORMATS = ("jsonl", "json", "csv", "tsv", "text", "parquet", "arrow")
+"""What can be said with --format; tsv is CSV with tabs. `--help` needs this and loads nothing else."""

@@ -1,0 +1,262 @@
+"""Encodings of inputs other than UTF-8: told by their first bytes, or read as somebody says.
+
+Rows of most encodings are cut and written as they stand, and decoded only to be read. UTF-16 and UTF-32 have
+no bytes that end a row: their blocks are turned into UTF-8, and what is written is turned back.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+
+from twinsieve.pipeline.files.write import ByteSink
+from twinsieve.stages.errors import FileError, UsageError
+
+_UTF_8 = "utf-8"
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    ("\ufeff".encode("gb18030"), "gb18030"),
+)
+_WIDE = frozenset({"utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"})
+_KEPT = bytes(range(32, 127)).translate(None, b"\\~") + b"\t\r\n"
+"""Bytes that must mean what they mean in ASCII for rows to be cut; Shift JIS has others for two signs."""
+_STATEFUL = ("iso2022", "hz", "utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape")
+_NULS_OF_ASCII = 4
+"""Text in UTF-16 of which half is ASCII has one NUL in every four bytes."""
+_ASCII_AT_MOST = 0.7
+"""Share of ASCII signs among the bytes of UTF-16; in Chinese it is a half. Two side by side look Chinese."""
+_PLAIN = (
+    (" ", "\u0600"),
+    ("\u2010", "\u2070"),
+    ("\u3000", "\ua000"),
+    ("\uac00", "\ud800"),
+    ("\uff00", "\ufff0"),
+)
+"""Latin to Hebrew, punctuation, Chinese and Japanese, Korean, full width."""
+_LIKELY = ("gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1251", "cp1252")
+_FREQUENT = {
+    "gb18030": (0xB0, 0xD7),
+    "big5": (0xA4, 0xC6),
+    "shift_jis": (0x82, 0x97),
+    "euc_jp": (0xA4, 0xCF),
+    "euc_kr": (0xB0, 0xC8),
+}
+"""First bytes of the characters that are used most, of a pair."""
+
+
+def encoding_named(given: str) -> str:
+    """The codec of that name.
+
+    raises: UsageError where there is none, and for one that rows cannot be cut in
+
+    >>> encoding_named("UTF8"), encoding_named("GBK"), encoding_named("utf_16")
+    ('utf-8', 'gbk', 'utf-16')
+    """
+    try:
+        codec = codecs.lookup(given)
+    except LookupError as error:
+        raise UsageError(
+            f"--encoding {given!r}: is no encoding; name one, as utf-16, gb18030 or big5"
+        ) from error
+    if codec.name in (_UTF_8, "utf-8-sig"):
+        return _UTF_8
+    if codec.name in _WIDE:
+        return codec.name
+    if codec.name.startswith(_STATEFUL) or not _has_ascii(codec):
+        raise UsageError(
+            f"--encoding {given}: rows cannot be cut in it; turn it into UTF-8 first, as with `iconv`"
+        )
+    return codec.name
+
+
+def _has_ascii(codec: codecs.CodecInfo) -> bool:
+    try:
+        return codec.decode(_KEPT)[0] == _KEPT.decode()
+    except (UnicodeError, ValueError, TypeError):
+        return False
+
+
+def is_wide(encoding: str | None) -> bool:
+    """Whether blocks are turned into UTF-8 before rows are cut."""
+    return encoding in _WIDE
+
+
+def codec_of(encoding: str | None) -> str | None:
+    """The codec that rows are decoded by one by one; None where blocks are UTF-8, or become it as a whole."""
+    return None if encoding in (None, _UTF_8) or is_wide(encoding) else encoding
+
+
+def encoding_seen(head: bytes) -> tuple[str, str] | None:
+    r"""The encoding that a file's first bytes tell, if it is not UTF-8, and what tells it.
+
+    >>> encoding_seen("{\n".encode("utf-16-le")), encoding_seen("a\0b".encode())
+    (('utf-16-le', 'every other byte is NUL'), None)
+    """
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding, "begins with its byte order mark"
+    nuls = head.count(0)
+    if not nuls:
+        return None
+    is_utf8 = _is_utf8(head)
+    letters = sum(0x20 <= byte < 0x7F for byte in head)
+    for encoding, at in (("utf-16-le", 1), ("utf-16-be", 0)):
+        if is_utf8:
+            ascii_alone = head[at::2].count(0) == nuls and nuls * _NULS_OF_ASCII >= len(head) > 3
+            if ascii_alone:
+                return encoding, "every other byte is NUL"
+        elif letters < _ASCII_AT_MOST * len(head) and _is_plain(
+            head[: len(head) // 2 * 2].decode(encoding, "replace")
+        ):
+            return encoding, "its bytes are text that way"
+    return None
+
+
+def _is_plain(text: str) -> bool:
+    """Whether nearly all characters are of the kinds that most texts are made of."""
+    plain = sum(char in "\t\r\n" or any(low <= char < high for low, high in _PLAIN) for char in text)
+    return plain >= 0.95 * len(text)
+
+
+def likely_encodings(sample: bytes) -> list[str]:
+    """Up to three encodings in which these bytes are text, the likeliest first.
+
+    >>> likely_encodings("今天武汉下雨了，大家出门记得带伞".encode("gbk"))[0]
+    'gb18030'
+    """
+    found = []
+    for encoding in _LIKELY:
+        try:
+            text = sample.decode(encoding)
+        except UnicodeDecodeError as error:
+            if error.start < len(sample) - 4:
+                continue
+            text = sample[: error.start].decode(encoding)
+        if any(0x80 <= ord(char) < 0xA0 or 0xE000 <= ord(char) < 0xF900 for char in text):
+            continue
+        low, high = _FREQUENT.get(encoding, (0, 0xFF))
+        # Of two that fit as well, the one that says more.
+        found.append((-_frequent(encoding, text), high - low, _LIKELY.index(encoding), encoding))
+    return [encoding for *_, encoding in sorted(found)][:3]
+
+
+def _frequent(encoding: str, text: str) -> float:
+    """Share of the characters beyond ASCII that are used much in this encoding's languages."""
+    wide = [char for char in text if char > "\x7f"]
+    if not wide:
+        return 0.0
+    if encoding not in _FREQUENT:
+        # Letters of one byte: words of them are long, and most of their letters are small.
+        return sum(char.isalpha() and char.islower() for char in wide) / len(wide) * 0.6
+    low, high = _FREQUENT[encoding]
+    return sum(low <= char.encode(encoding)[0] <= high for char in wide) / len(wide)
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def order_of(encoding: str, mark: bytes) -> str:
+    r"""The encoding with its order of bytes: that of the mark, else as named, else little end first.
+
+    >>> order_of("utf-16-le", b"\xfe\xff"), order_of("utf-32", b""), order_of("utf-16-be", b"")
+    ('utf-16-be', 'utf-32-le', 'utf-16-be')
+    """
+    width = encoding[: len("utf-16")]
+    if mark:
+        return width + ("-be" if mark in (codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE) else "-le")
+    return f"{encoding}-le" if encoding == width else encoding
+
+
+def mark_of(head: bytes, encoding: str | None) -> bytes:
+    """The byte order mark that a file of this encoding begins with, or nothing; None: UTF-8."""
+    marks = ((codecs.BOM_UTF8, _UTF_8), *_MARKS)
+    said = encoding or _UTF_8
+    return next((mark for mark, named in marks if said.startswith(named) and head.startswith(mark)), b"")
+
+
+def may_be_a_mark(head: bytes) -> bool:
+    r"""Whether more bytes are needed to say which byte order mark a file begins with.
+
+    >>> may_be_a_mark(b"\xff\xfe"), may_be_a_mark(b"\xff\xfea\0")
+    (True, False)
+    """
+    return any(len(head) < len(mark) and mark.startswith(head) for mark in (codecs.BOM_UTF8, *dict(_MARKS)))
+
+
+class Encoded:
+    """Takes UTF-8 and gives it on in another encoding, with a byte order mark in front."""
+
+    def __init__(self, output: ByteSink, encoding: str, mark: bytes) -> None:
+        self._output = output
+        self._encoding = encoding
+        self._mark = mark
+
+    def write(self, data: bytes, /) -> None:
+        """Give these bytes on, which begin and end with whole characters."""
+        mark, self._mark = self._mark, b""
+        self._output.write(mark + data.decode().encode(self._encoding))
+
+
+def as_utf8(blocks: Iterator[bytes], encoding: str, shown: str) -> Iterator[bytes]:
+    """Blocks of UTF-16 or UTF-32 as UTF-8. Lone surrogates stay, and their rows are no UTF-8.
+
+    raises: FileError when the end is inside a character, or bytes are no characters
+    """
+    decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
+    try:
+        for block in blocks:
+            if text := decoder.decode(block):
+                yield text.encode("utf-8", "surrogatepass")
+        yield decoder.decode(b"", True).encode("utf-8", "surrogatepass")
+    except UnicodeError as error:
+        raise FileError(f"{shown}: is not {encoding} ({error}); name another with --encoding") from error
+
+
+_ARCHIVE = "is a {} archive, which is not read; unpack it first"
+_BEGINNINGS = (
+    (b"PK\x03\x04", _ARCHIVE.format("zip") + ", as with `unzip -p FILE | twinsieve dedup -`"),
+    (b"PK\x05\x06", _ARCHIVE.format("zip")),
+    (b"7z\xbc\xaf\x27\x1c", _ARCHIVE.format("7z")),
+    (b"Rar!\x1a\x07", _ARCHIVE.format("rar")),
+    (b"\x04\x22\x4d\x18", "is packed by lz4, which is not read; unpack it first, as with `lz4 -dc FILE`"),
+    # A thrift structure follows at once; a line of text that begins with these four letters has none.
+    (b"PAR1\x15", "is a Parquet file; say --format parquet"),
+    (b"ARROW1\x00\x00", "is an Arrow file; say --format arrow"),
+    (b"\xff\xff\xff\xff", "is an Arrow stream; say --format arrow"),
+    (b"Obj\x01", "is an Avro file, which is not read; turn it into JSON lines or Parquet first"),
+    (b"SQLite format 3\x00", "is an SQLite database, which is not read; write a table as CSV first"),
+)
+_TAR, _TAR_AT = b"ustar", 257
+
+
+def is_undecided(head: bytes) -> bool:
+    """Whether more bytes are needed to say what a file is; a stream of rows is not kept waiting.
+
+    >>> is_undecided(b"PK"), is_undecided(b"Pa"), is_undecided(b"")
+    (True, False, True)
+    """
+    return may_be_a_mark(head) or any(
+        len(head) < len(known) and known.startswith(head) for known, _ in _BEGINNINGS
+    )
+
+
+def foreign(head: bytes) -> str | None:
+    """What is said of a file that begins so, None for one that may be text; head: unpacked.
+
+    >>> foreign(b"PK are letters"), foreign(b"PK\\x05\\x06")
+    (None, 'is a zip archive, which is not read; unpack it first')
+    """
+    for beginning, said in _BEGINNINGS:
+        if head.startswith(beginning):
+            return said
+    if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
+        return _ARCHIVE.format("tar") + " and name the folder"
+    return None

@@ -1,0 +1,249 @@
+"""What a file holds, by its name: JSON lines or documents, CSV, plain lines, Parquet or Arrow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Literal
+
+from twinsieve.pipeline.files import FORMATS
+from twinsieve.pipeline.files.address import is_address, shown
+from twinsieve.pipeline.files.encoding import encoding_named
+from twinsieve.pipeline.files.source import STDIN
+from twinsieve.pipeline.files.unpack import PACKED_ENDINGS
+from twinsieve.pipeline.files.write import STDOUT
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.errors import UsageError
+
+Format = Literal["jsonl", "json", "csv", "text", "parquet", "arrow"]
+
+TABLES: tuple[Format, ...] = ("parquet", "arrow")
+"""Formats of columns, which are not made of lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How rows of a format are spelt.
+
+    delimiter: the ASCII character between columns of CSV
+    encoding: a codec's name; None: UTF-8, unless the first bytes show that it is not
+    """
+
+    delimiter: str = ","
+    encoding: str | None = None
+
+
+_ENDINGS: dict[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "text",
+    ".text": "text",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+_OTHER_ENDINGS = {
+    ".avro": "Avro",
+    ".orc": "ORC",
+    ".xlsx": "a spreadsheet",
+    ".xls": "a spreadsheet",
+    ".ods": "a spreadsheet",
+    ".zip": "a zip archive",
+    ".7z": "a 7z archive",
+    ".rar": "a rar archive",
+    ".tar": "a tar archive",
+    ".tgz": "a tar archive",
+    ".lzma": "lzma",
+    ".lz4": "lz4",
+    ".br": "brotli",
+    ".db": "a database",
+    ".sqlite": "a database",
+    ".pickle": "a pickle",
+    ".pkl": "a pickle",
+    ".npy": "an array",
+    ".npz": "an array",
+    ".xml": "XML",
+    ".html": "HTML",
+    ".yaml": "YAML",
+    ".yml": "YAML",
+}
+"""What a name promises and no command writes."""
+_LINES_OF_JSON = ("jsonl", "json", "text")
+"""What names promise that fit JSON lines: these are plain lines too."""
+_BY_TAB = ".tsv"
+_NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
+_FORMATS: dict[str, Format] = {
+    "jsonl": "jsonl",
+    "json": "json",
+    "csv": "csv",
+    "tsv": "csv",
+    "text": "text",
+    "parquet": "parquet",
+    "arrow": "arrow",
+}
+
+
+def format_of(
+    names: list[str], given: str | None, settings: Settings, delimiter: str | None, encoding: str | None
+) -> tuple[Format, Dialect]:
+    """The one format of all inputs: the given one, `input.encoding: text`, or by ending; and how it is spelt.
+
+    given: one of FORMATS or None; delimiter, encoding: as given; a delimiter means CSV
+
+    Standard input, pipes and devices have no ending to go by; they hold JSON lines unless something else is
+    said. A file that is not there is left to whoever opens it.
+    raises: UsageError where endings differ, or a file has none that is known
+    """
+    format_ = _format_of(names, given or ("csv" if delimiter is not None else None), settings)
+    codec = encoding_named(encoding) if encoding is not None else None
+    if format_ in TABLES and codec is not None:
+        raise UsageError(f"--encoding: is for text, but the format is {format_}")
+    packed = [name for name in names if PurePath(shown(name)).suffix.lower() in PACKED_ENDINGS]
+    if format_ in TABLES and packed:
+        raise UsageError(f"{shown(packed[0])}: Parquet and Arrow pack themselves; unpack it first")
+    if delimiter is not None:
+        if format_ != "csv":
+            raise UsageError(f"--delimiter: is for CSV, but the format is {format_}")
+        return format_, Dialect(_delimiter(delimiter), codec)
+    if given == "tsv" or (format_ == "csv" and _is_by_tab(names)):
+        return format_, Dialect("\t", codec)
+    return format_, Dialect(encoding=codec)
+
+
+def _format_of(names: list[str], given: str | None, settings: Settings) -> Format:
+    if given is not None:
+        return _FORMATS[given]
+    if settings.input.encoding == "text":
+        return "text"
+    found = {_input_format(name): name for name in names}
+    if found.keys() == {"json", "jsonl"}:
+        return "json"
+    if len(found) > 1:
+        (one, first), (other, second) = list(found.items())[:2]
+        raise UsageError(
+            f"{shown(first)} looks like {one}, {shown(second)} like {other}; say which with --format"
+        )
+    return next(iter(found))
+
+
+def _delimiter(given: str) -> str:
+    found = _NAMED_DELIMITERS.get(given, given)
+    if len(found) != 1 or not found.isascii():
+        raise UsageError(f"--delimiter {given!r}: must be one ASCII character, or tab")
+    if found.isalnum() or found in '"\r\n\0':
+        raise UsageError(f"--delimiter {given!r}: cannot be a quote, a letter, a digit or the end of a line")
+    return found
+
+
+def _is_by_tab(names: list[str]) -> bool:
+    """Whether the inputs are CSV with tabs by their names. raises: UsageError if some are and some are not"""
+    by_tab = [name for name in names if _suffix(name) == _BY_TAB]
+    others = [name for name in names if _suffix(name) not in (_BY_TAB, "")]
+    if by_tab and others:
+        raise UsageError(
+            f"{shown(by_tab[0])} looks separated by tabs, {shown(others[0])} by commas; "
+            "run them apart, or say --delimiter"
+        )
+    return bool(by_tab)
+
+
+def has_known_ending(name: str) -> bool:
+    """Whether a file of that name is read without --format."""
+    return _by_ending(name) is not None
+
+
+def known_endings() -> str:
+    """All there are, for a message."""
+    return f"{', '.join(_ENDINGS)}, or one of them with {_listed(PACKED_ENDINGS)} behind it"
+
+
+def refuse_empty_names(inputs: list[str]) -> None:
+    """Do nothing if every input has a name. raises: UsageError"""
+    if "" in inputs:
+        raise UsageError("an input's name is empty; name a file, or `-` for stdin")
+
+
+def refuse_output_ending(name: str, format_: Format, dialect: Dialect, *, given: bool = False) -> None:
+    """Do nothing if kept rows of this format may stand in a file of this name.
+
+    given: somebody said what the rows are, so that the ending of another format of lines may be meant
+    raises: UsageError
+    """
+    looks = _promised(name)
+    packing = PurePath(name).suffix
+    if format_ in TABLES and packing.lower() in PACKED_ENDINGS:
+        raise UsageError(f"-o {shown(name)}: Parquet and Arrow pack themselves; name it without {packing}")
+    holds = "tsv" if format_ == "csv" and dialect.delimiter == "\t" else format_
+    if {looks, holds} == {"csv", "tsv"} and not given:
+        inside = "tabs" if holds == "tsv" else repr(dialect.delimiter)
+        raise UsageError(
+            f"-o {shown(name)}: rows come out as they came in, separated by {inside}; name another file"
+        )
+    fits = looks in (None, holds) or {looks, holds} == {"json", "jsonl"}
+    is_table = looks in TABLES or format_ in TABLES
+    if looks in _OTHER_ENDINGS.values() or not (fits or (given and not is_table)):
+        raise UsageError(
+            f"-o {shown(name)}: looks like {looks}, but rows come out as they came in, as {format_}; "
+            f"name another file{'' if given else ', or say with --format what the rows are'}"
+        )
+
+
+def refuse_other_endings(holds: str, allowed: tuple[str, ...], names: dict[str, str | None]) -> None:
+    """Do nothing if files of these names may hold what is written into them.
+
+    holds: what that is, in words; allowed: of FORMATS, whose endings fit; names: flag → name or None
+    raises: UsageError
+    """
+    for flag, name in names.items():
+        if name is None:
+            continue
+        looks = _promised(name)
+        if looks is not None and looks not in allowed:
+            said = f"looks like {looks}, but holds {holds}; name another file"
+            raise UsageError(f"{flag} {shown(name)}: {said}")
+
+
+def refuse_endings_of_reports(names: dict[str, str | None]) -> None:
+    """Do nothing if files of these names may hold JSON lines. raises: UsageError"""
+    refuse_other_endings("JSON lines", _LINES_OF_JSON, names)
+
+
+def _promised(name: str) -> str | None:
+    """What the ending of an output's name says, None where it says nothing."""
+    if name == STDOUT:
+        return None
+    suffix = _suffix(name)
+    return "tsv" if suffix == _BY_TAB else _ENDINGS.get(suffix) or _OTHER_ENDINGS.get(suffix)
+
+
+def _input_format(name: str) -> Format:
+    found = _by_ending(name) if name != STDIN else None
+    is_file = is_address(name) or (Path(name).is_file() and not PurePath(name).is_relative_to("/dev"))
+    if found is None and name != STDIN and is_file:
+        known = ", ".join(_ENDINGS)
+        raise UsageError(
+            f"{shown(name)}: has no ending that says what it holds; known are {known}, each also with "
+            f"{_listed(PACKED_ENDINGS)} behind it; or say --format {_listed(FORMATS)}"
+        )
+    return found or "jsonl"
+
+
+def _by_ending(name: str) -> Format | None:
+    return _ENDINGS.get(_suffix(name))
+
+
+def _suffix(name: str) -> str:
+    """The ending in small letters, before that of a packing."""
+    path = PurePath(shown(name))
+    packed = path.suffix.lower() in PACKED_ENDINGS
+    return (PurePath(path.stem).suffix if packed else path.suffix).lower()
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,345 @@
+"""Input files as chunks: the rows byte for byte, and the messages in them as columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from twinsieve.pipeline.files.encoding import codec_of, is_wide
+from twinsieve.pipeline.files.format import TABLES, Dialect, Format
+from twinsieve.pipeline.files.rows import Rows, holds_lines, join_records, split_documents, split_lines
+from twinsieve.pipeline.files.source import Source, is_stream
+from twinsieve.pipeline.files.table import Table, TableKind, documents_of, shown_row
+from twinsieve.pipeline.messages.paths import path_of
+from twinsieve.pipeline.messages.reader import Columns, MessageReader, Unreadable
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.errors import FileError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_DELIMITERS = ("\t", ";", "|", ",")
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Consecutive rows of one input, and what could be read of them.
+
+    rows: bytes as they stand in the file (None: too large); columns: the messages, by index into `rows`
+    blank: how many rows hold nothing but blanks; they are neither messages nor unreadable
+    batch: of Parquet and Arrow the rows as columns; their `rows` are empty, and a line is a row
+    """
+
+    source: str
+    rows: Rows
+    columns: Columns
+    blank: int = 0
+    batch: pa.RecordBatch | None = None
+
+    def line_of(self, row: int) -> int:
+        """Line of the input that a row begins in, from 1."""
+        spans = self.rows.lines_of
+        return self.rows.line + (row if spans is None else sum(spans[:row]))
+
+    def raw(self, row: int) -> tuple[bytes, int]:
+        """The row's bytes, or the head of one that is too large; and its full size."""
+        if self.batch is not None:
+            shown = shown_row(self.batch, row)
+            return shown, len(shown)
+        content = self.rows.rows[row]
+        return (content, len(content)) if content is not None else self.rows.heads[row]
+
+
+class InputReader:
+    """Reads inputs one after the other.
+
+    header: of CSV inputs, once the first one was begun: the bytes of its header row, with the byte order mark
+        that stands before it (of UTF-16 and UTF-32: as UTF-8, without the mark)
+    documents: of JSON inputs, once the first one was begun: whether it is an array, or documents that span
+        lines, and no JSON lines
+    encoding: as of `Dialect`; codec: that rows of a chunk are decoded by
+    mark: the byte order mark of the first input, once it was begun
+    schema, table_kind, packing: of Parquet and Arrow inputs, once the first one was begun
+    whole: all columns of those are read, not only what is judged
+    ids_shown: as of `MessageReader`
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        format_: Format,
+        dialect: Dialect,
+        *,
+        whole: bool = False,
+        ids_shown: bool = False,
+    ) -> None:
+        encoding = "text" if format_ == "text" else "json"
+        source = settings.input.model_copy(update={"encoding": encoding})
+        self._settings = settings.model_copy(update={"input": source})
+        self._format = format_
+        self._delimiter = dialect.delimiter
+        self.encoding = dialect.encoding
+        self.mark: bytes | None = None
+        self._codec = codec_of(dialect.encoding)
+        self.codec = self._codec or "utf-8"
+        self._reader = MessageReader(self._settings, flat=format_ == "csv", ids_shown=ids_shown)
+        self._columns: list[str] = []
+        self.header: bytes | None = None
+        self.documents: bool | None = None
+        self._whole = whole
+        self.schema: pa.Schema | None = None
+        self.table_kind: TableKind = "parquet"
+        self.packing = ""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of CSV inputs, once the first one was begun."""
+        return self._columns
+
+    def chunks(self, source: Source) -> Iterator[Chunk]:
+        """Every row of an input in order; none is left out.
+
+        raises: FileError when the input fails, or has other columns than the one before
+        """
+        for chunk in self.rows_alone(source):
+            if chunk.batch is not None:
+                found = documents_of(chunk.batch, self._reader.roots, self._settings.input.max_bytes)
+                yield replace(chunk, columns=self._reader.columns(*found))
+            elif self._format == "csv":
+                yield _read(chunk, self._read_csv(chunk.rows))
+            else:
+                payloads, foreign = self._payloads(chunk.rows)
+                yield _read(chunk, _corrected(chunk.rows, self._reader.read(payloads), foreign))
+
+    def rows_alone(self, source: Source) -> Iterator[Chunk]:
+        """The same chunks, with nothing read of their rows. raises: as `chunks`"""
+        shown = source.shown
+        nothing = self._reader.columns([], [])
+        if self._format in TABLES:
+            first = 1
+            for batch in self._begin_table(source).batches():
+                yield Chunk(shown, Rows([b""] * batch.num_rows, first, first), nothing, batch=batch)
+                first += batch.num_rows
+            return
+        if self._format == "csv":
+            batches = self._without_header(source, self._records(source))
+        else:
+            batches = self._rows(self._blocks(source), shown)
+        for rows in batches:
+            yield Chunk(shown, rows, nothing)
+
+    def look(self, name: str) -> int | None:
+        """The size of an input, None for a stream; a file can be read and its columns fit when this returns.
+
+        Streams are not touched: what is read of them is gone.
+        raises: FileError, UsageError, as `chunks` does
+        """
+        if is_stream(name):
+            return None
+        with Source(name) as source:
+            if self._format == "csv":
+                self._begin(source, next(self._records(source), None))
+            elif self._format in TABLES:
+                self._begin_table(source)
+            return source.size
+
+    def _records(self, source: Source) -> Iterator[Rows]:
+        limit = self._settings.input.max_bytes
+        return join_records(split_lines(self._blocks(source), limit), limit, self._delimiter.encode())
+
+    def _blocks(self, source: Source) -> Iterator[bytes]:
+        for block in source.blocks(self.encoding):
+            self.mark = source.mark if self.mark is None else self.mark
+            yield block
+
+    def _begin_table(self, source: Source) -> Table:
+        """The table of an input; its columns are known and fit the inputs before."""
+        shown = source.shown
+        only = None if self._whole else self._reader.roots
+        table = source.table(parquet=self._format == "parquet", only=only)
+        if self.schema is None:
+            self.schema, self.table_kind, self.packing = table.schema, table.kind, table.packing
+        elif not self.schema.equals(table.schema):
+            raise FileError(f"{shown}: has other columns than the input before; run it on its own")
+        self._refuse_without_text(shown, table.schema.names)
+        return table
+
+    def _refuse_without_text(self, where: str, names: list[str]) -> None:
+        wanted = [str(path_of(name)[0]) for name in self._settings.input.text_field]
+        if not set(wanted) & set(names) and not self._settings.exact.fields:
+            listed = ", ".join(repr(name) for name in names[:20])
+            asked = " or ".join(map(repr, wanted))
+            raise UsageError(f"{where}: has no column {asked} but {listed}; name one with --text-field")
+
+    def _rows(self, blocks: Iterator[bytes], shown: str) -> Iterator[Rows]:
+        limit = self._settings.input.max_bytes
+        if self._format == "json":
+            head = next(blocks, b"")
+            documents = not holds_lines(head)
+            self.documents = documents if self.documents is None else self.documents
+            blocks = chain([head], blocks)
+            if documents and self._codec is not None:
+                raise FileError(
+                    f"{shown}: is no JSON lines, and other JSON is not read in {self._codec}; "
+                    f"turn it into UTF-8 first, as with `iconv -f {self._codec}`"
+                )
+            if documents:
+                return split_documents(blocks, limit, shown)
+        return split_lines(blocks, limit)
+
+    def _payloads(self, rows: Rows) -> tuple[list[bytes | None], dict[int, Unreadable]]:
+        """What is read of the rows, in UTF-8, and those that are not in the encoding they should be in."""
+        payloads = rows.rows
+        foreign: dict[int, Unreadable] = {}
+        if self._codec is not None:
+            payloads = list(payloads)
+            for row, raw in enumerate(payloads):
+                if raw is not None:
+                    payloads[row] = self._utf8(row, raw, foreign)
+        if self._format == "text":
+            payloads = [None if row is None else row.removesuffix(b"\r") for row in payloads]
+        return payloads, foreign
+
+    def _utf8(self, row: int, raw: bytes, foreign: dict[int, Unreadable]) -> bytes | None:
+        if self._codec is None:
+            return raw
+        try:
+            return raw.decode(self._codec).encode()
+        except UnicodeError as error:
+            at = error.start if isinstance(error, UnicodeDecodeError) else 0
+            foreign[row] = Unreadable(row, Reason.NOT_UTF8, f"is not {self._codec} at byte {at}")
+            return None
+
+    def _begin(self, source: Source, first: Rows | None) -> Rows:
+        """The first rows of a CSV input; its header is known and fits the inputs before."""
+        shown = source.shown
+        if first is None or first.rows == [b""]:
+            raise FileError(f"{shown}: has no header row; the first row of a CSV file names its columns")
+        head = first.rows[0]
+        utf8 = self._utf8(0, head, {}) if head is not None else None
+        names = _csv_fields(utf8, self._delimiter) if utf8 is not None else None
+        if names is None:
+            raise FileError(f"{shown}:1: is no CSV header; the first row names the columns")
+        self._accept(shown, names, utf8 or b"")
+        if self.header is None and head is not None:
+            self.header = head if is_wide(self.encoding) else source.mark + head
+        return first
+
+    def _without_header(self, source: Source, batches: Iterator[Rows]) -> Iterator[Rows]:
+        first = self._begin(source, next(batches, None))
+        skipped = first.lines_of[0] if first.lines_of else 1
+        rest = Rows(
+            first.rows[1:],
+            1,
+            first.line + skipped,
+            first.lines_of[1:] if first.lines_of else None,
+            {row - 1: head for row, head in first.heads.items()},
+            first.terminated,
+        )
+        if rest.rows:
+            yield rest
+        for rows in batches:
+            yield replace(rows, first=rows.first - 1)
+
+    def _accept(self, shown: str, names: list[str], head: bytes) -> None:
+        if self._columns and names != self._columns:
+            raise FileError(f"{shown}:1: has other columns than the input before; run it on its own")
+        if len(set(names)) < len(names):
+            raise FileError(f"{shown}:1: names a column twice; rename one")
+        wanted = self._settings.input.text_field
+        if not set(wanted) & set(names) and not self._settings.exact.fields:
+            asked = " or ".join(map(repr, wanted))
+            other = _other_delimiter(head, wanted, names)
+            if other is not None:
+                said = "tab" if other == "\t" else repr(other)
+                raise UsageError(
+                    f"{shown}:1: has no column {asked}; its columns look separated by {said}: "
+                    f"add --delimiter {said}"
+                )
+            listed = ", ".join(repr(name) for name in names[:20])
+            raise UsageError(f"{shown}:1: has no column {asked} but {listed}; name one with --text-field")
+        self._columns = names
+
+    def _read_csv(self, rows: Rows) -> Columns:
+        documents: list[Any] = []
+        unreadable: list[Unreadable] = []
+        foreign: dict[int, Unreadable] = {}
+        width = len(self._columns)
+        for row, record in enumerate(rows.rows):
+            utf8 = self._utf8(row, record, foreign) if record is not None else None
+            fields = None if utf8 is None else _csv_fields(utf8, self._delimiter)
+            problem = foreign.get(row)
+            if record is None:
+                problem = _too_large(rows, row)
+            elif problem is not None:
+                fields = None
+            elif not record.strip() and self._delimiter.encode() not in record:
+                problem = Unreadable(row, Reason.EMPTY, "is empty")
+            elif fields is None:
+                problem = _no_csv(row, record)
+            elif len(fields) != width:
+                problem = Unreadable(row, Reason.INVALID_CSV, f"has {len(fields)} fields, the header {width}")
+            if problem is not None or fields is None:
+                documents.append(None)
+                unreadable += [problem] if problem is not None else []
+            else:
+                documents.append(dict(zip(self._columns, fields, strict=True)))
+        return self._reader.columns(documents, unreadable)
+
+
+def _read(chunk: Chunk, columns: Columns) -> Chunk:
+    """The chunk with its columns, its blank rows passed over.
+
+    Editors and `cat` leave some, and none holds a message.
+    """
+    unreadable = [bad for bad in columns.unreadable if bad.reason is not Reason.EMPTY]
+    blank = len(columns.unreadable) - len(unreadable)
+    return replace(chunk, columns=replace(columns, unreadable=unreadable), blank=blank)
+
+
+def _too_large(rows: Rows, row: int) -> Unreadable:
+    return Unreadable(row, Reason.TOO_LARGE, f"has {rows.heads[row][1]} bytes, more than input.max_bytes")
+
+
+def _corrected(rows: Rows, columns: Columns, foreign: dict[int, Unreadable]) -> Columns:
+    """The columns, with the true reasons of rows that were not read because they are too large or foreign."""
+    if not rows.heads and not foreign:
+        return columns
+    unreadable = [
+        _too_large(rows, bad.row) if bad.row in rows.heads else foreign.get(bad.row, bad)
+        for bad in columns.unreadable
+    ]
+    return replace(columns, unreadable=unreadable)
+
+
+def _other_delimiter(head: bytes, wanted: Sequence[str], names: list[str]) -> str | None:
+    """What the columns of a header seem to be separated by, if that is plain; names: as it was read."""
+    for other in _DELIMITERS:
+        found = _csv_fields(head, other) or []
+        if set(wanted) & set(found) or len(found) > len(names):
+            return other
+    return None
+
+
+def _csv_fields(record: bytes, delimiter: str) -> list[str] | None:
+    """Fields of one record, or None where it is no CSV or no UTF-8."""
+    try:
+        text = record.decode()
+        csv.field_size_limit(max(len(text), 1 << 17))
+        found = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except (UnicodeDecodeError, csv.Error):
+        return None
+    return found[0] if len(found) == 1 else None
+
+
+def _no_csv(row: int, record: bytes) -> Unreadable:
+    try:
+        record.decode()
+    except UnicodeDecodeError as error:
+        return Unreadable(row, Reason.NOT_UTF8, f"is not UTF-8 at byte {error.start}")
+    return Unreadable(row, Reason.INVALID_CSV, "is no CSV record; a quote is not closed or followed by text")

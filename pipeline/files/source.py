@@ -1,0 +1,183 @@
+"""Inputs as blocks of plain bytes: files or stdin, plain or packed."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from collections.abc import Callable, Iterator
+from itertools import chain
+from types import TracebackType
+from typing import Any, Self
+
+from twinsieve.pipeline.files.address import is_address, open_address, shown
+from twinsieve.pipeline.files.encoding import (
+    as_utf8,
+    encoding_seen,
+    foreign,
+    is_undecided,
+    is_wide,
+    mark_of,
+    order_of,
+)
+from twinsieve.pipeline.files.table import Table
+from twinsieve.pipeline.files.unpack import CutOffError, DamagedError, NeedsMemoryError, unpacked
+from twinsieve.pipeline.files.write import descriptor_of
+from twinsieve.stages.errors import FileError
+
+STDIN = "-"
+
+_BLOCK_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 12
+"""In which an encoding is looked for."""
+
+
+def is_stream(name: str) -> bool:
+    """Whether an input can be read only once: stdin, a descriptor, a pipe or a device."""
+    if descriptor_of(name, writes=False) is not None:
+        return True
+    try:
+        mode = os.stat(name).st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+class StoppedError(Exception):
+    """Whoever reads was asked to stop while there was nothing to read.
+
+    unfinished: bytes of a row that had not come to its end
+    """
+
+    unfinished = 0
+
+
+class Source:
+    """One input: a file, stdin as `-`, or an address; open between `__enter__` and `__exit__`, not longer.
+
+    wait: called with the descriptor before every read; may raise StoppedError, which `blocks` passes on
+    shown: its name in messages, which has no secrets
+    mark: the byte order mark that the content began with, which `blocks` leaves out
+    size: bytes of a regular file as it lies there, and of an address that is open, where its store says so;
+        else None
+    raises: FileError when it could not be opened: no such file, no permission, a directory
+    """
+
+    def __init__(self, name: str, wait: Callable[[int], None] | None = None) -> None:
+        self.name = name
+        self.shown = "stdin" if name == STDIN else shown(name)
+        self._wait = wait
+        self._raw: io.BufferedReader | None = None
+        self.mark = b""
+        self.size: int | None = None
+        if is_address(name):
+            return
+        try:
+            known = os.fstat(0) if name == STDIN else os.stat(name)
+            if stat.S_ISDIR(known.st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            if name != STDIN and not os.access(name, os.R_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as error:
+            raise self._cannot_be_read(error) from error
+        self.size = known.st_size if stat.S_ISREG(known.st_mode) else None
+
+    def __enter__(self) -> Self:
+        if is_address(self.name):
+            self._raw, self.size = open_address(self.name)
+            return self
+        try:
+            # Closed by `__exit__`: the blocks are read long after this returns.
+            self._raw = open(0 if self.name == STDIN else self.name, "rb", closefd=self.name != STDIN)
+            if self._wait is not None:
+                self._raw = io.BufferedReader(_Waiting(self._raw.detach(), self._wait))
+        except OSError as error:
+            raise self._cannot_be_read(error) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened().close()
+
+    def _opened(self) -> io.BufferedReader:
+        assert self._raw is not None, "a source is read between `__enter__` and `__exit__`"
+        return self._raw
+
+    def _cannot_be_read(self, error: OSError) -> FileError:
+        return FileError(f"{self.shown}: cannot be read: {error.strerror or error}")
+
+    @property
+    def consumed(self) -> int:
+        """Bytes of the file that were taken so far; 0 where that is unknown."""
+        return 0 if self.size is None else self._opened().tell()
+
+    def table(self, *, parquet: bool, only: set[str] | None) -> Table:
+        """The content as Parquet or Arrow; `only` these columns, None: all. raises: as `Table`"""
+        return Table(self._opened(), self.shown, parquet=parquet, only=only)
+
+    def blocks(self, encoding: str | None = None) -> Iterator[bytes]:
+        """The content in blocks of about 1 MiB, unpacked, without a byte order mark.
+
+        encoding: as of `Dialect`; UTF-16 and UTF-32 come as UTF-8, others as they are
+        raises: FileError when it cannot be read to its end, its compressed data is damaged or cut off, or it
+            is no text
+        """
+        try:
+            blocks = unpacked(self._opened(), self.shown)
+            head = b""
+            # The first read of a file gives what was looked at already; fields are sought in a whole block.
+            least = 0 if self.size is None and not is_address(self.name) else _BLOCK_BYTES
+            while (len(head) < least or is_undecided(head)) and (block := next(blocks, b"")):
+                head += block
+            if (said := foreign(head)) is not None:
+                raise FileError(f"{self.shown}: {said}")
+            self.mark = mark_of(head, encoding)
+            head = head.removeprefix(self.mark)
+            if encoding is not None and is_wide(encoding):
+                yield from as_utf8(chain([head], blocks), order_of(encoding, self.mark), self.shown)
+                return
+            if encoding is None and (seen := encoding_seen(head[:_HEAD_BYTES])) is not None:
+                name, why = seen
+                raise FileError(
+                    f"{self.shown}: is no UTF-8 but {name.upper()} ({why}); "
+                    f"add --encoding {name}, or --encoding utf-8 if it is UTF-8"
+                )
+            yield head
+            yield from blocks
+        except CutOffError as error:
+            raise FileError(
+                f"{self.shown}: ends in the middle of its compressed data; fetch it again"
+            ) from error
+        except NeedsMemoryError as error:
+            raise FileError(
+                f"{self.shown}: asks for more memory to be unpacked than it gets; unpack it first"
+            ) from error
+        except DamagedError as error:
+            raise FileError(f"{self.shown}: compressed data is damaged ({error}); fetch it again") from error
+        except OSError as error:
+            raise self._cannot_be_read(error) from error
+
+
+class _Waiting(io.RawIOBase):
+    """A stream that waits before it reads."""
+
+    def __init__(self, raw: io.RawIOBase, wait: Callable[[int], None]) -> None:
+        self._raw = raw
+        self._wait = wait
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._raw.fileno()
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        self._wait(self._raw.fileno())
+        taken: int | None = self._raw.readinto(buffer)
+        return taken
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()

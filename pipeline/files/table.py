@@ -1,0 +1,269 @@
+"""Parquet and Arrow files: batches of columns, of which only what is judged becomes Python values."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from twinsieve.pipeline.messages.reader import Unreadable
+from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.errors import FileError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TableKind = Literal["parquet", "arrow file", "arrow stream"]
+
+_BATCH_ROWS = 8192
+_GROUP_ROWS = 1 << 17
+_GROUP_BYTES = 64 << 20
+_ARROW_FILE = b"ARROW1"
+_UNREADABLE = object()
+_MILLIS = {"s": 1 / 1000, "ms": 1, "us": 1000, "ns": 1_000_000}
+"""Units of a timestamp in a millisecond."""
+
+
+class Table:
+    """An open Parquet or Arrow input.
+
+    only: read these columns and no others, None: all
+    raises: FileError when it is none, is damaged, or is a pipe where its format cannot be read from one;
+        UsageError without the package that reads it
+    """
+
+    def __init__(self, raw: io.BufferedReader, shown: str, *, parquet: bool, only: set[str] | None) -> None:
+        arrow = _arrow()
+        self._shown = shown
+        self._errors = (arrow.ArrowException, OSError, ValueError, EOFError)
+        self.kind: TableKind = "parquet"
+        self.packing = "snappy"
+        if not parquet:
+            self.kind = "arrow file" if raw.peek(6)[:6] == _ARROW_FILE else "arrow stream"
+        if self.kind != "arrow stream" and not raw.seekable():
+            raise FileError(f"{shown}: Parquet and Arrow files are not read from a pipe; name the file")
+        try:
+            if self.kind == "parquet":
+                from pyarrow import parquet as pq
+
+                file = pq.ParquetFile(raw, buffer_size=1 << 20, pre_buffer=False)
+                self.schema: pa.Schema = file.schema_arrow
+                if file.num_row_groups and file.metadata.num_columns:
+                    self.packing = file.metadata.row_group(0).column(0).compression.lower()
+                # A nested column is read as a whole; its name is that of its root.
+                columns = None if only is None else [one for one in self.schema.names if one in only]
+                self._batches: Iterable[pa.RecordBatch] = file.iter_batches(_BATCH_ROWS, columns=columns)
+            elif self.kind == "arrow file":
+                opened = arrow.ipc.open_file(raw)
+                self.schema = opened.schema
+                self._batches = (opened.get_batch(at) for at in range(opened.num_record_batches))
+            else:
+                stream = arrow.ipc.open_stream(raw)
+                self.schema = stream.schema
+                self._batches = stream
+        except self._errors as error:
+            raise self._damaged(error) from error
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows in order, some thousand at a time. raises: FileError"""
+        try:
+            for batch in self._batches:
+                for start in range(0, batch.num_rows, _BATCH_ROWS):
+                    yield batch.slice(start, _BATCH_ROWS)
+        except self._errors as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: BaseException) -> FileError:
+        what = "Parquet" if self.kind == "parquet" else "Arrow"
+        said = str(error).partition("\n")[0] or type(error).__name__
+        return FileError(f"{self._shown}: cannot be read as {what} ({said}); fetch it again, or say --format")
+
+
+def _arrow() -> Any:
+    """The package pyarrow. raises: UsageError when it is not installed"""
+    try:
+        import pyarrow
+        import pyarrow.ipc
+    except ImportError as error:
+        raise UsageError(
+            "Parquet and Arrow need the package pyarrow; pip install 'twinsieve[arrow]'"
+        ) from error
+    return pyarrow
+
+
+def documents_of(
+    batch: pa.RecordBatch, names: Iterable[str], max_bytes: int
+) -> tuple[list[dict[str, Any] | None], list[Unreadable]]:
+    """The named columns of each row as a message, and the rows where one of them cannot be read.
+
+    Text is text, also as bytes, which are hex where they are none. Numbers, booleans, lists and structs are
+    what JSON has for them, timestamps and dates seconds since 1970, anything else is its text.
+    """
+    known = [name for name in batch.schema.names if name in set(names)]
+    columns = [_values(batch.column(name)) for name in known]
+    bad: dict[int, Unreadable] = {}
+    for name, column in zip(known, columns, strict=True):
+        for row, value in enumerate(column):
+            if value is _UNREADABLE:
+                bad.setdefault(row, Unreadable(row, Reason.NOT_UTF8, f"column {name!r} is not UTF-8"))
+            elif isinstance(value, str) and len(value) * 4 > max_bytes:
+                size = len(value.encode("utf-8", "surrogatepass"))
+                if size > max_bytes:
+                    detail = f"has {size} bytes in {name!r}, more than input.max_bytes"
+                    bad.setdefault(row, Unreadable(row, Reason.TOO_LARGE, detail))
+    if not columns:
+        return [{} for _ in range(batch.num_rows)], []
+    rows = zip(*columns, strict=True)
+    documents = [None if at in bad else dict(zip(known, row, strict=True)) for at, row in enumerate(rows)]
+    return documents, [bad[row] for row in sorted(bad)]
+
+
+def shown_row(batch: pa.RecordBatch, row: int) -> bytes:
+    """All columns of one row as JSON; text that is no UTF-8 as its bytes in hex."""
+    shown = {}
+    for name, column in zip(batch.schema.names, batch.slice(row, 1).columns, strict=True):
+        (value,) = _values(column)
+        if value is _UNREADABLE:
+            try:
+                value = column.cast("large_binary").to_pylist()[0].hex()
+            except _arrow().ArrowException:
+                value = None
+        shown[name] = value
+    return to_json(shown)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    types = _arrow().types
+    kind = column.type
+    if types.is_dictionary(kind):
+        known = _values(column.dictionary)
+        return [None if at is None else known[at] for at in column.indices.to_pylist()]
+    if types.is_timestamp(kind):
+        units = column.cast("int64").to_pylist()
+        return [None if at is None else at // _MILLIS[kind.unit] / 1000 for at in units]
+    if types.is_date(kind):
+        days = column.cast("date32").cast("int32").to_pylist()
+        return [None if day is None else day * 86400 for day in days]
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind):
+        return list(column.to_pylist())
+    try:
+        found = column.to_pylist()
+    except (ValueError, OverflowError):
+        found = [_one(value) for value in column]
+    if types.is_string(kind) or types.is_large_string(kind):
+        return list(found)
+    return [_plain(value) for value in found]
+
+
+def _one(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        return _UNREADABLE
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it, its text where JSON has nothing for it, and bytes that are no text in hex."""
+    if value is None or value is _UNREADABLE or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value.hex()
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return str(value)
+
+
+class ByteTaker(Protocol):
+    """Takes bytes in order."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take them all or raise FileError."""
+
+
+class _Sink(io.RawIOBase):
+    """An output as pyarrow writes to it."""
+
+    def __init__(self, output: ByteTaker) -> None:
+        self._output: ByteTaker | None = output
+        self._written = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        content = bytes(data)
+        if self._output is not None:
+            self._output.write(content)
+        self._written += len(content)
+        return len(content)
+
+    def tell(self) -> int:
+        return self._written
+
+    def let_go(self) -> None:
+        """Write nothing more."""
+        self._output = None
+
+
+class TableWriter:
+    """Writes rows as the input had them: the same kind, columns and types; Parquet packed as it was.
+
+    Row groups hold up to 131,072 rows or 64 MiB.
+    """
+
+    def __init__(self, output: ByteTaker, kind: TableKind, schema: pa.Schema, packing: str) -> None:
+        self._arrow = _arrow()
+        self._schema = schema
+        self._sink = sink = _Sink(output)
+        if kind == "parquet":
+            from pyarrow import parquet as pq
+
+            self._writer: Any = pq.ParquetWriter(
+                sink, schema, compression=None if packing == "uncompressed" else packing
+            )
+        else:
+            make = self._arrow.ipc.new_file if kind == "arrow file" else self._arrow.ipc.new_stream
+            self._writer = make(sink, schema)
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = self._held_bytes = 0
+
+    def write(self, batch: pa.RecordBatch, rows: list[int]) -> None:
+        """Append these rows of a batch. raises: FileError"""
+        if not rows:
+            return
+        # Not `array(rows)`: it imports pandas, where that is installed, which takes a second.
+        places = self._arrow.py_buffer(np.asarray(rows, np.int64))
+        taken = batch.take(self._arrow.Array.from_buffers(self._arrow.int64(), len(rows), [None, places]))
+        self._held.append(taken)
+        self._held_rows += taken.num_rows
+        self._held_bytes += taken.nbytes
+        if self._held_rows >= _GROUP_ROWS or self._held_bytes >= _GROUP_BYTES:
+            self.flush()
+
+    def end(self) -> None:
+        """Write what is held, and the end. raises: FileError"""
+        self.flush()
+        self._writer.close()
+
+    def close(self) -> None:
+        """Let go of the output; a writer of pyarrow that is dropped writes an end. Harmless after `end`."""
+        self._sink.let_go()
+        self._writer.close()
+
+    def flush(self) -> None:
+        """Write what is held. raises: FileError"""
+        if self._held:
+            table = self._arrow.Table.from_batches(self._held, self._schema)
+            try:
+                self._writer.write_table(table)
+            except self._arrow.ArrowException as error:
+                raise FileError(f"rows cannot be written as they came in ({error})") from error
+        self._held, self._held_rows, self._held_bytes = [], 0, 0

@@ -1,0 +1,433 @@
+"""Outputs that appear whole or not at all: written without a name, or beside it, then renamed onto it.
+
+Streams cannot do that: stdout, descriptors, pipes and devices show what is written at once.
+"""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import gzip
+import io
+import lzma
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Protocol, Self, cast
+
+import zstandard
+
+from twinsieve.pipeline.files.address import is_address, shown
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.named_files import named_files
+from twinsieve.stages.errors import FileError, UsageError
+
+STDOUT = "-"
+_STDOUT_DESCRIPTOR = 1
+_DESCRIPTORS = "/proc/self/fd"
+
+
+class ByteSink(Protocol):
+    """Takes bytes in order."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take them all or raise FileError."""
+
+
+class Output:
+    """One output file, plain or compressed by its ending; nothing has its name before `place`.
+
+    name: a path, `-` for stdout, or a name of a descriptor of this process, as /dev/stderr or `>(...)`
+    mode: permissions of a new file; an existing one keeps its own unless 0600 is asked for, and its owner and
+        group where the system allows that
+    packed: an ending .gz, .zst, .bz2 or .xz means compressed
+    raises: FileError when it cannot be made, written or renamed; nothing is left behind then
+
+    A link is followed: the file it points to is replaced, the link stays. Other hard links to that
+    file keep the old content.
+    """
+
+    def __init__(self, name: str, *, mode: int = 0o666, packed: bool = True) -> None:
+        self.name = name
+        self._mode = mode
+        self._packed = packed
+        self._packer: _Packer | None = None
+        self._descriptor = descriptor_of(name, writes=True)
+        self._target: Path | None = None
+        self._part: Path | None = None
+        self._named_already = False
+        try:
+            self._raw = self._open()
+        except OSError as error:
+            raise FileError(f"{self._shown}: cannot be written: {error.strerror}") from error
+        self._stream = self._part is None
+        try:
+            # A gzip file begins with its header, for which the disk may be too full already.
+            with self._named():
+                self._packer = self._pack()
+        except FileError:
+            self.discard()
+            raise
+
+    @property
+    def _shown(self) -> str:
+        return "stdout" if self.name == STDOUT else self.name
+
+    def _pack(self) -> _Packer:
+        return _packer(self.name, self._raw) if self._packed else _Plain(self._raw)
+
+    @property
+    def is_stream(self) -> bool:
+        """What is written is out at once; `place` has nothing to do."""
+        return self._stream
+
+    def _open(self) -> BinaryIO:
+        if self._descriptor is not None:
+            return cast(BinaryIO, io.FileIO(self._descriptor, "wb", closefd=False))
+        target = Path(os.path.realpath(self.name))
+        try:
+            known = os.stat(self.name)
+        except FileNotFoundError:
+            known = None
+        if known is not None and stat.S_ISDIR(known.st_mode):
+            raise IsADirectoryError(21, "is a directory")
+        if known is not None and not stat.S_ISREG(known.st_mode):
+            # By the name as given: what links in /proc point to, as `pipe:[7]`, is no name.
+            return cast(BinaryIO, io.FileIO(self.name, "wb"))
+        if known is not None and not os.access(target, os.W_OK):
+            raise PermissionError(13, "Permission denied")
+        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        descriptor = _nameless(target.parent, self._mode)
+        if descriptor is None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(part, flags, self._mode)
+            self._named_already = True
+        self._part, self._target = part, target
+        if known is not None:
+            _give_owner(descriptor, known)
+            if self._mode == 0o666:
+                os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
+        return cast(BinaryIO, io.FileIO(descriptor, "wb"))
+
+    def write(self, data: bytes, /) -> None:
+        """Append bytes.
+
+        raises: FileError when the disk is full or the reader of a pipe went away; BrokenPipeError for stdout,
+            where that is how `... | head` ends a program
+        """
+        with self._named():
+            if self._packer is None:
+                self._packer = self._pack()
+            self._packer.write(data)
+
+    def stream(self) -> BinaryIO:
+        """This output as a stream to write to."""
+        return cast(BinaryIO, self)
+
+    def seal(self) -> None:
+        """Everything is on disk when this returns, without its name; only `place` is left."""
+        with self._named():
+            if self._packer is not None:
+                self._packer.close()
+            if not self._stream:
+                os.fsync(self._raw.fileno())
+            elif self._descriptor is None:
+                self._raw.close()
+
+    def place(self) -> None:
+        """What was sealed has its name when this returns."""
+        with self._named():
+            self._rename()
+        if not self._stream:
+            self._raw.close()
+
+    def _rename(self) -> None:
+        if self._part is not None and self._target is not None:
+            if not self._named_already:
+                _give_name(self._raw.fileno(), self._part)
+                self._named_already = True
+            os.replace(self._part, self._target)
+            self._part = None
+            folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def publish(self) -> None:
+        """Everything written so far is on disk under its name when this returns; more may follow.
+
+        A packed output ends one member, or frame, and begins the next.
+        """
+        with self._named():
+            if self._packer is not None:
+                self._packer.close()
+                # The next one begins with the next byte: a head without an end is a damaged file.
+                self._packer = None
+            if not self._stream:
+                os.fsync(self._raw.fileno())
+            self._rename()
+
+    def finish(self) -> None:
+        """Everything is on disk under its name when this returns."""
+        self.seal()
+        self.place()
+
+    def discard(self) -> None:
+        """Leave nothing behind; harmless after `place`."""
+        part, self._part = self._part, None
+        if part is not None and self._named_already:
+            part.unlink(missing_ok=True)
+        if self._descriptor is None:
+            self._raw.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError as error:
+            if self._descriptor == _STDOUT_DESCRIPTOR:
+                raise
+            raise FileError(f"{self._shown}: the reader went away before the end") from error
+        except OSError as error:
+            outcome = "" if self._part is None else "; nothing was put in its place"
+            raise FileError(f"{self._shown}: cannot be written: {error.strerror}{outcome}") from error
+
+
+def _nameless(folder: Path, mode: int) -> int | None:
+    """A new file without a name, which even kill -9 does not leave behind; None where there are none such."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_DESCRIPTORS):
+        return None
+    try:
+        return os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, mode)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            return None
+        raise
+
+
+def _give_owner(descriptor: int, known: os.stat_result) -> None:
+    """Give the file the owner and group of `known` where that is allowed, else the group, else nothing."""
+    for owner, group in ((known.st_uid, known.st_gid), (-1, known.st_gid)):
+        try:
+            os.fchown(descriptor, owner, group)
+        except OSError:
+            continue
+        return
+
+
+def _give_name(descriptor: int, path: Path) -> None:
+    folder = os.open(_DESCRIPTORS, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # Only with a folder's descriptor does Python follow the link that /proc shows.
+        os.link(str(descriptor), path, src_dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+class _Packer(Protocol):
+    def write(self, data: bytes, /) -> object: ...
+
+    def close(self) -> None: ...
+
+
+class _Plain:
+    """Writes all of it: a raw file may take less than it is given."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+
+    def write(self, data: bytes, /) -> None:
+        view = memoryview(data)
+        while view:
+            taken = self._raw.write(view)
+            view = view[taken:]
+
+    def close(self) -> None:
+        """The file itself is closed by its output."""
+
+
+def _packer(name: str, raw: BinaryIO) -> _Packer:
+    if name.endswith(".gz"):
+        plain = _Plain(raw)
+        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=cast(BinaryIO, plain), mtime=0)
+    if name.endswith(".zst"):
+        return zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(
+            cast(BinaryIO, _Plain(raw)), closefd=False
+        )
+    if name.endswith(".bz2"):
+        return bz2.BZ2File(cast(BinaryIO, _Plain(raw)), "wb")
+    if name.endswith(".xz"):
+        return lzma.LZMAFile(cast(BinaryIO, _Plain(raw)), "wb")
+    return _Plain(raw)
+
+
+def place_all(outputs: list[Output]) -> None:
+    """Nothing; all have their names, in this order.
+
+    outputs: sealed, so that only renaming can still fail
+    raises: FileError naming those that are in place already
+    """
+    placed: list[str] = []
+    for output in outputs:
+        try:
+            output.place()
+        except FileError as error:
+            if not placed:
+                raise
+            raise FileError(f"{error}; in place already: {', '.join(placed)}; run again") from error
+        if output.name != STDOUT:
+            placed.append(output.name)
+
+
+class RowWriter:
+    """Rows byte for byte, each with its newline at once: a line-based reader of a stream sees it.
+
+    The last row of an input may come without; its newline is written before the next row, or never.
+    """
+
+    def __init__(self, sink: ByteSink) -> None:
+        self._sink = sink
+        self._open = False
+
+    def write(self, rows: list[bytes], *, bare: bool = False) -> None:
+        """Append rows, given without their newline; bare: the last one came without."""
+        if not rows:
+            return
+        joined = b"\n".join(rows)
+        head, tail = b"\n" if self._open else b"", b"" if bare else b"\n"
+        self._sink.write(head + joined + tail if head or tail else joined)
+        self._open = bare
+
+
+_STANDARD = "-"
+_FOLDER = re.compile(r"/proc/(?P<process>\d+)(?:/task/\d+)?/fd|/dev/fd")
+_LINKS_AT_MOST = 40
+
+
+def descriptor_of(name: str, *, writes: bool) -> int | None:
+    """The descriptor that a name stands for, links followed; None for the name of a file.
+
+    writes: `-` is stdout, else stdin
+    """
+    if name == _STANDARD:
+        return 1 if writes else 0
+    path = name
+    for _ in range(_LINKS_AT_MOST):
+        folder, last = os.path.split(os.path.abspath(path))
+        folder = os.path.realpath(folder)
+        found = _FOLDER.fullmatch(folder)
+        if found and last.isdecimal() and found["process"] in (None, str(os.getpid())):
+            return int(last)
+        try:
+            path = os.path.join(folder, os.readlink(os.path.join(folder, last)))
+        except OSError:
+            return None
+    return None
+
+
+_SHARED_BY_NOBODY = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFIFO)
+"""Kinds of files that hold one thing: rows of two outputs in one pipe could not be told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file that a command reads or writes.
+
+    use: how an error calls it: `an input`, a flag, or a settings key
+    name: a path, or `-` for stdin or stdout
+    folder: the name stands for everything below it too
+    """
+
+    use: str
+    name: str
+    folder: bool = False
+
+
+def inputs_of(names: Iterable[str]) -> list[Place]:
+    """The places of inputs."""
+    return [Place("an input", name) for name in names]
+
+
+def settings_of(config: str | None, settings: Settings) -> list[Place]:
+    """The places of the settings file and of every file that the settings name."""
+    own = [Place("the settings file", config)] if config is not None else []
+    return own + [Place(key, name) for key, name in named_files(settings)]
+
+
+def outputs_of(names: dict[str, str | None]) -> list[Place]:
+    """The places of outputs; names: flag → name, None where not asked for."""
+    return [Place(flag, name) for flag, name in names.items() if name is not None]
+
+
+def refuse_clashes(read: list[Place], written: list[Place]) -> None:
+    """Do nothing if every written file is a file of its own and none is read.
+
+    Links, hard links, descriptors and redirections are seen through. Devices may be shared.
+    raises: UsageError naming both; also for an empty name and an address
+    """
+    taken = [(place, _Identity.of(place, writes=False)) for place in read]
+    for place in written:
+        if not place.name:
+            raise UsageError(f"{place.use}: the name is empty; name a file, or `-` for stdout")
+        if is_address(place.name):
+            raise UsageError(
+                f"{place.use} {shown(place.name)}: outputs are files here; write to one, and copy it there"
+            )
+        identity = _Identity.of(place, writes=True)
+        for other, known in taken:
+            if identity.is_same(known) or identity.holds(known) or known.holds(identity):
+                raise UsageError(
+                    f"{place.use} {place.name}: is also {other.use} ({shown(other.name)}); name another file"
+                )
+        taken.append((place, identity))
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """Which file a name stands for.
+
+    status: None where there is no such file yet; path: without links, None for a descriptor
+    folder: what lies below the path belongs to it
+    """
+
+    descriptor: int | None
+    status: os.stat_result | None
+    path: str | None
+    folder: bool
+
+    @classmethod
+    def of(cls, place: Place, *, writes: bool) -> _Identity:
+        name = place.name
+        descriptor = descriptor_of(name, writes=writes)
+        try:
+            status = os.stat(name) if descriptor is None else os.fstat(descriptor)
+        except (OSError, ValueError):
+            status = None
+        path = os.path.realpath(name) if descriptor is None else None
+        return cls(descriptor, status, path, place.folder)
+
+    def holds(self, other: _Identity) -> bool:
+        return self.folder and other.path is not None and other.path.startswith(f"{self.path}{os.sep}")
+
+    def is_same(self, other: _Identity) -> bool:
+        if self.descriptor is not None and self.descriptor == other.descriptor:
+            return True
+        if self.status is not None and other.status is not None:
+            alone = stat.S_IFMT(self.status.st_mode) in _SHARED_BY_NOBODY
+            return alone and os.path.samestat(self.status, other.status)
+        return self.path is not None and self.path == other.path

@@ -1,0 +1,1 @@
+"""A made-up stream of posts with known duplicates, in five languages."""

@@ -1,0 +1,83 @@
+"""Made-up sentences, whole batches at a time."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+LANGUAGES = ("zh", "en", "es", "ru", "ja")
+
+_SPACED = frozenset({"en", "es", "ru"})
+
+
+class Grammar:
+    """Slots and patterns of one language, as arrays to draw from.
+
+    Digits need no slot in the data: NUM is there in every language. The first words of a slot are the
+    common ones.
+    """
+
+    def __init__(self, language: str) -> None:
+        source = (
+            files("twinsieve.pipeline.generate")
+            .joinpath(f"data/generate_{language}.txt")
+            .read_text(encoding="utf-8")
+        )
+        slots = {"NUM": [str(number) for number in range(2, 400)]}
+        patterns: list[list[str]] = []
+        for line in source.splitlines():
+            if line.startswith("= "):
+                patterns.append(line[2:].split())
+            elif line and not line.startswith("#"):
+                name, _, listed = line.partition(":")
+                slots[name] = [word.replace("_", " ") for word in listed.split()]
+        self.slots = slots
+        self.glue = " " if language in _SPACED else ""
+        literals = {token for pattern in patterns for token in pattern} - slots.keys()
+        lists = slots | {token: [token] for token in sorted(literals)}
+        starts: dict[str, int] = {}
+        words: list[str] = []
+        for name, choices in lists.items():
+            starts[name] = len(words)
+            words += choices
+        self._words = np.array(words, dtype=object)
+        tokens = [token for pattern in patterns for token in pattern]
+        self._first_word = np.array([starts[token] for token in tokens], dtype=np.int64)
+        self._choices = np.array([len(lists[token]) for token in tokens], dtype=np.int64)
+        self._lengths = np.array([len(pattern) for pattern in patterns], dtype=np.int64)
+        self._begins = np.cumsum(self._lengths) - self._lengths
+        means = [sum(map(len, lists[token])) / len(lists[token]) + len(self.glue) for token in tokens]
+        self.mean_length = sum(means) / len(patterns)
+        """Characters of a sentence, on average."""
+
+    def texts(self, sentences: NDArray[np.int64], random: np.random.Generator) -> list[str]:
+        """One text for each count of sentences (int64[n], each at least 1).
+
+        Only `random.random` is used, which gives the same numbers with every version of NumPy.
+        """
+        chosen = (random.random(int(sentences.sum())) * len(self._lengths)).astype(np.int64)
+        lengths = self._lengths[chosen]
+        ends = np.cumsum(lengths)
+        tokens = np.arange(int(lengths.sum())) + np.repeat(self._begins[chosen] - (ends - lengths), lengths)
+        luck = random.random(len(tokens))
+        # u^1.5, by a square root: rounded alike on every machine, which powers are not.
+        rank = luck * np.sqrt(luck) * self._choices[tokens]
+        words = self._words[self._first_word[tokens] + rank.astype(np.int64)].tolist()
+        bounds = [0, *ends[np.cumsum(sentences) - 1].tolist()]
+        glue = self.glue
+        texts = [glue.join(words[a:b]) for a, b in pairwise(bounds)]
+        return [_closed_up(text) for text in texts] if glue else texts
+
+
+def _closed_up(text: str) -> str:
+    """Punctuation moved to the word before it.
+
+    >>> _closed_up("a cat , really .")
+    'a cat, really.'
+    """
+    for mark in ",.!?":
+        text = text.replace(f" {mark}", mark)
+    return text

@@ -1,0 +1,47 @@
+"""Posts that look alike and are not duplicates: reports with new numbers, polls with other answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from twinsieve.pipeline.generate.grammar import Grammar
+
+REPORTS = 400
+POLLS = 400
+"""Series that run side by side; their members lie about 30,000 posts apart."""
+
+
+class Series:
+    """Running reports, whose numbers grow with every post, and polls that many answer."""
+
+    def __init__(self, chinese: Grammar, random: np.random.Generator) -> None:
+        texts = chinese.texts(np.full(REPORTS + POLLS, 3), random)
+        names = chinese.slots["PERSON"]
+        subjects = [text.rstrip("，。！？；…~") for text in texts]
+        self._reports = [
+            f"【{subjects[i]}】今日新增{{new}}例，累计{{total}}例，另有{{open}}人等候" for i in range(REPORTS)
+        ]
+        self._totals = (50 + random.random(REPORTS) * 900).astype(np.int64).tolist()
+        self._steps = [0] * REPORTS
+        self._polls = [
+            f"我参与了@{names[i % len(names)]}发起的投票【{subjects[REPORTS + i]}？】，"
+            "我投给了“{answer}”这个选项，你也快来表态吧~"
+            for i in range(POLLS)
+        ]
+
+    def report(self, draws: Sequence[float]) -> str:
+        """The next report of one series: every number in it is another one than last time."""
+        which = int(draws[2] * REPORTS)
+        self._steps[which] += 1
+        new = 2 + (self._steps[which] * 7 + which) % 89
+        self._totals[which] += new
+        return self._reports[which].format(
+            new=new, total=self._totals[which], open=100 + (self._steps[which] * 13 + which) % 887
+        )
+
+    def poll(self, own: str, draws: Sequence[float]) -> str:
+        """Own words before the card of a poll, which many posts share."""
+        poll = self._polls[int(draws[2] * POLLS)]
+        return f"{own[:40]} {poll.format(answer='支持' if draws[3] < 0.5 else '反对')}"

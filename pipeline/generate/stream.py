@@ -1,0 +1,219 @@
+"""A made-up microblog stream: posts, reposts, edits, chains, polls and reports whose numbers move on.
+
+The same seed gives the same posts, on every machine and with every version of NumPy. Nothing in it is
+anybody's text. What a post was made from is known, so that drops can be checked against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.generate.dress import Dresser
+from twinsieve.pipeline.generate.edits import edited
+from twinsieve.pipeline.generate.grammar import LANGUAGES, Grammar
+from twinsieve.pipeline.generate.series import Series
+from twinsieve.stages.errors import UsageError
+
+CHUNK = 8_192
+"""Posts made at a time; part of what the seed means."""
+
+SOURCES = 32_768
+"""Original posts that a repeat may come from: at least so many of the latest ones."""
+
+MEAN_AGE = 4_000
+"""How many original posts ago the source of a repeat was written, on average; most repeats are young."""
+
+_START_MS = 1_704_067_200_000
+_ZONE = timezone(timedelta(hours=8))
+_LANGUAGE_SHARES = (0.92, 0.05, 0.01, 0.01, 0.01)
+_LONGEST = 500
+_MEDIAN_LENGTH, _SPREAD = 41.0, 0.85
+"""Log-normal body lengths as in real posts: mean about 59 characters, a tenth below 14, a tenth above 120."""
+
+
+class Origin(IntEnum):
+    """How a post came about.
+
+    Duplicates of their source: COPY (byte for byte), DRESSED (other tags, links, mentions), EDIT (1 to 6
+    characters), CHAIN (few own words before the source as a repost chain), SHORT from its second time on.
+    No duplicates: FRESH; POLL (own words before a shared card); REPORT (the numbers of a series move on).
+    """
+
+    FRESH = 0
+    COPY = 1
+    DRESSED = 2
+    EDIT = 3
+    CHAIN = 4
+    SHORT = 5
+    POLL = 6
+    REPORT = 7
+
+
+REPEAT_SHARES = {Origin.COPY: 0.32, Origin.DRESSED: 0.24, Origin.EDIT: 0.36, Origin.CHAIN: 0.08}
+OTHER_SHARES = {Origin.SHORT: 0.05, Origin.POLL: 0.01, Origin.REPORT: 0.02}
+
+
+@dataclass(slots=True)
+class Posts:
+    """Made-up posts in columns, in the order of their time.
+
+    texts: n texts
+    created_ms: int64[n], ms since 1970, ascending
+    origins: uint8[n], `Origin`
+    sources: int64[n], number of the post in the stream that this one repeats, or -1
+    first: number of the first one in the stream
+    """
+
+    texts: list[str]
+    created_ms: NDArray[np.int64]
+    origins: NDArray[np.uint8]
+    sources: NDArray[np.int64]
+    first: int
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def post_id(number: int) -> str:
+    """The id of a post, by its number in the stream.
+
+    >>> post_id(41)
+    'p0000000041'
+    """
+    return f"p{number:010d}"
+
+
+def generate(
+    count: int, seed: int = 1, *, repeats: float = 0.28, rate: float = 200.0, truth: bool = False
+) -> Iterator[dict[str, Any]]:
+    """`count` posts as `{"id", "text", "created_at"}`; see `generate_columns` for the parameters.
+
+    truth: add `kind` and, for duplicates, `duplicate_of` (an earlier id)
+
+    >>> [post["kind"] for post in generate(3, seed=5, repeats=0, truth=True)]
+    ['fresh', 'fresh', 'fresh']
+    """
+    for posts in generate_columns(count, seed, repeats=repeats, rate=rate):
+        columns = (posts.texts, posts.created_ms.tolist(), posts.origins.tolist(), posts.sources.tolist())
+        for number, (text, created_ms, origin, source) in enumerate(
+            zip(*columns, strict=True), start=posts.first
+        ):
+            created = datetime.fromtimestamp(created_ms / 1000, _ZONE)
+            post = {
+                "id": post_id(number),
+                "text": text,
+                "created_at": created.isoformat(timespec="milliseconds"),
+            }
+            if truth:
+                post["kind"] = Origin(origin).name.lower()
+                if source >= 0:
+                    post["duplicate_of"] = post_id(source)
+            yield post
+
+
+def generate_columns(
+    count: int, seed: int = 1, *, repeats: float = 0.28, rate: float = 200.0
+) -> Iterator[Posts]:
+    """`count` posts in chunks of CHUNK.
+
+    repeats: share of copies, dressed copies, edits and chains of earlier posts, 0 to 0.9
+    rate: posts a second of stream time, on average
+    raises: UsageError for values out of range
+    """
+    if count < 0 or not 0 <= repeats <= 0.9 or not 0 < rate < 1e6:
+        raise UsageError(
+            f"generate: count {count}, repeats {repeats}, rate {rate}: take a count from 0, repeats "
+            "from 0 to 0.9 and a rate up to a million a second"
+        )
+    stream = _Stream(seed, repeats, rate)
+    for first in range(0, count, CHUNK):
+        yield stream.chunk(first, min(CHUNK, count - first))
+
+
+class _Stream:
+    def __init__(self, seed: int, repeats: float, rate: float) -> None:
+        self._random = np.random.Generator(np.random.PCG64(seed))
+        self._gap_ms = 1000.0 / rate
+        self._now_ms = float(_START_MS)
+        self._grammars = [Grammar(language) for language in LANGUAGES]
+        self._dresser = Dresser(self._grammars[0])
+        self._series = Series(self._grammars[0], self._random)
+        self._sources: list[tuple[int, str, str]] = []
+        self._shorts: dict[str, int] = {}
+        shares = {origin: share * repeats for origin, share in REPEAT_SHARES.items()} | OTHER_SHARES
+        if not repeats:
+            shares = {Origin.FRESH: 0.0}
+        self._origins = np.array([int(origin) for origin in shares], dtype=np.int64)
+        self._limits = np.cumsum(list(shares.values()))
+
+    def chunk(self, first: int, size: int) -> Posts:
+        """The next posts; a whole CHUNK is drawn even if fewer are wanted: a prefix stays a prefix."""
+        random = self._random
+        picks = np.searchsorted(self._limits, random.random(CHUNK), side="right")
+        origins = np.append(self._origins, int(Origin.FRESH))[picks]
+        gaps = -np.log1p(-random.random(CHUNK)) * self._gap_ms
+        created = self._now_ms + np.cumsum(gaps)
+        self._now_ms = float(created[-1])
+        bodies = self._bodies(CHUNK)
+        ages = (-np.log1p(-random.random(CHUNK)) * MEAN_AGE).astype(np.int64).tolist()
+        luck = random.random((CHUNK, self._dresser.DRAWS)).tolist()
+        texts: list[str] = []
+        sources = np.full(size, -1, dtype=np.int64)
+        for row, origin in enumerate(origins.tolist()[:size]):
+            number, draws = first + row, luck[row]
+            if origin in REPEAT_SHARES and not self._sources:
+                origins[row] = origin = int(Origin.FRESH)
+            if origin == Origin.FRESH:
+                text = self._dresser.dress(bodies[row], draws)
+                self._remember(number, bodies[row], text)
+            elif origin == Origin.SHORT:
+                text = self._dresser.short(draws)
+                sources[row] = self._shorts.setdefault(text, number)
+                if sources[row] == number:
+                    sources[row] = -1
+            elif origin == Origin.POLL:
+                text = self._series.poll(bodies[row], draws)
+            elif origin == Origin.REPORT:
+                text = self._series.report(draws)
+            else:
+                source, body, text = self._sources[-1 - ages[row] % len(self._sources)]
+                sources[row] = source
+                if origin == Origin.DRESSED:
+                    text = self._dresser.dress(body, draws)
+                elif origin == Origin.EDIT:
+                    text = self._dresser.dress(edited(body, draws, bodies[row]), draws)
+                elif origin == Origin.CHAIN:
+                    text = self._dresser.chain(body, draws)
+            texts.append(text)
+        return Posts(texts, created[:size].astype(np.int64), origins[:size].astype(np.uint8), sources, first)
+
+    def _remember(self, number: int, body: str, text: str) -> None:
+        self._sources.append((number, body, text))
+        if len(self._sources) >= 2 * SOURCES:
+            del self._sources[:SOURCES]
+
+    def _bodies(self, count: int) -> list[str]:
+        """Undressed texts, languages mixed."""
+        random = self._random
+        # Sum of twelve uniforms: near enough to normal, and exact arithmetic everywhere.
+        normal = random.random((count, 12)).sum(axis=1) - 6.0
+        lengths = np.minimum(_MEDIAN_LENGTH * np.exp(_SPREAD * normal), _LONGEST)
+        languages = np.searchsorted(np.cumsum(_LANGUAGE_SHARES[:-1]), random.random(count), side="right")
+        bodies = np.empty(count, dtype=object)
+        for language, grammar in enumerate(self._grammars):
+            rows = np.flatnonzero(languages == language)
+            if not len(rows):
+                continue
+            # Words with blanks between them say less in as many characters.
+            wanted = np.minimum(lengths[rows] * (2.0 if grammar.glue else 1.0), _LONGEST)
+            fewest = 1 if language == 0 else 2
+            sentences = np.maximum(np.rint(wanted / grammar.mean_length), fewest).astype(np.int64)
+            bodies[rows] = grammar.texts(sentences, random)
+        return bodies.tolist()

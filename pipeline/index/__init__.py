@@ -1,0 +1,1 @@
+"""The index: reads the log of fingerprints in order, judges, records decisions, answers."""

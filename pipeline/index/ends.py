@@ -1,0 +1,152 @@
+"""Where an index judges on when it has followed every decision: it passes over what retention took, and stops
+where records were lost.
+
+Decisions and the group's log offset are committed together, so they agree unless records are gone. Retention
+takes the oldest records of a topic and never moves its end back. Whatever else is missing was lost.
+
+- The log begins behind what was judged: retention took blocks that nobody judged. Judge from its beginning;
+  workers ask again.
+- The group's offset lies behind the last decision followed, and the next decisions are deleted: retention
+  took them. Judge from the group's offset: what was judged is never judged again.
+- The same without a deleted decision, and the log before the group's offset is deleted: an index of an older
+  version passed over blocks that retention took, and committed that. Judge from the log's beginning.
+- The next decisions are deleted, and the group has no offset: nobody can say what was judged. Judge from the
+  log's end; workers ask again.
+- A topic ends before what is on record of it: it lost records, or is another topic. Stop.
+- The group's offset lies behind the last decision for any other reason: decisions are missing. Stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from twinsieve.pipeline.broker.ports import Committed, Partition
+from twinsieve.stages.errors import StateError
+
+
+def committed_record(at: int, decisions_end: int, output: str = "") -> Committed:
+    """What the index commits: the log offset, and beside it how far the decisions reach at least, and the
+    name of the output topic; empty where nothing is emitted.
+
+    >>> committed_record(7, 12, "posts-unique")
+    Committed(offset=7, metadata='1 12 posts-unique')
+    """
+    return Committed(at, f"1 {decisions_end} {output}".rstrip())
+
+
+def recorded_decisions_end(committed: Committed | None) -> int:
+    """How far the decisions reached at least when this was committed; 0 where nothing says so.
+
+    >>> recorded_decisions_end(committed_record(7, 12)), recorded_decisions_end(Committed(7))
+    (12, 0)
+    """
+    end = _recorded(committed)[0]
+    return int(end) if end.isascii() and end.isdigit() else 0
+
+
+def recorded_output(committed: Committed | None) -> str:
+    """The output topic of the index that committed this; empty where nothing says so.
+
+    >>> recorded_output(committed_record(7, 12, "posts-unique")), recorded_output(Committed(7))
+    ('posts-unique', '')
+    """
+    return _recorded(committed)[1]
+
+
+def _recorded(committed: Committed | None) -> tuple[str, str]:
+    version, end, output, *_ = [*(committed.metadata if committed is not None else "").split(" "), "", ""]
+    return (end, output) if version == "1" else ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What an index finds.
+
+    at: log offset up to which decisions were followed
+    cut: the decisions that come next are deleted, and none behind them was followed
+    log_begin, log_end, decisions_end: of the topics; committed: of the index group
+    """
+
+    log: Partition
+    decisions: Partition
+    at: int
+    cut: bool
+    log_begin: int
+    log_end: int
+    decisions_end: int
+    committed: Committed | None
+
+    @property
+    def recorded(self) -> int:
+        """Log offset up to which blocks were judged, or may have been."""
+        if self.committed is not None:
+            return max(self.at, self.committed.offset)
+        return max(self.at, self.log_end) if self.cut else self.at
+
+    @property
+    def lost(self) -> str:
+        """What was lost, and what to do; empty if nothing was."""
+        if self.log_end < self.recorded:
+            return log_lost(self.log, self.log_end, self.recorded)
+        wanted = recorded_decisions_end(self.committed)
+        if self.decisions_end < wanted:
+            return decisions_lost(self.decisions, self.decisions_end, wanted)
+        if self.recorded > self.at and not self.cut and self.recorded > self.log_begin:
+            return (
+                f"{self.decisions}: decisions end at block {self.at}, but {self.recorded} were judged: it "
+                "lost records or was created again; restore it, or start a new app"
+            )
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """Where to judge on.
+
+    at: log offset; recorded: what may be committed of it before anything is judged
+    holes: blocks that were judged, and whose decisions are gone; unjudged: blocks that nobody judged
+    """
+
+    at: int
+    recorded: int
+    holes: int
+    unjudged: int
+
+
+def check_ends(ends: Ends, prove: Callable[[], None]) -> GoOn:
+    """Where to judge on.
+
+    prove: makes sure that nobody else judges meanwhile, or raises; called before anything is said or passed
+        over: an index that was frozen since it took the right to write would take what others have recorded
+        for a loss
+    raises: StateError when records were lost
+    """
+    go_on = GoOn(
+        max(ends.recorded, ends.log_begin),
+        ends.recorded,
+        ends.recorded - ends.at,
+        max(0, ends.log_begin - ends.recorded),
+    )
+    lost = ends.lost
+    if lost or go_on.at > ends.at:
+        prove()
+    if lost:
+        raise StateError(lost)
+    return go_on
+
+
+def log_lost(log: Partition, end: int, recorded: int) -> str:
+    """What to say of a log that ends before what was recorded of it."""
+    return (
+        f"{log} ends at {end}, but decisions were recorded up to {recorded}: it lost blocks "
+        "or was created again; restore it, or start a new app"
+    )
+
+
+def decisions_lost(decisions: Partition, end: int, recorded: int) -> str:
+    """What to say of decisions that end before what was recorded of them."""
+    return (
+        f"{decisions} ends at {end}, but decisions were recorded up to {recorded}: it lost records "
+        "or was created again; restore it, or start a new app"
+    )

@@ -1,0 +1,231 @@
+"""Following the log: recorded decisions are applied to their blocks, nothing is judged.
+
+A restore and a warm standby are the same: join every decision with its block by the log offset, in order.
+Decisions come read-committed, so that only what counts is ever followed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from twinsieve.pipeline.broker.ports import NO_TOPIC_ID, FatalError, Partition, Reader
+from twinsieve.pipeline.index.ends import decisions_lost, log_lost
+from twinsieve.pipeline.index.state import IndexState
+from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
+from twinsieve.pipeline.wire.frame import What, checksum_of
+from twinsieve.pipeline.wire.ruling import Result, Ruling, decode_ruling
+from twinsieve.stages.errors import StateError
+
+_MOST_WAITING = 256
+"""Blocks, or decisions, held while the other side is behind."""
+
+_START_ANEW = "start a new app and seed it from the output"
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a restore is: log offsets applied, the last one known, and decisions without a block or
+    reverse."""
+
+    at: int
+    end: int
+    holes: int
+
+
+class Follower:
+    """Keeps a state up with the recorded decisions.
+
+    log_id: topic id of the log as it is now
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        state: IndexState,
+        log: Partition,
+        log_id: bytes,
+        decisions: Partition,
+        scheme: bytes,
+        decisions_at: int,
+    ) -> None:
+        self._reader = reader
+        self._state = state
+        self._log = log
+        self._log_id = log_id
+        self._decisions = decisions
+        self._scheme = scheme
+        self._blocks: deque[tuple[int, bytes]] = deque()
+        self._rulings: deque[tuple[int, Ruling]] = deque()
+        self._decisions_cut = False
+        self._log_cut = False
+        self.holes = 0
+        self.decisions_at = decisions_at
+        """No decision on a block that the state lacks lies below this offset."""
+        self.since_ms: int | None = None
+        """When the first block arrived at its worker that was followed since the start or the last `stop`."""
+
+    def begin(self) -> None:
+        """Follow from the state's offset on, or from what retention has left.
+
+        raises: StateError when a topic ends before what is known of it
+        """
+        beginning = self._reader.beginning_offsets([self._log, self._decisions])
+        ends = self._reader.end_offsets([self._log, self._decisions])
+        if ends[self._log] < self._state.at:
+            raise StateError(log_lost(self._log, ends[self._log], self._state.at))
+        if ends[self._decisions] < self.decisions_at:
+            raise StateError(decisions_lost(self._decisions, ends[self._decisions], self.decisions_at))
+        self._blocks.clear()
+        self._rulings.clear()
+        self._reader.assign([self._log, self._decisions])
+        self._reader.seek(self._log, max(self._state.at, beginning[self._log]))
+        self._reader.seek(self._decisions, max(self.decisions_at, beginning[self._decisions]))
+        self._decisions_cut = beginning[self._decisions] > self.decisions_at
+        self._log_cut = beginning[self._log] > self._state.at
+
+    def step(self, timeout_s: float, max_records: int) -> int:
+        """Apply what has arrived; returns how many decisions were dealt with.
+
+        raises: StateError for a decision on a block that the log does not hold
+        """
+        full = {
+            self._log: len(self._blocks) >= _MOST_WAITING,
+            self._decisions: len(self._rulings) >= _MOST_WAITING,
+        }
+        self._reader.pause([partition for partition, is_full in full.items() if is_full])
+        self._reader.resume([partition for partition, is_full in full.items() if not is_full])
+        polled = self._reader.poll(timeout_s, max_records)
+        for records in polled:
+            for offset, value in zip(records.offsets, records.values, strict=True):
+                if records.partition == self._log:
+                    self._blocks.append((offset, value or b""))
+                else:
+                    self._rulings.append((offset, self._read_decision(offset, value or b"")))
+        done = self._join()
+        if self._rulings and not (done or polled):
+            self._check_log_end()
+        return done
+
+    def _read_decision(self, offset: int, value: bytes) -> Ruling:
+        where = f"{self._decisions}@{offset}"
+        ruling = decode_ruling(What.DECISION, value, self._scheme, where)
+        its_log = ruling.log_id
+        if its_log != self._log_id and its_log not in (None, NO_TOPIC_ID) and self._log_id != NO_TOPIC_ID:
+            raise StateError(
+                f"{where}: was made for another topic {self._log.topic}, which was deleted; this one was "
+                f"created again, and nothing of the record fits it; {_START_ANEW}"
+            )
+        return ruling
+
+    def _join(self) -> int:
+        done = 0
+        while self._rulings:
+            at, ruling = self._rulings[0]
+            if ruling.log_offset < self._state.at:
+                # Retention takes the oldest: all decisions behind this one are there.
+                self._decisions_cut = False
+                self._pop(at)
+                done += 1
+                continue
+            if self._decisions_cut:
+                # The first that retention has left: the blocks before it were decided by those it took.
+                self.pass_over(ruling.log_offset)
+            while self._blocks and self._blocks[0][0] < ruling.log_offset:
+                offset, _ = self._blocks.popleft()
+                if offset >= self._state.at:
+                    # Retention took it after it was read here and before it was judged: nobody decides it.
+                    beginning = self._reader.beginning_offsets([self._log])[self._log]
+                    self._miss(offset < beginning, f"{self._decisions}: the decision on block {offset}")
+            if self._blocks and self._blocks[0][0] == ruling.log_offset:
+                offset, data = self._blocks.popleft()
+                self._apply(offset, data, at, ruling)
+                self._log_cut = False
+            elif self._blocks or self._reader.position(self._log) > ruling.log_offset:
+                beginning = self._reader.beginning_offsets([self._log])[self._log]
+                if ruling.log_offset < beginning and not self._log_cut:
+                    raise FatalError(
+                        f"{self._log}: retention has overtaken block {ruling.log_offset}; restoring"
+                    )
+                self._miss(ruling.log_offset < beginning, f"{self._log}: block {ruling.log_offset}")
+                self._state.at = ruling.log_offset + 1
+            else:
+                break
+            self._pop(at)
+            done += 1
+        return done
+
+    def _apply(self, offset: int, data: bytes, at: int, ruling: Ruling) -> None:
+        """Follow one decision, if it was made for this very block: a log that has lost its end takes others
+        at the same offsets."""
+        where = f"{self._log}@{offset}"
+        block = None if ruling.result is Result.FOREIGN else decode_block(data, self._scheme, where)
+        if not _made_for(ruling, data, block):
+            raise StateError(
+                f"{where}: is not the block that decision {self._decisions}@{at} was made for: the log lost "
+                f"blocks, and others took their offsets; restore {self._log.topic} as it was, or "
+                f"{_START_ANEW}"
+            )
+        if block is None:
+            self._state.refuse(offset, ruling.session, ruling.first, ruling.end)
+            return
+        if self.since_ms is None:
+            self.since_ms = block.arrival_ms
+        self._state.follow(block, ruling)
+
+    def _check_log_end(self) -> None:
+        """Decisions wait for blocks, and none comes: the log must go on to where they were made."""
+        at, ruling = self._rulings[0]
+        end = self._reader.end_offsets([self._log])[self._log]
+        if end <= ruling.log_offset:
+            raise StateError(
+                f"{self._log} ends at {end}, but decision {self._decisions}@{at} was made for block "
+                f"{ruling.log_offset}: the log lost blocks; restore {self._log.topic} as it was, or "
+                f"{_START_ANEW}"
+            )
+
+    def _pop(self, at: int) -> None:
+        self._rulings.popleft()
+        self.decisions_at = at + 1
+
+    @property
+    def cut(self) -> bool:
+        """Whether retention took the decisions that come next, and none behind them has arrived yet."""
+        return self._decisions_cut
+
+    def pass_over(self, log_offset: int) -> None:
+        """Go on behind blocks whose decisions are gone; each is a hole."""
+        self.holes += max(0, log_offset - self._state.at)
+        self._state.at = max(self._state.at, log_offset)
+        self._decisions_cut = False
+
+    def _miss(self, explained: bool, what: str) -> None:
+        """Retention may have taken one side; whatever else is missing must not be passed over."""
+        if not explained:
+            raise StateError(
+                f"{what} is missing, its neighbours are not; restore the topic or start a new app"
+            )
+        self.holes += 1
+
+    def caught_up(self, decisions_end: int) -> bool:
+        """Whether every decision below this offset of the decisions topic is applied."""
+        return not self._rulings and self._reader.position(self._decisions) >= decisions_end
+
+    def progress(self) -> Progress:
+        """Where a restore stands."""
+        return Progress(self._state.at, self._reader.end_offsets([self._log])[self._log], self.holes)
+
+    def stop(self) -> None:
+        """Read nothing more until the next `begin`."""
+        self.since_ms = None
+        self._reader.assign(())
+
+
+def _made_for(ruling: Ruling, data: bytes, block: Block | None) -> bool:
+    """Whether a ruling was made for this block; block: None where it cannot be read."""
+    ask = asked_by(data)
+    if (ask.session, ask.first, ask.end) != (ruling.session, ruling.first, ruling.end):
+        return False
+    if ruling.result is Result.JUDGED and (block is None or len(block) != len(ruling)):
+        return False
+    return ruling.checksum is None or ruling.checksum == checksum_of(data)

@@ -1,0 +1,406 @@
+"""The index role: reads the fingerprint log in order, judges, records decisions, answers.
+
+Steps of `Index.step`, once the log's partition is ours and every recorded decision has been applied:
+
+1. POLLED: blocks, with the membership of that moment.
+2. JUDGED: a ruling for each block; the state is now ahead of what is recorded.
+3. BEGUN, DECIDED, ANSWERED, OFFSETS_SENT, COMMITTED: one transaction holds one decision a block, the answers,
+   and the log offset. Its transactional id is the deployment's: a new index fences the old one.
+4. SNAPSHOT_WRITTEN: now and then, of the committed state; it was frozen some steps before, and written in
+   the background.
+
+A crash before COMMITTED leaves nothing that counts: the next index follows the decisions up to there and
+judges the same blocks from the same state. After it everything is on record. Judging again (steps in another
+order, a decision without its answer) is never allowed. An error after POLLED leaves this object's state ahead
+of the record: it ends the role (FatalError), and a new one restores.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from contextlib import suppress
+
+from twinsieve.pipeline.broker.committed_offsets import committed_offsets
+from twinsieve.pipeline.broker.ports import (
+    AbortableError,
+    Broker,
+    Clock,
+    Committed,
+    FatalError,
+    GroupConsumer,
+    Hook,
+    Membership,
+    Polled,
+    no_hook,
+)
+from twinsieve.pipeline.index.config import IndexConfig, IndexStep
+from twinsieve.pipeline.index.ends import Ends, check_ends
+from twinsieve.pipeline.index.follower import Follower, Progress
+from twinsieve.pipeline.index.snapshot_store import SnapshotStore
+from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
+from twinsieve.pipeline.index.topics import InternalTopics
+from twinsieve.pipeline.index.transaction import Record
+from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
+from twinsieve.pipeline.wire.frame import (
+    ForeignSchemeError,
+    ForeignVersionError,
+    checksum_of,
+    version_of,
+)
+from twinsieve.pipeline.wire.ruling import Ruling
+from twinsieve.stages.errors import BrokerError, StateError
+
+_STAND_BY_S = 0.02
+"""A poll while nothing is to be judged: long enough for a client to take part in its group."""
+
+_WAIT_EVERY_S = 0.5
+"""While a restore is busy, so often: a group waits for a member that never takes part."""
+
+_AT_ONCE = 4
+"""Blocks and decisions that are followed in a step, for each that is judged in one."""
+
+_NEAR = 5_000
+"""Decisions, markers of transactions among them, that are followed within a second or two."""
+
+_MARK_EVERY_S = 30.0
+"""A live index looks this often where the decisions end: after a rebalance it reads on from there."""
+
+_CLOCKS_DIFFER_MS = 60_000
+"""A worker's clock may run ahead of the index's by at most this; arrivals beyond it are clamped, with a
+notice."""
+
+_SAY_EVERY_S = 600.0
+"""Seconds between two notices that a worker's clock runs ahead."""
+
+
+class Index:
+    """One index, standing by until the log is its own.
+
+    broker: its own; closed with it
+    sieves: how its sieve is made or restored
+    store, background: where snapshots go, and what writes them beside the index; no store: none
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        clock: Clock,
+        config: IndexConfig,
+        sieves: Sieves,
+        store: SnapshotStore | None,
+        background: Executor,
+        hook: Hook = no_hook,
+    ) -> None:
+        self._broker = broker
+        self._clock = clock
+        self._config = config
+        self._store = store
+        self._hook = hook
+        self._consumer: GroupConsumer | None = None
+        self._reader = broker.reader()
+        self._admin = broker.admin()
+        names = (config.log.topic, config.decisions.topic, config.verdicts)
+        self._topics = InternalTopics(self._admin, clock, names, config.check_s / 2)
+        self._ids = (self._topics.ids[config.log.topic], self._topics.ids[config.decisions.topic])
+        self._snapshots = SnapshotWriter(
+            store, self._ids, config.scheme, background, clock, config.snapshot_every_s
+        )
+        self.notices: list[str] = []
+        self.unjudged = 0
+        """Blocks that retention took before they were judged; whoever counts them sets it back."""
+        log_begins = self._reader.beginning_offsets([config.log])[config.log]
+        self.state, decisions_at = restore_point(
+            store, self._ids, config.scheme, sieves, log_begins, self.notices
+        )
+        self._follower = Follower(
+            self._reader,
+            self.state,
+            config.log,
+            self._ids[0],
+            config.decisions,
+            config.scheme,
+            decisions_at,
+        )
+        self._begin_following = True
+        self._followed = False
+        self._applied = 0
+        self._waited_s = 0.0
+        self._record: Record | None = None
+        self._target = 0
+        self._recorded = 0
+        self._told_holes = 0
+        self._epoch = -1
+        self._live = False
+        self._assigned = False
+        self._say_ahead_s = 0.0
+        self._checked_s = self._marked_s = clock.monotonic_s()
+        self._leaders_s = clock.monotonic_s()
+
+    @property
+    def live(self) -> bool:
+        """Whether this one judges; else it restores or stands by."""
+        return self._live
+
+    @property
+    def ready(self) -> bool:
+        """It judges, or stands by for the one that does; not while it joins, or restores what is its own."""
+        return self._live or (self._epoch > 0 and not self._assigned)
+
+    @property
+    def holes(self) -> int:
+        """Blocks or decisions that retention took before they could be followed."""
+        return self._follower.holes
+
+    @property
+    def snapshot_age_s(self) -> float:
+        """Seconds of the log that a restore would have to follow, as far as this process knows."""
+        return self._snapshots.age_s
+
+    def progress(self) -> Progress:
+        """Where a restore stands."""
+        return self._follower.progress()
+
+    def step(self, timeout_s: float) -> list[Ruling]:
+        """One round: follow, or judge what has arrived; returns the committed rulings.
+
+        raises: AbortableError when nothing was judged (call again); FatalError or StateError when this object
+            is finished
+        """
+        self._topics.look()
+        try:
+            return self._step(timeout_s)
+        except AbortableError:
+            # What was polled is gone with it: follow and read again from where the state is.
+            self._stand_by()
+            raise
+
+    def _step(self, timeout_s: float) -> list[Ruling]:
+        consumer = self._consumer or self._join()
+        if consumer is None:
+            self._follower.step(timeout_s, _AT_ONCE * self._config.most_blocks)
+            return []
+        polled = consumer.poll(
+            timeout_s if self._live else self._stand_by_s(timeout_s), self._config.most_blocks
+        )
+        self._hook(IndexStep.POLLED)
+        if polled.epoch != self._epoch:
+            self._epoch = polled.epoch
+            self._assigned = self._config.log in polled.assignment
+            self._stand_by()
+        self._see_snapshot()
+        if not self._live:
+            self._follow(consumer, polled, timeout_s)
+            return []
+        if self._clock.monotonic_s() - self._leaders_s >= self._config.check_s:
+            self._look_at_leaders()
+        blocks = [
+            (offset, value or b"")
+            for records in polled.records
+            for offset, value in zip(records.offsets, records.values, strict=True)
+        ]
+        if blocks:
+            return self._judge(blocks, polled.membership)
+        if self._clock.monotonic_s() - self._checked_s >= self._config.check_s:
+            self._commit([], polled.membership)
+        return []
+
+    def close(self) -> None:
+        """Leave: a standby has the log at once; then a last snapshot of what is committed."""
+        if self._consumer is not None:
+            self._consumer.leave()
+        if self._live:
+            self._see_snapshot(wait=True)
+            self._snapshots.begin(self.state, self._follower.decisions_at)
+            self._see_snapshot(wait=True)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Give up everything, as after an error: this state may be ahead of the record."""
+        if self._record is not None:
+            self._record.close()
+        self._reader.close()
+        if self._consumer is not None:
+            self._consumer.close()
+        self._admin.close()
+        self._broker.close()
+
+    def _join(self) -> GroupConsumer | None:
+        """Become a member, unless there is much to follow first: who has just come may be given the log, and
+        as long as it follows nobody judges."""
+        config = self._config
+        if self._begin_following:
+            self._begin()
+        if self._follower.decisions_at + _NEAR < self._target:
+            return None
+        self._target = self._reader.end_offsets([config.decisions])[config.decisions]
+        if self._follower.decisions_at + _NEAR < self._target:
+            return None
+        self._consumer = self._broker.group_consumer(config.group, [config.log.topic], config.member)
+        return self._consumer
+
+    def _stand_by(self) -> None:
+        """The assignment may have changed: what is committed is followed again before anything is judged."""
+        if self._record is not None:
+            self._record.close()
+            self._record = None
+        self._live = False
+        self._begin_following = True
+
+    def _stand_by_s(self, timeout_s: float) -> float:
+        """How long a poll may wait that will find nothing: now and then, while there is much to follow."""
+        now_s = self._clock.monotonic_s()
+        if self._applied and now_s - self._waited_s < _WAIT_EVERY_S:
+            return 0.0
+        self._waited_s = now_s
+        return min(timeout_s, _STAND_BY_S)
+
+    def _begin(self) -> None:
+        """Follow from where the state is, unless the log is deleted there and a newer snapshot goes on."""
+        log, store = self._config.log, self._store if self._followed else None
+        newest = store.newest_at(self._ids[0]) if store is not None else None
+        if newest is not None and newest > self.state.at < self._reader.beginning_offsets([log])[log]:
+            raise FatalError(f"{log}: retention has overtaken block {self.state.at}; restoring")
+        self._followed = True
+        self._follower.begin()
+        self._begin_following = False
+
+    def _follow(self, consumer: GroupConsumer, polled: Polled, timeout_s: float) -> None:
+        if self._begin_following:
+            self._begin()
+        if self._config.log in polled.assignment and self._record is None:
+            with suppress(AbortableError):
+                self._record, self._target = self._begin_to_write()
+        self._applied = self._follower.step(timeout_s, _AT_ONCE * self._config.most_blocks)
+        if self._record is not None and self._follower.caught_up(self._target):
+            self._go_live(consumer, self._record, polled.membership)
+
+    def _begin_to_write(self) -> tuple[Record, int]:
+        """From here on nobody else records decisions: those on record now are all there is to follow."""
+        record = Record(self._broker, self._config, self._hook)
+        try:
+            record.decisions_end = self._reader.end_offsets([self._config.decisions])[self._config.decisions]
+            return record, record.decisions_end
+        except BrokerError:
+            record.close()
+            raise
+
+    def _go_live(self, consumer: GroupConsumer, record: Record, membership: Membership) -> None:
+        log, decisions = self._config.log, self._config.decisions
+        ends = self._reader.end_offsets([log, decisions])
+        committed = committed_offsets(consumer, record.transactor, membership, [log])[log]
+        begin = self._reader.beginning_offsets([log])[log]
+        found = Ends(
+            log, decisions, self.state.at, self._follower.cut, begin, ends[log], ends[decisions], committed
+        )
+        go_on = check_ends(found, lambda: record.prove(committed or Committed(found.recorded), membership))
+        self._follower.pass_over(go_on.recorded)
+        self._tell_passed_over(go_on.unjudged)
+        self.state.at = go_on.at
+        self._recorded = go_on.recorded
+        consumer.seek(log, self.state.at)
+        self._look_at_leaders()
+        self._snapshots.live(self._follower.since_ms)
+        self._follower.stop()
+        self._live = True
+        self._hook(IndexStep.RESTORED)
+
+    def _tell_passed_over(self, unjudged: int) -> None:
+        """Say what retention took since this was last said."""
+        log, holes = self._config.log, self.holes - self._told_holes
+        if holes:
+            self.notices.append(
+                f"{log}: retention took {holes} blocks, or the decisions on them, before this index followed "
+                "them; copies of what was judged there come out again"
+            )
+            self._told_holes = self.holes
+        if unjudged:
+            self.notices.append(
+                f"{log}: retention took {unjudged} blocks that were never judged; workers will ask again"
+            )
+            self.unjudged += unjudged
+
+    def _judge(self, blocks: list[tuple[int, bytes]], membership: Membership) -> list[Ruling]:
+        rulings = [self._rule(offset, data) for offset, data in blocks]
+        due = self._snapshots.due
+        try:
+            self._hook(IndexStep.JUDGED)
+            if due or self._clock.monotonic_s() - self._marked_s >= _MARK_EVERY_S:
+                decisions = self._config.decisions
+                self._follower.decisions_at = self._reader.end_offsets([decisions])[decisions]
+                self._marked_s = self._clock.monotonic_s()
+            self._commit(rulings, membership)
+        except AbortableError as error:
+            raise FatalError(f"decisions were not recorded ({error}); restoring") from error
+        if due:
+            self._snapshots.begin(self.state, self._follower.decisions_at)
+        return [ruling for ruling, _ in rulings]
+
+    def _rule(self, offset: int, data: bytes) -> tuple[Ruling, int]:
+        """The ruling on a block, and where its answer goes."""
+        ruling, reply = self._judge_block(offset, data)
+        ruling.log_id = self._ids[0]
+        ruling.checksum = checksum_of(data)
+        ruling.version = version_of(data)
+        return ruling, reply
+
+    def _judge_block(self, offset: int, data: bytes) -> tuple[Ruling, int]:
+        where = f"{self._config.log}@{offset}"
+        try:
+            block = decode_block(data, self._config.scheme, where)
+        except (ForeignSchemeError, ForeignVersionError) as error:
+            # Stopping would stop every index after this one too, for the block stays in the log.
+            self.notices.append(f"{error}; the process that wrote it is refused")
+            session, reply, first, end = asked_by(data)
+            return self.state.refuse(offset, session, first, end), reply
+        return self.state.rule(block, offset, self._latest_arrival(block)), block.reply
+
+    def _latest_arrival(self, block: Block) -> int:
+        """A worker's clock may not run ahead of this one's: with messages of the future it would expire the
+        windows."""
+        now_ms, now_s = self._clock.now_ms(), self._clock.monotonic_s()
+        ahead_ms = block.arrival_ms - now_ms
+        if ahead_ms > _CLOCKS_DIFFER_MS and now_s >= self._say_ahead_s:
+            self._say_ahead_s = now_s + _SAY_EVERY_S
+            self.notices.append(
+                f"{block.topic}[{block.number}]: the clock of its worker is {ahead_ms / 1000:.0f} s ahead of "
+                "this one; arrivals are taken as of this one; set the clocks"
+            )
+        return now_ms + _CLOCKS_DIFFER_MS
+
+    def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
+        if self._record is None:
+            raise StateError("no record without the log's partition")
+        if rulings:
+            self._recorded = self.state.at
+        # Blocks that were passed over are on record with the first decision behind them: the offset alone
+        # would look to the next index as if decisions were lost.
+        self._record.commit(rulings, self._recorded, membership)
+        self._checked_s = self._clock.monotonic_s()
+
+    def _look_at_leaders(self) -> None:
+        """Answers go nowhere where a verdict partition has no leader; decisions are recorded all the same."""
+        self._leaders_s = self._clock.monotonic_s()
+        name = self._config.verdicts
+        with suppress(BrokerError):
+            info = self._admin.topics([name])[name]
+            if info is not None and self._record is not None:
+                self._record.leave_out(info.leaderless)
+
+    def _see_snapshot(self, *, wait: bool = False) -> None:
+        """What became of the last one; a failure is a notice, the index goes on."""
+        found = self._snapshots.finished(wait=wait)
+        if found is None:
+            return
+        if isinstance(found, StateError):
+            self.notices.append(str(found))
+            return
+        self._hook(IndexStep.SNAPSHOT_WRITTEN)
+        if self._config.trim_log and found.oldest_at is not None:
+            before = {self._config.log: found.oldest_at}
+            if found.decisions_from is not None:
+                before[self._config.decisions] = found.decisions_from
+            try:
+                self._admin.delete_records(before)
+            except BrokerError as error:
+                names = " and ".join(map(str, before))
+                self.notices.append(f"{names}: not trimmed behind snapshots ({error})")

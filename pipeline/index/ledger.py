@@ -1,0 +1,356 @@
+"""The index's book of sessions: which offsets were judged, what is open, which session holds a partition.
+
+For every block of the log the ledger answers: is it to be judged, and where does each row's verdict come
+from?
+The rules (design, section 4), in the order in which they are applied to a block:
+
+1. A start block is refused when the group has no offset for a partition that was judged before, or on which
+   a session began that this one would not go on from, when the
+   topic is another one of the same name (unless its offset was set for this very topic), or when the input
+   ends before what was judged. Nothing changes then.
+   Any block is refused that positions cannot record: too large an offset, one topic too many.
+2. Any other block must join its session's last one without gap, and its session must be the last that started
+   there; else it is superseded, and nothing changes.
+3. What the block reports as emitted is closed: its verdicts are no longer needed. The report is true whoever
+   makes it, for it names offsets that a committed transaction has emitted.
+4. A row not judged yet is new; judged and open: its stored verdict again; judged and closed: replayed.
+5. A session that begins behind open verdicts passes them over (retention took their messages, or an operator
+   moved the offset): they count as never judged, and what was kept of them leads nobody any more. So do those
+   of a topic that was deleted and created again, for nobody knows any more which of them came out. The
+   session's second block says so, not the first: a worker that was frozen may still begin a session after
+   others have taken its partitions, but never goes on.
+6. Where a recorded ruling contradicts an open verdict, the ruling counts: whoever made it had lost the record
+   of that verdict to retention.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.index.ranges import Chunk, OpenVerdicts, Ranges
+from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind
+from twinsieve.pipeline.wire.frame import Columns, pack_columns
+from twinsieve.pipeline.wire.positions import MOST_TOPICS, beyond_positions
+from twinsieve.pipeline.wire.ruling import (
+    Result,
+    Ruling,
+    Source,
+    pick_verdicts,
+    take_verdicts,
+    verdict_columns,
+)
+from twinsieve.stages.contract import Flag, Kind, Verdicts
+from twinsieve.stages.errors import StateError
+
+_ALL = 1 << 62
+_NO_ID = bytes(16)
+"""In place of the id of a topic that is known by its number alone."""
+
+
+@dataclass(slots=True)
+class Book:
+    """One input partition: its session, the end of what that session has covered, judged and open offsets.
+
+    began: where the session began, until it has gone on; then -1
+    """
+
+    session: int = 0
+    covered: int = 0
+    began: int = -1
+    judged: Ranges = field(default_factory=Ranges)
+    open: OpenVerdicts = field(default_factory=OpenVerdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTopic:
+    """An input topic in the order of first appearance; its place is its topic number."""
+
+    topic_id: bytes
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """Kept messages of a partition that lead nobody any more, for they never came out.
+
+    tags: as in `sessions_ranges.Chunk`
+    """
+
+    number: int
+    partition: int
+    offsets: NDArray[np.int64]
+    tags: NDArray[np.uint64]
+
+
+def _skips(block: Block, book: Book) -> bool:
+    """Whether a session that begins without an offset leaves out what the last one was to judge."""
+    return bool(book.judged) or block.first > max(book.covered, block.beginning)
+
+
+class Ledger:
+    """All input partitions of one app."""
+
+    def __init__(self) -> None:
+        self.topics: list[KnownTopic] = []
+        self.books: dict[tuple[int, int], Book] = {}
+        self.sessions_started = 0
+        self.given_up = 0
+
+    def topic_number(self, topic_id: bytes) -> int | None:
+        """Number of a topic, None if it never appeared."""
+        return next((place for place, known in enumerate(self.topics) if known.topic_id == topic_id), None)
+
+    def check(self, block: Block) -> Result:
+        """Rules 1 and 2; nothing changes."""
+        number = self.topic_number(block.topic_id)
+        is_one_too_many = number is None and len(self.topics) >= MOST_TOPICS
+        if is_one_too_many or beyond_positions(block.number, block.end) is not None:
+            return Result.BEYOND
+        book = self.books.get((number, block.number)) if number is not None else None
+        if not block.flags & BlockFlag.START:
+            joins = book is not None and book.session == block.session and book.covered == block.first
+            return Result.JUDGED if joins else Result.SUPERSEDED
+        if book is not None and block.flags & BlockFlag.FRESH and _skips(block, book):
+            return Result.OFFSETS_MISSING
+        if book is not None and book.judged:
+            if block.stable_end < book.judged.end:
+                return Result.SHORTENED
+        elif not block.flags & BlockFlag.CERTIFIED and self._judged_under_another_id(block, number):
+            return Result.RECREATED
+        return Result.JUDGED
+
+    def _judged_under_another_id(self, block: Block, number: int | None) -> bool:
+        if number is not None:
+            return False
+        judged = {place for (place, _), book in self.books.items() if book.judged}
+        return any(self.topics[place].name == block.topic for place in judged)
+
+    def enter(self, block: Block) -> list[PassedOver]:
+        """Rules 3 and 5, for a block that `check` lets pass.
+
+        Its session takes hold, what it reports is closed.
+        returns: what the session has passed over, told once, by its second block
+        """
+        number = self.topic_number(block.topic_id)
+        if number is None:
+            number = len(self.topics)
+            self.topics.append(KnownTopic(block.topic_id, block.topic))
+        elif not self.topics[number].name:
+            # A restore began inside a session of version 1, which named the topic in its first block alone.
+            self.topics[number] = KnownTopic(block.topic_id, block.topic)
+        book = self.books.setdefault((number, block.number), Book())
+        if block.flags & BlockFlag.START:
+            self.sessions_started += 1
+            book.session = block.session
+            book.covered = book.began = block.first
+        book.judged.add(block.emitted_from, block.emitted_to)
+        book.open.drop(block.emitted_from, block.emitted_to)
+        if block.flags & BlockFlag.START or book.began < 0:
+            return []
+        passed = [self._pass_over(number, block.number, book, book.began)]
+        book.began = -1
+        for other, known in enumerate(self.topics):
+            old = self.books.get((other, block.number))
+            if known.name == block.topic and other != number and old is not None:
+                passed.append(self._pass_over(other, block.number, old, _ALL))
+        return [each for each in passed if len(each.offsets)]
+
+    def _pass_over(self, number: int, partition: int, book: Book, end: int) -> PassedOver:
+        """Open verdicts below `end` are no verdicts any more: their messages were never judged."""
+        chunks = sorted(book.open.drop(0, end), key=lambda chunk: int(chunk.offsets[0]))
+        offsets = np.concatenate([np.empty(0, np.int64), *(chunk.offsets for chunk in chunks)])
+        book.judged.remove(offsets)
+        self.given_up += len(offsets)
+        return _passed_over(number, partition, chunks)
+
+    def give_way(self, block: Block, ruling: Ruling) -> list[PassedOver]:
+        """Drop the open verdicts that the recorded ruling on this entered block contradicts.
+
+        Whoever made the ruling knew nothing of them, for retention had taken their record: the later verdict
+        is the one that was answered.
+        returns: kept messages whose first verdict was dropped, unless they are out
+        """
+        book = self.book(block)
+        is_open, held = book.open.find(block.offsets)
+        said = ruling.verdicts
+        differs = (held.kinds != said.kinds) | (held.leaders != said.leaders)
+        wrong = is_open & (differs | (ruling.sources == Source.NEW))
+        is_out = ruling.sources == Source.REPLAYED
+        book.open.take(block.offsets[wrong & is_out])
+        passed = _passed_over(
+            self.number_of(block), block.number, book.open.take(block.offsets[wrong & ~is_out])
+        )
+        return [passed] if len(passed.offsets) else []
+
+    def sources(self, block: Block) -> tuple[NDArray[np.uint8], Verdicts]:
+        """Rule 4, for a block that was entered: sources of its rows, and verdicts (those of new rows
+        blank)."""
+        book = self.book(block)
+        judged = book.judged.contain(block.offsets)
+        is_open, verdicts = book.open.find(block.offsets)
+        sources = np.where(judged, np.where(is_open, Source.STORED, Source.REPLAYED), Source.NEW)
+        return sources.astype(np.uint8), verdicts
+
+    def record(self, block: Block, sources: NDArray[np.uint8], verdicts: Verdicts) -> None:
+        """The block is judged: its range is covered, its new verdicts are open.
+
+        So are stored ones that are not open here: retention took the block they were judged in before this
+        ledger followed it, and nothing says that their messages came out.
+        """
+        book = self.book(block)
+        opened = sources == Source.NEW
+        stored = sources == Source.STORED
+        if stored.any():
+            is_open, _ = book.open.find(block.offsets)
+            opened |= stored & ~is_open
+        tags = np.zeros(len(block), np.uint64)
+        readable = block.readable
+        tags[block.kinds == RowKind.READABLE] = readable.fingerprints.digests[:, 0] ^ readable.scopes
+        if opened.all():
+            book.open.add(block.offsets, verdicts, tags)
+        else:
+            book.open.add(block.offsets[opened], pick_verdicts(verdicts, opened), tags[opened])
+        book.judged.add(block.first, block.end)
+        book.covered = block.end
+
+    def book(self, block: Block) -> Book:
+        """The book of a block that was entered."""
+        return self.books[(self.number_of(block), block.number)]
+
+    def number_of(self, block: Block) -> int:
+        """Topic number of a block that was entered."""
+        number = self.topic_number(block.topic_id)
+        assert number is not None, "the block was not entered"
+        return number
+
+    def take_numbers(self, block: Block, names: Mapping[int, str]) -> None:
+        """Number topics as whoever judged this block did, who may have known topics whose blocks are gone.
+
+        names: of topics by number, first the block's own
+        """
+        while len(self.topics) <= max(names):
+            self.topics.append(KnownTopic(_NO_ID, ""))
+        for number, name in names.items():
+            if not self.topics[number].name:
+                self.topics[number] = KnownTopic(self.topics[number].topic_id, name)
+        own = next(iter(names))
+        if self.topic_number(block.topic_id) is None and self.topics[own].topic_id == _NO_ID:
+            self.topics[own] = KnownTopic(block.topic_id, self.topics[own].name)
+
+    def own_numbers(self, block: Block, names: Mapping[int, str]) -> dict[int, int]:
+        """What whoever judged this block calls otherwise: the number there → the number here.
+
+        An index that restored when retention had taken all blocks of a topic gives that topic's number to
+        another one; the index that follows it may have known the topic all along. Call it when the block was
+        entered.
+
+        names: as for `take_numbers`
+        """
+        numbers: dict[int, int] = {}
+        for place, (number, name) in enumerate(names.items()):
+            if place == 0:
+                own = self.number_of(block)
+            elif self.topics[number].name == name:
+                continue
+            else:
+                # Of topics of one name, the one made last.
+                own = max((at for at, known in enumerate(self.topics) if known.name == name), default=-1)
+            if own < 0:
+                own = len(self.topics)
+                self.topics.append(KnownTopic(_NO_ID, name))
+            if own != number:
+                numbers[number] = own
+        return numbers
+
+
+def _passed_over(number: int, partition: int, chunks: Sequence[Chunk]) -> PassedOver:
+    """The kept messages among verdicts that count no more."""
+    leads = [_leads(chunk) for chunk in chunks]
+    offsets = [chunk.offsets[rows] for chunk, rows in zip(chunks, leads, strict=True)]
+    tags = [chunk.tags[rows] for chunk, rows in zip(chunks, leads, strict=True)]
+    return PassedOver(
+        number,
+        partition,
+        np.concatenate([np.empty(0, np.int64), *offsets]),
+        np.concatenate([np.empty(0, np.uint64), *tags]),
+    )
+
+
+def _leads(chunk: Chunk) -> NDArray[np.bool_]:
+    """Whether each message leads others: unique, of a text, and not too late."""
+    verdicts = chunk.verdicts
+    leads: NDArray[np.bool_] = (verdicts.kinds == Kind.UNIQUE) & (chunk.tags != 0)
+    leads &= verdicts.flags & int(Flag.LATE) == 0
+    return leads
+
+
+_SIZE = struct.Struct("<I")
+
+
+def ledger_to_bytes(ledger: Ledger) -> bytes:
+    """Everything that a ledger knows."""
+    books = []
+    columns: list[NDArray[np.generic]] = []
+    for (number, partition), book in ledger.books.items():
+        counts = []
+        for offsets, verdicts, tags in book.open.chunks:
+            counts.append(len(offsets))
+            columns.extend([offsets, *verdict_columns(verdicts), tags])
+        books.append(
+            {
+                "topic": number,
+                "partition": partition,
+                "session": book.session,
+                "covered": book.covered,
+                "began": book.began,
+                "judged": list(book.judged),
+                "open": counts,
+            }
+        )
+    head = orjson.dumps(
+        {
+            "topics": [(known.topic_id.hex(), known.name) for known in ledger.topics],
+            "books": books,
+            "sessions_started": ledger.sessions_started,
+            "given_up": ledger.given_up,
+        }
+    )
+    return _SIZE.pack(len(head)) + head + pack_columns(columns, compress=True)
+
+
+def ledger_from_bytes(data: bytes, where: str, *, tagged: bool = True) -> Ledger:
+    """The ledger of some bytes.
+
+    tagged: False for those of version 1, without tags of open verdicts
+    raises: StateError naming `where`
+    """
+    ledger = Ledger()
+    try:
+        (size,) = _SIZE.unpack_from(data)
+        head = orjson.loads(data[_SIZE.size : _SIZE.size + size])
+        ledger.topics = [KnownTopic(bytes.fromhex(known), name) for known, name in head["topics"]]
+        ledger.sessions_started = head["sessions_started"]
+        ledger.given_up = head["given_up"]
+        columns = Columns(memoryview(data), _SIZE.size + size, where)
+        for each in head["books"]:
+            book = Book(each["session"], each["covered"], each.get("began", -1), Ranges(each["judged"]))
+            for count in each["open"]:
+                offsets = cast("NDArray[np.int64]", columns.take("<i8", count))
+                verdicts = take_verdicts(columns, count)
+                tags = columns.take("<u8", count) if tagged else np.zeros(count, np.uint64)
+                book.open.add(offsets, verdicts, cast("NDArray[np.uint64]", tags))
+            ledger.books[(each["topic"], each["partition"])] = book
+        columns.finish()
+    except (struct.error, ValueError, KeyError, TypeError) as error:
+        raise StateError(
+            f"{where}: the book of sessions is damaged ({error}); delete this snapshot, an older one "
+            "or the log will do"
+        ) from error
+    return ledger

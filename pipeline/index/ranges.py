@@ -1,0 +1,169 @@
+"""What is known of one input partition's offsets: judged ranges, and verdicts not known to be emitted."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.wire.ruling import blank_verdicts, pick_verdicts, put_verdicts
+from twinsieve.stages.contract import Kind, Verdicts
+
+
+class Ranges:
+    """Disjoint ranges [first, end) of offsets, joined where they touch.
+
+    >>> ranges = Ranges([(0, 5), (9, 12)])
+    >>> ranges.add(5, 7)
+    >>> list(ranges), ranges.end
+    ([(0, 7), (9, 12)], 12)
+    """
+
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        self._firsts: list[int] = []
+        self._ends: list[int] = []
+        for first, end in ranges:
+            self.add(first, end)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(zip(self._firsts, self._ends, strict=True))
+
+    def __bool__(self) -> bool:
+        return bool(self._firsts)
+
+    @property
+    def end(self) -> int:
+        """The offset after the last one, 0 without any."""
+        return self._ends[-1] if self._ends else 0
+
+    def add(self, first: int, end: int) -> None:
+        """Include [first, end); an empty one changes nothing."""
+        if end <= first:
+            return
+        low = bisect_left(self._ends, first)
+        high = bisect_right(self._firsts, end)
+        if low < high:
+            first = min(first, self._firsts[low])
+            end = max(end, self._ends[high - 1])
+        self._firsts[low:high] = [first]
+        self._ends[low:high] = [end]
+
+    def remove(self, offsets: NDArray[np.int64]) -> None:
+        """Exclude these ascending offsets.
+
+        >>> ranges = Ranges([(0, 9)])
+        >>> ranges.remove(np.array([3, 4, 8]))
+        >>> list(ranges)
+        [(0, 3), (5, 8)]
+        """
+        for first, end in _runs(offsets):
+            self._cut(first, end)
+
+    def _cut(self, first: int, end: int) -> None:
+        low = bisect_right(self._ends, first)
+        high = bisect_left(self._firsts, end)
+        if low >= high:
+            return
+        left = [(self._firsts[low], first), (end, self._ends[high - 1])]
+        left = [each for each in left if each[0] < each[1]]
+        self._firsts[low:high] = [each[0] for each in left]
+        self._ends[low:high] = [each[1] for each in left]
+
+    def contain(self, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool[n] for ascending offsets."""
+        if not self._firsts or not len(offsets) or int(offsets[0]) >= self._ends[-1]:
+            return np.zeros(len(offsets), np.bool_)
+        place = np.searchsorted(np.array(self._firsts, np.int64), offsets, "right") - 1
+        ends = np.array(self._ends, np.int64)
+        return (place >= 0) & (offsets < ends[place])
+
+
+class Chunk(NamedTuple):
+    """n open verdicts.
+
+    offsets: int64[n], ascending; tags: uint64[n], first halves of their digests, salted with the scope; 0 for
+    messages without
+    """
+
+    offsets: NDArray[np.int64]
+    verdicts: Verdicts
+    tags: NDArray[np.uint64]
+
+    def part(self, rows: slice) -> Chunk:
+        """Some of them."""
+        return Chunk(self.offsets[rows], pick_verdicts(self.verdicts, rows), self.tags[rows])
+
+
+class OpenVerdicts:
+    """Verdicts by offset until they are known to be emitted; a block beyond all of them costs no search.
+
+    chunks: by first offset; no offset is in two
+    """
+
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+        self._last = -1
+
+    def __len__(self) -> int:
+        return sum(len(chunk.offsets) for chunk in self.chunks)
+
+    def add(self, offsets: NDArray[np.int64], verdicts: Verdicts, tags: NDArray[np.uint64]) -> None:
+        """Remember verdicts of ascending offsets, none of them open already."""
+        if not len(offsets):
+            return
+        self._last = max(self._last, int(offsets[-1]))
+        chunk = Chunk(offsets, verdicts, tags)
+        self.chunks.insert(bisect_left(self.chunks, int(offsets[0]), key=_first), chunk)
+
+    def drop(self, first: int, end: int) -> list[Chunk]:
+        """Forget [first, end); returns what was open there, in any order."""
+        reached = bisect_left(self.chunks, end, key=_first)
+        dropped: list[Chunk] = []
+        is_cut = False
+        kept: list[Chunk] = []
+        for chunk in self.chunks[:reached]:
+            low, high = np.searchsorted(chunk.offsets, (first, end)).tolist()
+            if low == high:
+                kept.append(chunk)
+                continue
+            dropped.append(chunk.part(slice(low, high)))
+            for part in (slice(0, low), slice(high, len(chunk.offsets))):
+                if part.stop > part.start:
+                    kept.append(chunk.part(part))
+            is_cut = is_cut or high < len(chunk.offsets)
+        self.chunks[:reached] = kept
+        if is_cut:
+            self.chunks.sort(key=_first)
+        return dropped
+
+    def take(self, offsets: NDArray[np.int64]) -> list[Chunk]:
+        """Forget these ascending offsets; returns what was open of them, in any order."""
+        return [chunk for first, end in _runs(offsets) for chunk in self.drop(first, end)]
+
+    def find(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Verdicts]:
+        """Which of the ascending offsets are open, and verdicts for all of them (REPLAYED where not open)."""
+        found = np.zeros(len(offsets), np.bool_)
+        verdicts = blank_verdicts(len(offsets), Kind.REPLAYED)
+        if not len(offsets) or offsets[0] > self._last:
+            return found, verdicts
+        for known, stored, _ in self.chunks[: bisect_right(self.chunks, int(offsets[-1]), key=_first)]:
+            if known[-1] < offsets[0]:
+                continue
+            place = np.minimum(np.searchsorted(known, offsets), len(known) - 1)
+            here = known[place] == offsets
+            put_verdicts(verdicts, here, pick_verdicts(stored, place[here]))
+            found |= here
+        return found, verdicts
+
+
+def _runs(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Ranges [first, end) that hold exactly these ascending offsets."""
+    cuts = np.flatnonzero(np.diff(offsets) > 1) + 1
+    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(offsets, cuts) if len(run)]
+
+
+def _first(chunk: Chunk) -> int:
+    return int(chunk.offsets[0])

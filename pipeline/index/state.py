@@ -1,0 +1,120 @@
+"""What the index knows: sieve, ledger and the log offset that both are true for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.index.ledger import Ledger, PassedOver
+from twinsieve.pipeline.wire.block import Block, RowKind
+from twinsieve.pipeline.wire.frame import OLDEST_VERSION
+from twinsieve.pipeline.wire.positions import pack_positions, renumber, topic_numbers
+from twinsieve.pipeline.wire.rows import take_readable
+from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, pick_verdicts, put_verdicts
+from twinsieve.stages.contract import NO_TIME, Batch, Kind, Verdicts
+
+
+class Judge(Protocol):
+    """What the index needs of a sieve; `stages.judge.sieve.Sieve` is one."""
+
+    def judge(self, batch: Batch) -> Verdicts:
+        """Verdicts of readable messages in log order; the state moves on."""
+
+    def apply(self, batch: Batch, verdicts: Verdicts) -> None:
+        """Move the state on as those recorded verdicts say, without judging."""
+
+    def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
+        """Kept messages at these positions lead nobody from now on; tags: first halves of their digests."""
+
+    def freeze(self) -> Callable[[BinaryIO], None]:
+        """Writes the whole state as it is now to a stream, whenever and in whatever thread it is called."""
+
+
+class IndexState:
+    """The answer to every block of the log, in order. Two of them that saw the same log and decisions agree.
+
+    at: log offset of the next block
+    """
+
+    def __init__(self, sieve: Judge, ledger: Ledger | None = None, at: int = 0) -> None:
+        self.sieve = sieve
+        self.ledger = ledger if ledger is not None else Ledger()
+        self.at = at
+
+    def rule(self, block: Block, log_offset: int, latest_ms: int) -> Ruling:
+        """Judge the block at `log_offset`; the state is true for the next offset then.
+
+        latest_ms: a block that claims to have arrived later counts as having arrived then
+        """
+        self.at = log_offset + 1
+        result = self.ledger.check(block)
+        if result is not Result.JUDGED:
+            return Ruling(log_offset, block.session, result, block.first, block.end)
+        self._enter(block)
+        arrival_ms = min(block.arrival_ms, latest_ms)
+        sources, verdicts = self.ledger.sources(block)
+        new = sources == Source.NEW
+        readable = new & (block.kinds == RowKind.READABLE)
+        verdicts.kinds[new] = np.where(block.kinds[new] == RowKind.UNREADABLE, Kind.UNREADABLE, Kind.UNIQUE)
+        if readable.any():
+            batch = self._batch(block, readable, arrival_ms)
+            put_verdicts(verdicts, readable, self.sieve.judge(batch))
+        self.ledger.record(block, sources, verdicts)
+        numbers = [self.ledger.number_of(block), *topic_numbers(verdicts.leaders)]
+        topics = {number: self.ledger.topics[number].name for number in numbers}
+        return Ruling(
+            log_offset, block.session, result, block.first, block.end, sources, verdicts, topics, arrival_ms
+        )
+
+    def refuse(self, log_offset: int, session: int, first: int, end: int) -> Ruling:
+        """Pass over a block of another fingerprint scheme or format: whose process has other settings, or
+        is another program."""
+        self.at = log_offset + 1
+        return Ruling(log_offset, session, Result.FOREIGN, first, end)
+
+    def follow(self, block: Block, ruling: Ruling) -> None:
+        """Move on as the recorded ruling of this block says; nothing is judged.
+
+        ruling: its leaders get the topic numbers of this state
+        """
+        self.at = ruling.log_offset + 1
+        if ruling.result is not Result.JUDGED:
+            return
+        if ruling.version > OLDEST_VERSION:
+            self.ledger.take_numbers(block, ruling.topics)
+        self._enter(block)
+        if ruling.version > OLDEST_VERSION:
+            renumber(ruling.verdicts.leaders, self.ledger.own_numbers(block, ruling.topics))
+        self._forget(self.ledger.give_way(block, ruling))
+        readable = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
+        if readable.any():
+            # Version 1 took the worker at its word.
+            arrival_ms = block.arrival_ms if ruling.arrival_ms == NO_TIME else ruling.arrival_ms
+            batch = self._batch(block, readable, arrival_ms)
+            self.sieve.apply(batch, pick_verdicts(ruling.verdicts, readable))
+        self.ledger.record(block, ruling.sources, ruling.verdicts)
+
+    def _enter(self, block: Block) -> None:
+        self._forget(self.ledger.enter(block))
+
+    def _forget(self, kept: list[PassedOver]) -> None:
+        for passed in kept:
+            self.sieve.forget(pack_positions(passed.number, passed.partition, passed.offsets), passed.tags)
+
+    def _batch(self, block: Block, wanted: NDArray[np.bool_], arrival_ms: int) -> Batch:
+        is_readable = block.kinds == RowKind.READABLE
+        rows = block.readable
+        if not wanted[is_readable].all():
+            rows = take_readable(rows, wanted[is_readable])
+        return Batch(
+            pack_positions(self.ledger.number_of(block), block.number, block.offsets[wanted]),
+            rows.times_ms,
+            np.full(len(rows), arrival_ms, np.int64),
+            rows.ids,
+            rows.scopes,
+            rows.bodies,
+            rows.fingerprints,
+        )

@@ -1,0 +1,57 @@
+"""The internal topics of an app, watched by its index: one that is deleted under a running app stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twinsieve.pipeline.broker.ports import Admin, Clock, TopicInfo
+from twinsieve.stages.errors import BrokerError, StateError
+
+
+class InternalTopics:
+    """Topics that must stay those that they are when this is made.
+
+    every_s: a topic that was created again is noticed after so long; one that is gone must be so twice, for a
+        broker that has just started may not know its topics yet
+    raises: StateError when one does not exist; BrokerError
+    """
+
+    def __init__(self, admin: Admin, clock: Clock, names: Sequence[str], every_s: float) -> None:
+        self._admin = admin
+        self._clock = clock
+        self._every_s = every_s
+        infos = admin.topics(names)
+        missing = " and ".join(name for name in names if infos[name] is None)
+        if missing:
+            raise StateError(f"topic {missing} does not exist; `twinsieve topics create` makes it")
+        self.ids = {name: info.topic_id for name, info in infos.items() if info is not None}
+        self._gone: set[str] = set()
+        self._looked_s = clock.monotonic_s()
+
+    def look(self) -> None:
+        """Compare the topics with those of the start, every `every_s` seconds; return at once in between.
+
+        raises: StateError for one that is gone or another topic now; BrokerError when asking makes no sense
+        """
+        now_s = self._clock.monotonic_s()
+        if now_s - self._looked_s < self._every_s:
+            return
+        self._looked_s = now_s
+        try:
+            infos = self._admin.topics(tuple(self.ids))
+        except BrokerError as error:
+            if not error.retryable:
+                raise
+            return
+        for name, topic_id in self.ids.items():
+            self._compare(name, topic_id, infos[name])
+        self._gone = {name for name, info in infos.items() if info is None}
+
+    def _compare(self, name: str, topic_id: bytes, info: TopicInfo | None) -> None:
+        if info is None and name in self._gone:
+            raise StateError(f"topic {name} was deleted; {_ADVICE}")
+        if info is not None and info.topic_id != topic_id:
+            raise StateError(f"topic {name} was deleted and created again; {_ADVICE}")
+
+
+_ADVICE = "find out what deletes topics; the next start goes on where it can, else start a new app"

@@ -1,0 +1,95 @@
+"""What an index writes: decisions, answers and the log offset, together or not at all."""
+
+from __future__ import annotations
+
+from twinsieve.pipeline.broker.ports import (
+    AbortableError,
+    Broker,
+    Committed,
+    FatalError,
+    Hook,
+    Membership,
+    Messages,
+)
+from twinsieve.pipeline.index.config import IndexConfig, IndexStep
+from twinsieve.pipeline.index.ends import committed_record
+from twinsieve.pipeline.wire.ruling import Ruling, encode_ruling
+
+
+class Record:
+    """The right to write. Whoever makes one takes it from all others of the app.
+
+    decisions_end: the decisions reach at least so far; its maker says how far they did
+    """
+
+    def __init__(self, broker: Broker, config: IndexConfig, hook: Hook) -> None:
+        self._config = config
+        self._hook = hook
+        self.transactor = broker.transactor(config.transactional_id)
+        self.decisions_end = 0
+        self._silent: frozenset[int] = frozenset()
+
+    def leave_out(self, leaderless: frozenset[int]) -> None:
+        """Send no answers to these verdict partitions from now on; workers ask again for theirs."""
+        self._silent = leaderless
+
+    def commit(self, rulings: list[tuple[Ruling, int]], at: int, membership: Membership) -> None:
+        """One transaction.
+
+        rulings: each with the partition its answer goes to; at: log offset behind them
+        raises: AbortableError when nothing of it counts
+        """
+        config = self._config
+        decisions = Messages()
+        answers: dict[int, Messages] = {}
+        for ruling, reply in rulings:
+            decision, answer = encode_ruling(ruling, config.scheme)
+            decisions.add(None, decision)
+            answers.setdefault(reply, Messages()).add(None, answer)
+        # One of them would fail the whole transaction.
+        for reply in self._silent.intersection(answers):
+            del answers[reply]
+        # The marker of the transaction takes an offset too.
+        decisions_end = self.decisions_end + len(rulings) + (1 if rulings else 0)
+        self._transact(
+            decisions, answers, committed_record(at, decisions_end, self._config.output), membership
+        )
+        self.decisions_end = decisions_end
+
+    def prove(self, committed: Committed, membership: Membership) -> None:
+        """Commit an empty transaction: it succeeds only while no other index has taken the right to write.
+
+        committed: what the group has committed, which is committed again
+        raises: AbortableError when somebody else has the right, or the log's partition, by now
+        """
+        try:
+            self._transact(Messages(), {}, committed, membership)
+        except FatalError as error:
+            if not error.fenced:
+                raise
+            raise AbortableError(f"another index has taken over ({error})") from error
+
+    def _transact(
+        self, decisions: Messages, answers: dict[int, Messages], committed: Committed, membership: Membership
+    ) -> None:
+        config, transactor = self._config, self.transactor
+        try:
+            transactor.begin()
+            self._hook(IndexStep.BEGUN)
+            if len(decisions):
+                transactor.send(config.decisions.topic, config.decisions.number, decisions)
+            self._hook(IndexStep.DECIDED)
+            for reply, messages in answers.items():
+                transactor.send(config.verdicts, reply, messages)
+            self._hook(IndexStep.ANSWERED)
+            transactor.send_offsets({config.log: committed}, membership)
+            self._hook(IndexStep.OFFSETS_SENT)
+            transactor.commit()
+        except AbortableError:
+            transactor.abort()
+            raise
+        self._hook(IndexStep.COMMITTED)
+
+    def close(self) -> None:
+        """Give the right up; what is open is aborted by whoever comes next."""
+        self.transactor.close()

@@ -1,0 +1,1 @@
+"""The ports on confluent-kafka, the fast client (an extra)."""

@@ -1,0 +1,66 @@
+"""`ports.Broker` on confluent-kafka (an extra), the fast client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twinsieve.pipeline.kafka.clients import CONNECT_TIMEOUT_S, Clients
+from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
+from twinsieve.pipeline.kafka.confluent.group_consumer import ConfluentGroupConsumer
+from twinsieve.pipeline.kafka.confluent.options import common_options
+from twinsieve.pipeline.kafka.confluent.plain import ConfluentPlainTransactor
+from twinsieve.pipeline.kafka.confluent.producers import ConfluentAppender
+from twinsieve.pipeline.kafka.confluent.reader import ConfluentReader
+from twinsieve.pipeline.kafka.confluent.transactor import ConfluentTransactor
+from twinsieve.pipeline.kafka.leaving import GroupAdmin
+from twinsieve.pipeline.settings.model import KafkaSettings
+
+
+class ConfluentBroker(Clients[ConfluentAdmin]):
+    """Makes confluent-kafka clients.
+
+    connect_timeout_s: how long the first client tries to reach a broker at all
+    """
+
+    def __init__(
+        self, settings: KafkaSettings, client_id: str, connect_timeout_s: float = CONNECT_TIMEOUT_S
+    ) -> None:
+        super().__init__(settings, null_headers=True, bare_records=True)
+        self._client_id = client_id
+        self._connect_timeout_s = connect_timeout_s
+        self._options = common_options(settings, client_id)
+
+    def _reach(self) -> None:
+        # The other clients connect in the background and never say that they could not; this one asks.
+        self._shared_admin()
+
+    def _make_group_consumer(
+        self, group: str, topics: Sequence[str], member: str | None
+    ) -> ConfluentGroupConsumer:
+        return ConfluentGroupConsumer(
+            self._settings, self._options, self._shared_admin, self._leaver, group, topics, member
+        )
+
+    def _make_reader(self) -> ConfluentReader:
+        return ConfluentReader(self._settings, self._options, self._shared_admin)
+
+    def _make_appender(self) -> ConfluentAppender:
+        return ConfluentAppender(self._settings, self._options, self._limits)
+
+    def _make_transactor(self, transactional_id: str) -> ConfluentTransactor:
+        return ConfluentTransactor(self._settings, self._options, transactional_id, self._limits)
+
+    def _make_plain_transactor(self) -> ConfluentPlainTransactor:
+        return ConfluentPlainTransactor(self._settings, self._options, self._limits)
+
+    def _make_admin(self) -> ConfluentAdmin:
+        return ConfluentAdmin(self._settings, self._options, self._connect_timeout_s)
+
+    def _leaver(self) -> GroupAdmin:
+        # librdkafka has no request that takes a static member out of its group; the other client is loaded at
+        # the end only, for every start waits for what is loaded.
+        from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
+        from twinsieve.pipeline.kafka.kafka_python.options import common_options as python_options
+
+        options = python_options(self._settings, self._client_id, self._connect_timeout_s)
+        return self._kept(PythonAdmin(self._settings, options))

@@ -1,0 +1,252 @@
+"""Reading shares of a group with confluent-kafka."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from twinsieve.pipeline.broker.ports import (
+    NO_EPOCH,
+    Committed,
+    FatalError,
+    Membership,
+    Partition,
+    Polled,
+    UnstableError,
+)
+from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
+from twinsieve.pipeline.kafka.confluent.membership import look
+from twinsieve.pipeline.kafka.confluent.options import Heard, translated
+from twinsieve.pipeline.kafka.confluent.reading import Reading, client_errors, consumer_options
+from twinsieve.pipeline.kafka.deadline import COMMITTED_S
+from twinsieve.pipeline.kafka.leaving import GroupAdmin, leave
+from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.stages.errors import BrokerError
+
+_LAST_S = 5.0
+_LAST_MESSAGES = 10_000
+_LOOK_S = 1.0
+"""A membership is asked for again after so long, and after every rebalance: each time librdkafka answers from
+another thread, and meanwhile confluent-kafka keeps the interpreter's lock."""
+
+
+class ConfluentGroupConsumer(Reading):
+    """`ports.GroupConsumer` on confluent-kafka; assigned partitions are paused until they are sought."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        options: Mapping[str, Any],
+        admin: Callable[[], ConfluentAdmin],
+        leaver: Callable[[], GroupAdmin],
+        group: str,
+        topics: Sequence[str],
+        member: str | None,
+    ) -> None:
+        heard = Heard()
+        own: dict[str, Any] = {
+            "group.id": group,
+            "session.timeout.ms": settings.session_timeout_ms,
+            "heartbeat.interval.ms": settings.heartbeat_ms,
+            # The same as kafka-python's, so that both clients can serve in one group.
+            "partition.assignment.strategy": "range,roundrobin",
+        }
+        if member is not None:
+            own["group.instance.id"] = member
+        super().__init__({**consumer_options(settings, options, heard), **own}, heard, admin)
+        self._leaver = leaver
+        self._group = group
+        self._topics = list(topics)
+        self._member = member
+        self._given_id = ""
+        self._epoch = 0
+        self._assigned: frozenset[Partition] = frozenset()
+        self._nameless = False
+        self._closing = False
+        self._membership = Membership(-1, None)
+        self._seen_epoch, self._seen_s = -1, 0.0
+        self._join()
+
+    def _join(self) -> None:
+        self._joining = True
+        self._consumer.subscribe(
+            self._topics, on_assign=self._on_assign, on_revoke=self._on_gone, on_lost=self._on_lost
+        )
+
+    def is_fenced(self) -> bool:
+        """True once another process has joined under this member's name; costs what was fetched ahead."""
+        if not isinstance(self._later, FatalError):
+            # librdkafka tells only who polls. Messages are of no use any more: the producer is finished.
+            self._columns(self._consume(1, 0.05))
+        return isinstance(self._later, FatalError) and self._later.fenced
+
+    def _notice_failure(self, error: KafkaException, doing: str) -> None:
+        said = translated(error, doing)
+        if isinstance(said, FatalError) and said.fenced and not self._is_displaced():
+            self._nameless = True
+        else:
+            super()._notice_failure(error, doing)
+
+    def _is_displaced(self) -> bool:
+        """Whether another process runs as this member.
+
+        A session that ends while the broker is away makes librdkafka forget its member id, not the heartbeats
+        it has yet to send. The broker answers one without an id as it answers a displaced member. It knows
+        whom it has given the name to: as long as that is the id that this consumer got, nobody else has come.
+        So a consumer that joins anew never displaces another process, and one that is displaced always ends.
+        """
+        try:
+            members = self._admin().members(self._group)
+        except BrokerError as error:
+            return not error.retryable
+        return any(name == self._member and key != self._given_id for key, name in members.items())
+
+    def _join_anew(self) -> None:
+        """With a client of its own: the old one is finished for good. To its owner this is a rebalance."""
+        self._nameless = False
+        self._settle()
+        self._consumer.close()
+        self._heard.fatal = None
+        self._moved()
+        self._assigned = frozenset()
+        self._consumer = Consumer(self._options)
+        self._join()
+
+    def _on_assign(self, consumer: Any, partitions: list[Any]) -> None:
+        self._moved()
+        self._joining = False
+        self._assigned = frozenset(Partition(part.topic, part.partition) for part in partitions)
+        self._given_id = consumer.memberid() or ""
+        # Offset 0 keeps librdkafka from looking up committed offsets; the pause keeps it from reading.
+        start = [TopicPartition(part.topic, part.partition, 0) for part in partitions]
+        consumer.assign(start)
+        consumer.pause(start)
+
+    def _on_gone(self, consumer: Any, partitions: list[Any]) -> None:  # noqa: ARG002 - librdkafka's call
+        self._moved()
+        self._joining = True
+        self._assigned = frozenset()
+        consumer.unassign()
+
+    def _on_lost(self, consumer: Any, partitions: list[Any]) -> None:
+        """Its session ended, as far as it knows: it is about to join anew, without the id that would tell the
+        broker whether it still holds the name. Frozen for longer than its session, and thawed, it would take
+        the slot back from its successor. librdkafka waits for the end of this call."""
+        if self._member is not None and self._is_displaced():
+            self._later = FatalError(
+                f"reading as {self._member}: another process runs as this member, so this one ends",
+                fenced=True,
+            )
+            # A client that was told in the meantime refuses, and does not join either.
+            with suppress(KafkaException):
+                consumer.unsubscribe()
+        self._on_gone(consumer, partitions)
+
+    def _moved(self) -> None:
+        self._epoch += 1
+        self._live.clear()
+        self._stopped.clear()
+        self._paused.clear()
+
+    def poll(self, timeout_s: float, max_records: int) -> Polled:
+        """As `ports.GroupConsumer.poll`."""
+        if self._nameless:
+            self._join_anew()
+        records = self._fetched(timeout_s, max_records)
+        # Rebalance callbacks run inside consume() on this thread, so records, assignment, epoch and
+        # membership belong together.
+        now_s = time.monotonic()
+        if self._epoch != self._seen_epoch or now_s - self._seen_s >= _LOOK_S:
+            self._membership = self._look()
+            self._seen_epoch, self._seen_s = self._epoch, now_s
+        held = [part for part in records if part.partition in self._live]
+        return Polled(self._membership, self._assigned, self._epoch, held)
+
+    def _look(self) -> Membership:
+        generation, member = look(self._consumer, self.is_fenced)
+        return Membership(generation if self._assigned else -1, member)
+
+    def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
+        """As `ports.GroupConsumer.committed`."""
+        if not partitions:
+            return {}
+        wanted = [TopicPartition(*part) for part in partitions]
+        with client_errors("committed offsets"):
+            try:
+                held = self._consumer.committed(wanted, timeout=COMMITTED_S)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._TIMED_OUT:
+                    raise
+                names = ", ".join(map(str, partitions))
+                said = "an open transaction holds one back, or the broker does not answer"
+                raise UnstableError(f"committed offsets of {names}: {said}") from error
+        found: dict[Partition, Committed | None] = {}
+        for part in held:
+            if part.error is not None:
+                refused = KafkaException(part.error)
+                raise translated(refused, f"committed offset of {part.topic}[{part.partition}]") from refused
+            known = part.offset >= 0
+            committed = Committed(part.offset, part.metadata or "") if known else None
+            found[Partition(part.topic, part.partition)] = committed
+        return found
+
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
+        """As `ports.GroupConsumer.seek`."""
+        if partition not in self._assigned:
+            return
+        if partition not in self._paused:
+            # Before the seek, which makes librdkafka look for work; see `resume`.
+            self._consumer.resume([TopicPartition(*partition)])
+        self._seek(partition, offset, epoch)
+
+    def leave(self) -> None:
+        """As `ports.GroupConsumer.leave`."""
+        self.close()
+        if self._member is not None:
+            leave(self._leaver, self._group, self._member, self._given_id)
+
+    def close(self) -> None:
+        """As `ports.GroupConsumer.close`."""
+        if not self._closing:
+            self._closing = True
+            self._settle()
+            super().close()
+
+    def _settle(self) -> None:
+        """Before its end: no share may be handed over while librdkafka closes.
+
+        The answer would be a question to a thread that answers no more (its issue 4884), asked under the
+        interpreter's lock: the whole process would stand still for ever. A share comes only to who has none.
+        """
+        with suppress(KafkaException):
+            if self._joining:
+                self._take_what_came()
+            if self._joining:
+                # Gives up a slot that it does not hold yet.
+                self._consumer.unsubscribe()
+                self._take_what_came()
+
+    def _take_what_came(self) -> None:
+        deadline = time.monotonic() + _LAST_S
+        while self._consumer.consume(_LAST_MESSAGES, 0) and time.monotonic() < deadline:
+            pass
+
+    def _owns(self, partition: Partition) -> bool:
+        return partition in self._assigned
+
+    def _restart(self, partition: Partition) -> None:
+        # In a group with eager rebalances only the whole assignment can be given anew.
+        targets = [TopicPartition(*part, self._live.get(part, 0)) for part in self._assigned]
+        silent = [
+            target for target, part in zip(targets, self._assigned, strict=True) if not self._reads(part)
+        ]
+        with client_errors(f"seek {partition}"):
+            self._consumer.assign(targets)
+            self._consumer.pause(silent)
+
+    def _reads(self, partition: Partition) -> bool:
+        return partition in self._live and partition not in self._paused

@@ -1,0 +1,161 @@
+"""Settings in librdkafka's words, and its errors in ours."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import KafkaError
+
+from twinsieve.pipeline.broker.ports import AbortableError, FatalError
+from twinsieve.pipeline.kafka.secrets import secret_text
+from twinsieve.pipeline.kafka.tls import tls_context
+from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.stages.errors import BrokerError
+
+_log = logging.getLogger(__name__)
+GRANT = "grant it (twinsieve topics acls prints what is needed)"
+_EVERY_S = 5.0
+_MOST_HEARD = 50
+_FENCED_MEMBER = (KafkaError.FENCED_INSTANCE_ID,)
+_FENCED_PRODUCER = (
+    KafkaError._FENCED,
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+)
+_NOT_ALLOWED = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError._AUTHENTICATION,
+)
+
+
+class _Collect(logging.Handler):
+    def __init__(self, keep: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._keep = keep
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._keep(record.getMessage())
+
+
+class Heard:
+    """What librdkafka reports beside the calls: connection errors, and the fatal one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._logged_s = -_EVERY_S
+        self.reasons: list[str] = []
+        self.fatal: KafkaError | None = None
+
+    def options(self) -> dict[str, Any]:
+        """What a client needs to report here."""
+        # Without a logger librdkafka writes to stderr by itself, in lines that are not ours.
+        logger = logging.Logger("librdkafka")
+        logger.addHandler(_Collect(self._keep))
+        return {"error_cb": self, "logger": logger}
+
+    def _keep(self, text: str) -> None:
+        with self._lock:
+            self.reasons = [*self.reasons[-_MOST_HEARD:], text]
+
+    def __call__(self, error: KafkaError) -> None:
+        self._keep(error.str())
+        with self._lock:
+            if error.fatal():
+                self.fatal = error
+            # librdkafka reports every failed connection; one line every few seconds is enough.
+            now = time.monotonic()
+            quiet = now - self._logged_s < _EVERY_S
+            if not quiet:
+                self._logged_s = now
+        if not quiet:
+            _log.warning("%s", error.str())
+
+
+def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
+    """Options that consumer, producer and admin share.
+
+    raises: ConfigError for a secret or certificate file that cannot be used
+    """
+    security = settings.security
+    options: dict[str, Any] = {
+        "bootstrap.servers": settings.bootstrap,
+        "client.id": client_id,
+        "security.protocol": security.protocol,
+        # A broker that is back is found within this time; each try costs it next to nothing.
+        # Half of this also parts the connections of a new client, one of which it needs for every answer.
+        "reconnect.backoff.ms": 20,
+        "reconnect.backoff.max.ms": 300,
+        # When every broker is away librdkafka 2.16 would forget them all and begin anew from the bootstrap
+        # addresses. It is back half a second later then, and a transaction never: it waits for its old
+        # coordinator, whose thread has ended (librdkafka issue 5511). Names are looked up anew all the same.
+        "metadata.recovery.strategy": "none",
+        # A call that waits for the broker may overrun its own limit by this much.
+        "socket.timeout.ms": min(30_000, settings.request_timeout_ms),
+        "log.connection.close": False,
+    }
+    if "ssl" in security.protocol:
+        tls_context(settings)
+        if security.ca_file is not None:
+            options["ssl.ca.location"] = security.ca_file
+        if security.certificate_file is not None:
+            options["ssl.certificate.location"] = security.certificate_file
+            options["ssl.key.location"] = security.key_file or security.certificate_file
+            key = "kafka.security.key_password"
+            password = secret_text(key, security.key_password, security.key_password_file)
+            if password is not None:
+                options["ssl.key.password"] = password
+        if not security.check_hostname:
+            options["ssl.endpoint.identification.algorithm"] = "none"
+    if "sasl" in security.protocol:
+        options["sasl.mechanism"] = security.mechanism.upper()
+        options["sasl.username"] = security.username or ""
+        key = "kafka.security.password"
+        options["sasl.password"] = secret_text(key, security.password, security.password_file) or ""
+    return options
+
+
+def cause(error: Exception) -> KafkaError | None:
+    """The KafkaError inside an exception of confluent-kafka."""
+    first = error.args[0] if error.args else None
+    return first if isinstance(first, KafkaError) else None
+
+
+def reason(error: Exception) -> str:
+    """One line that says what librdkafka ran into."""
+    inner = cause(error)
+    text = " ".join((inner.str() if inner is not None else str(error)).split())
+    return f"{inner.name()}: {text}"[:300] if inner is not None else text[:300]
+
+
+def may_be_fenced(error: Exception) -> bool:
+    """True where Kafka says that this producer's epoch is over, or nothing but "fatal", as to whoever goes on
+    producing after it was said once."""
+    inner = cause(error)
+    return inner is not None and inner.code() in (*_FENCED_PRODUCER, KafkaError._FATAL)
+
+
+def translated(error: Exception, doing: str) -> BrokerError:
+    """The port's error for one of confluent-kafka's; `doing` says what failed where."""
+    said = f"{doing}: {reason(error)}"
+    inner = cause(error)
+    if inner is None:
+        return AbortableError(said)
+    # A fenced consumer gets _FATAL as a message, with the real code in its text alone.
+    displaced = inner.code() == KafkaError._FATAL and "group.instance.id" in inner.str()
+    if displaced or inner.code() in _FENCED_MEMBER:
+        return FatalError(f"{said}; another process runs as this member, so this one ends", fenced=True)
+    if inner.code() in _NOT_ALLOWED:
+        return FatalError(f"{said}; {GRANT}", denied=True)
+    if inner.code() in _FENCED_PRODUCER:
+        return FatalError(f"{said}; the transaction timed out or another process has this slot")
+    if inner.fatal() or inner.code() == KafkaError._FATAL:
+        return FatalError(f"{said}; the client is finished")
+    return AbortableError(said)

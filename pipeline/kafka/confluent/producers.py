@@ -1,0 +1,187 @@
+"""Idempotent appends with confluent-kafka, and what its producers share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+
+from twinsieve.pipeline.broker.ports import AbortableError, Committed, FatalError, Messages, Partition
+from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.confluent.options import GRANT, Heard, cause, reason, translated
+from twinsieve.pipeline.kafka.deadline import DeadlineError, within
+from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.settings.client_buffers import queue_bytes
+from twinsieve.pipeline.settings.model import KafkaSettings
+
+_BATCH_BYTES = 256 << 10
+_BLOCK_S = 5.0
+CLOSE_S = 2.0
+_DENIED = "Topic authorization failed"
+"""In the text alone, where a producer that may leave no gap reports its end."""
+
+
+def producer_options(settings: KafkaSettings, options: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
+    """Options that every producer shares: acks=all, idempotent, keys placed as Kafka does."""
+    return {
+        **options,
+        **heard.options(),
+        "acks": "all",
+        "enable.idempotence": True,
+        "batch.size": _BATCH_BYTES,
+        "message.max.bytes": settings.message_bytes,
+        "queue.buffering.max.messages": 1_000_000,
+        "queue.buffering.max.kbytes": queue_bytes(settings) >> 10,
+        "delivery.timeout.ms": settings.request_timeout_ms,
+        "compression.type": settings.compression,
+        # Kafka's own default; librdkafka's is CRC32, which sends a key elsewhere.
+        "partitioner": "murmur2_random",
+        "allow.auto.create.topics": False,
+        # While the markers of the transaction before are on their way the coordinator says "later"; the
+        # default waits 100 ms each time, and longer than the transaction itself takes.
+        "retry.backoff.ms": 5,
+        # It doubles with each try; a leader that is back would be asked up to a second later.
+        "retry.backoff.max.ms": 100,
+    }
+
+
+def put(
+    producer: Producer, topic: str, partition: int | None, messages: Messages, row: int, told: Any
+) -> None:
+    """Hands one message over; waits a while for room in the queue, then raises BufferError."""
+    more: dict[str, Any] = {} if partition is None else {"partition": partition}
+    stamp = messages.timestamps_ms[row]
+    if stamp >= 0:
+        # confluent-kafka takes 0 for "now"; a millisecond off is nearer to 1970 than that.
+        more["timestamp"] = max(1, stamp)
+    headers = messages.headers[row]
+    if headers:
+        more["headers"] = list(headers)
+    value, key = messages.values[row], messages.keys[row]
+    deadline = time.monotonic() + _BLOCK_S
+    while True:
+        try:
+            producer.produce(topic, value, key, on_delivery=told, **more)
+            return
+        except BufferError:
+            if time.monotonic() >= deadline:
+                raise
+            producer.poll(0.05)
+
+
+def held_offsets(offsets: Mapping[Partition, Committed]) -> list[Any]:
+    """Offsets in the client's words."""
+    return [
+        TopicPartition(part.topic, part.number, committed.offset, committed.metadata)
+        for part, committed in offsets.items()
+    ]
+
+
+def shut(kept: list[Producer], wait_s: float = CLOSE_S) -> None:
+    """Ends the producer in the list, and its threads and connections, if nobody else holds it.
+
+    wait_s: for what is on its way; what is not acknowledged by then is given up
+
+    librdkafka ends with the last reference, in whichever thread drops it, and nobody says how long it takes.
+    Producer.close() of newer releases waits for its transaction and messages without limit.
+    """
+    try:
+        waiting = kept[0].flush(wait_s)
+    except KafkaException:
+        waiting = 1  # it met a fatal error, which every call repeats
+    if waiting:
+        kept[0].purge()
+        # Else the callbacks of what was given up are never freed.
+        kept[0].poll(0)
+    with suppress(DeadlineError):
+        within(CLOSE_S, kept.clear)
+
+
+class ConfluentAppender(Closing):
+    """`ports.Appender` on confluent-kafka."""
+
+    def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], limits: Limits) -> None:
+        self._heard = Heard()
+        # Without the guarantee a message that timed out would be missing between those around it.
+        self._options = {
+            **producer_options(settings, options, self._heard),
+            "enable.gapless.guarantee": True,
+            "linger.ms": 0,
+        }
+        self._limits = limits
+        self._failure: KafkaError | None = None
+        self._failed_at = ""
+        self._waiting = 0
+        self._round = 0
+        self._producer: Producer | None = Producer(self._options)
+
+    def append(self, partition: Partition, messages: Messages) -> None:
+        """As `ports.Appender.append`."""
+        refusal = self._limits.refusal(partition.topic, messages)
+        if refusal is not None:
+            advice = "raise its max.message.bytes or lower kafka.block_bytes"
+            raise AbortableError(f"{partition}: {refusal}; {advice}")
+        turn = self._round
+
+        def told(error: KafkaError | None, message: Any) -> None:
+            if turn == self._round:
+                self._waiting -= 1
+                if error is not None and self._failure is None:
+                    self._failure, self._failed_at = error, f" to {message.topic()}[{message.partition()}]"
+
+        producer = self._producer = self._producer or Producer(self._options)
+        try:
+            for row in range(len(messages)):
+                self._waiting += 1
+                put(producer, partition.topic, partition.number, messages, row, told)
+        except (KafkaException, BufferError) as error:
+            self._give_up(f"append to {partition}", error)
+        self._serve(producer, 0)
+        if self._failure is not None:
+            self._give_up(f"append to {partition}", KafkaException(self._failure))
+
+    def confirm(self, timeout_s: float) -> int:
+        """As `ports.Appender.confirm`."""
+        if self._producer is not None and self._waiting:
+            deadline = time.monotonic() + timeout_s
+            self._serve(self._producer, 0)
+            while self._waiting and self._failure is None and time.monotonic() < deadline:
+                self._serve(self._producer, max(0.0, deadline - time.monotonic()))
+        if self._failure is not None:
+            self._give_up(f"append{self._failed_at}", KafkaException(self._failure))
+        return self._waiting
+
+    def _serve(self, producer: Producer, timeout_s: float) -> None:
+        try:
+            producer.poll(timeout_s)
+        except KafkaException as error:
+            # Fatal, for there may be no gap. What it was, the message that failed has said, or says now.
+            with suppress(KafkaException):
+                producer.poll(0)
+            self._failure = self._failure or cause(error)
+
+    def _give_up(self, doing: str, error: Exception) -> NoReturn:
+        self._round += 1
+        self._waiting = 0
+        self._failure, self._failed_at = None, ""
+        if self._producer is not None:
+            # Frees what is queued, so that a producer that nobody serves any more cannot send it later.
+            # confluent-kafka 2.16 takes `blocking` for its opposite: with False it waits for every broker's
+            # thread, which may be looking up a name, and keeps the interpreter's lock meanwhile.
+            self._producer.purge()
+            self._producer = None
+        self._heard.fatal = None
+        said = translated(error, doing)
+        if isinstance(said, FatalError) and (said.denied or _DENIED in str(said)):
+            raise FatalError(f"{doing}: {reason(error)}; {GRANT}", denied=True) from error
+        raise AbortableError(f"{doing}: {reason(error)}; asking again from the committed offsets") from error
+
+    def close(self) -> None:
+        """As `ports.Appender.close`."""
+        self.closed = True
+        if self._producer is not None:
+            kept, self._producer = [self._producer], None
+            shut(kept)

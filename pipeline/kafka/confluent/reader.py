@@ -1,0 +1,82 @@
+"""Reading partitions one names oneself with confluent-kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from typing import Any
+
+from confluent_kafka import KafkaException, TopicPartition
+
+from twinsieve.pipeline.broker.ports import NO_EPOCH, Partition, Records
+from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
+from twinsieve.pipeline.kafka.confluent.options import Heard
+from twinsieve.pipeline.kafka.confluent.reading import Reading, client_errors, consumer_options
+from twinsieve.pipeline.settings.model import KafkaSettings
+
+_LEADER_S = 0.5
+
+
+class ConfluentReader(Reading):
+    """`ports.Reader` on confluent-kafka. A partition is handed to librdkafka at its first `seek`."""
+
+    def __init__(
+        self, settings: KafkaSettings, options: Mapping[str, Any], admin: Callable[[], ConfluentAdmin]
+    ) -> None:
+        heard = Heard()
+        # librdkafka wants a group id even where no group is meant; it is never joined or committed to.
+        # But librdkafka asks for its coordinator: the app's rights on groups must cover it.
+        group = f"{options['client.id']}.reader"
+        super().__init__({**consumer_options(settings, options, heard), "group.id": group}, heard, admin)
+        self._wanted: set[Partition] = set()
+        self._known: set[str] = set()
+
+    def assign(self, partitions: Collection[Partition]) -> None:
+        """As `ports.Reader.assign`."""
+        self._wanted = set(partitions)
+        gone = [partition for partition in self._live if partition not in self._wanted]
+        if gone:
+            self._consumer.incremental_unassign([TopicPartition(*partition) for partition in gone])
+        for partition in gone:
+            del self._live[partition]
+        self._paused &= self._wanted
+        self._stopped = {at: said for at, said in self._stopped.items() if at in self._wanted}
+        # Else librdkafka asks who leads what it is to read at its next tick, up to a second later.
+        for topic in {partition.topic for partition in self._wanted} - self._known:
+            with suppress(KafkaException):
+                self._consumer.list_topics(topic, timeout=_LEADER_S)
+                self._known.add(topic)
+
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
+        """As `ports.Reader.seek`."""
+        if partition not in self._wanted:
+            return
+        if partition not in self._live:
+            self._hand_over(partition, offset)
+            if epoch == NO_EPOCH:
+                return
+        self._seek(partition, offset, epoch)
+
+    def _hand_over(self, partition: Partition, offset: int) -> None:
+        target = TopicPartition(partition.topic, partition.number, offset)
+        with client_errors(f"seek {partition}"):
+            self._consumer.incremental_assign([target])
+            if partition in self._paused:
+                self._consumer.pause([target])
+        self._live[partition] = offset
+        self._last[partition] = offset, NO_EPOCH
+
+    def poll(self, timeout_s: float, max_records: int) -> list[Records]:
+        """As `ports.Reader.poll`."""
+        return self._fetched(timeout_s, max_records)
+
+    def _owns(self, partition: Partition) -> bool:
+        return partition in self._wanted
+
+    def _restart(self, partition: Partition) -> None:
+        target = TopicPartition(*partition, self._live[partition])
+        with client_errors(f"seek {partition}"):
+            self._consumer.incremental_unassign([target])
+            self._consumer.incremental_assign([target])
+            if partition in self._paused:
+                self._consumer.pause([target])

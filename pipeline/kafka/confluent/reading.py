@@ -1,0 +1,307 @@
+"""What both kinds of confluent-kafka consumer share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from operator import methodcaller
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from twinsieve.pipeline.broker.ports import (
+    NO_EPOCH,
+    NO_TIMESTAMP,
+    AbortableError,
+    FatalError,
+    Header,
+    Partition,
+    Records,
+    TruncatedError,
+)
+from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
+from twinsieve.pipeline.kafka.confluent.options import Heard, reason, translated
+from twinsieve.pipeline.kafka.deadline import METADATA_S
+from twinsieve.pipeline.kafka.decoding import UNREADABLE_NAME, undecodable
+from twinsieve.pipeline.settings.client_buffers import (
+    PREFETCH_BYTES,
+    most_received,
+    partition_bytes,
+    response_bytes,
+)
+from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.stages.errors import BrokerError
+
+_SEEK_S = 5.0
+_MOST = 1_000_000
+_PASSING = (KafkaError._STATE, KafkaError._UNKNOWN_PARTITION, KafkaError._TIMED_OUT)
+_UNDECODABLE = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._NOT_IMPLEMENTED)
+_NO_NEWS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
+
+_TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
+
+_ask_headers = methodcaller("headers")
+"""confluent-kafka 2.16 answers with null pointers for names that are not UTF-8, and leaves the exception for
+whoever comes next. Only a call that the interpreter has not specialised notices, as a SystemError."""
+
+
+def consumer_options(settings: KafkaSettings, options: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
+    """Options that every consumer shares: read-committed, never commits, never resets an offset."""
+    return {
+        **options,
+        **heard.options(),
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed",
+        # Off by default: what a disk or a wire has altered would be read as if it had been written so.
+        "check.crcs": True,
+        "allow.auto.create.topics": False,
+        # By default a full local queue is looked at again only after a second: 150,000 instead of
+        # 800,000 messages/s.
+        "fetch.queue.backoff.ms": 5,
+        "fetch.wait.max.ms": 100,
+        "fetch.error.backoff.ms": 50,
+        # `twinsieve lint` counts with these.
+        "max.partition.fetch.bytes": partition_bytes(settings),
+        "fetch.max.bytes": response_bytes(settings),
+        # What zstd unpacks to is held to this too, gzip, lz4 and snappy are not (librdkafka 2.16).
+        "receive.message.max.bytes": most_received(settings),
+        "queued.max.messages.kbytes": PREFETCH_BYTES >> 10,
+        "topic.metadata.refresh.interval.ms": int(METADATA_S * 1000),
+    }
+
+
+class Reading(Closing):
+    """What both kinds of consumer share: grouping messages into columns, positions, pauses."""
+
+    def __init__(self, options: dict[str, Any], heard: Heard, admin: Callable[[], ConfluentAdmin]) -> None:
+        self._heard = heard
+        self._admin = admin
+        self._live: dict[Partition, int] = {}
+        self._last: dict[Partition, tuple[int, int]] = {}
+        self._paused: set[Partition] = set()
+        # Silent until they are sought; with what the next poll says of them, until it is said.
+        self._stopped: dict[Partition, BrokerError | None] = {}
+        self._later: BrokerError | None = None
+        self._options = options
+        self._consumer = Consumer(options)
+
+    def _fetched(self, timeout_s: float, max_records: int) -> list[Records]:
+        self._raise_what_waits()
+        deadline = time.monotonic() + timeout_s
+        while True:
+            # consume(n, t) waits the whole of t for n messages; the first one must not wait for others.
+            messages = self._consume(1, max(0.0, deadline - time.monotonic()))
+            if messages and max_records > 1:
+                messages += self._consume(min(max_records - 1, _MOST), 0)
+            records = self._columns(messages)
+            # An end of partition is no record, so it does not end the wait either.
+            if records or self._waits() or time.monotonic() >= deadline:
+                return records
+
+    def _waits(self) -> bool:
+        return self._later is not None or any(said is not None for said in self._stopped.values())
+
+    def _raise_what_waits(self) -> None:
+        if self._later is not None:
+            error = self._later
+            if not isinstance(error, FatalError):
+                self._later = None
+            raise error
+        for partition, said in self._stopped.items():
+            if said is not None:
+                self._stopped[partition] = None
+                raise said
+
+    def _consume(self, count: int, timeout_s: float) -> list[Any]:
+        messages: list[Any] = []
+        try:
+            messages = self._consumer.consume(count, timeout_s)
+        except KafkaException as error:
+            self._notice_failure(error, "reading")
+        if self._heard.fatal is not None:
+            # The exception says only "fatal"; what it was came to the error callback.
+            self._notice_failure(KafkaException(self._heard.fatal), "reading")
+        return messages
+
+    def _notice_failure(self, error: KafkaException, doing: str) -> None:
+        """The next poll's error; messages that came in the same call are delivered first."""
+        # The worst one counts: nothing that comes after it may have the role go on.
+        if self._later is None or self._later.retryable:
+            self._later = translated(error, doing)
+            self._later.__cause__ = error
+
+    def _stop(self, partition: Partition, said: BrokerError, error: KafkaException) -> None:
+        """The next poll's error, unless the partition is sought before."""
+        said.__cause__ = error
+        self._stopped[partition] = said
+
+    def _columns(self, messages: list[Any]) -> list[Records]:
+        found: dict[Partition, Records] = {}
+        last: tuple[str, int] | None = None
+        wanted = 0
+        records: Records | None = None
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                self._notice(message, error)
+                # It may have silenced the partition of the messages behind it.
+                last = None
+                continue
+            here = message.topic(), message.partition()
+            if here != last:
+                last, partition = here, Partition(*here)
+                wanted, records = self._live.get(partition, 0), None
+                if partition in self._live and partition not in self._stopped:
+                    records = found.setdefault(partition, Records(partition))
+            offset = message.offset()
+            if records is None or offset < wanted:
+                continue
+            kind, stamp = message.timestamp()
+            records.offsets.append(offset)
+            records.timestamps_ms.append(stamp if kind and stamp >= 0 else NO_TIMESTAMP)
+            records.keys.append(message.key())
+            records.values.append(message.value())
+            records.headers.append(_headers(message))
+            epoch = message.leader_epoch()
+            records.epochs.append(NO_EPOCH if epoch is None else epoch)
+        held = [records for records in found.values() if len(records)]
+        for records in held:
+            self._passed(records.partition, records.offsets[-1] + 1)
+            self._last[records.partition] = records.offsets[-1] + 1, records.epochs[-1]
+        return held
+
+    def _passed(self, partition: Partition, offset: int) -> None:
+        if offset > self._live.get(partition, offset):
+            self._live[partition] = offset
+
+    def _notice(self, message: Any, error: KafkaError) -> None:
+        code, at = error.code(), None
+        if message.topic():
+            at = Partition(message.topic(), message.partition())
+        if code in _NO_NEWS or at in self._stopped:
+            return
+        if code == KafkaError._PARTITION_EOF and at is not None:
+            # librdkafka's own position stays behind the last message; this offset is past control markers.
+            self._passed(at, message.offset())
+            return
+        refused = KafkaException(error)
+        if code in _UNDECODABLE and at is not None:
+            offset = message.offset()
+            if offset >= self._live.get(at, 0):  # else it was sought away from
+                # librdkafka 2.16 goes on in the midst of the damage, and may take what is there for messages:
+                # the partition is silent until it is sought again.
+                self._stop(at, undecodable(at, offset, reason(refused)), refused)
+            return
+        if code == KafkaError._AUTO_OFFSET_RESET and at is not None:
+            said = translated(refused, f"reading {at}")
+            if _TRUNCATED in error.str():
+                # What befell the offset is told in the text alone.
+                said = TruncatedError(at, f"reading {at}: {reason(refused)}")
+            self._stop(at, said, refused)
+            return
+        group = self._options["group.id"]
+        self._notice_failure(refused, f"reading for group {group}" if at is None else f"reading {at}")
+
+    def _seek(self, partition: Partition, offset: int, epoch: int) -> None:
+        self._last[partition] = offset, epoch
+        if partition in self._stopped:
+            # After an offset out of range librdkafka gives a partition up and refuses to seek in it; behind a
+            # batch that it could not decode it may do the same.
+            del self._stopped[partition]
+            self._live[partition] = offset
+            self._restart(partition)
+            if epoch == NO_EPOCH:
+                return
+        deadline = time.monotonic() + _SEEK_S
+        target = TopicPartition(*partition, offset, leader_epoch=epoch)
+        # A partition that was assigned a moment ago is not yet "actively consumed" and refuses.
+        while True:
+            try:
+                self._consumer.seek(target)
+                break
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or time.monotonic() >= deadline:
+                    raise translated(error, f"seek {partition}") from error
+                time.sleep(0.01)
+        self._live[partition] = offset
+
+    def position(self, partition: Partition) -> int:
+        """As `ports.Reader.position`."""
+        if partition not in self._live:
+            raise AbortableError(f"position of {partition}: nothing was sought there")
+        return self._live[partition]
+
+    def pause(self, partitions: Collection[Partition]) -> None:
+        """As `ports.Reader.pause`."""
+        ours = [partition for partition in partitions if self._owns(partition)]
+        self._paused.update(ours)
+        self._consumer.pause([TopicPartition(*p) for p in ours if p in self._live])
+
+    def resume(self, partitions: Collection[Partition]) -> None:
+        """As `ports.Reader.resume`."""
+        ours = [partition for partition in partitions if partition in self._paused]
+        self._paused.difference_update(ours)
+        # Behind the last message: the end that librdkafka told may lie in a later epoch than that message.
+        places = [(p, *self._last.get(p, (self._live[p], NO_EPOCH))) for p in ours if p in self._live]
+        targets = [TopicPartition(*p, offset, leader_epoch=epoch) for p, offset, epoch in places]
+        self._consumer.resume(targets)
+        # librdkafka sees a resumed partition only when it next looks for work, up to a second later; a seek
+        # makes it look. One that refuses is about to be looked at anyway.
+        for target in targets:
+            with suppress(KafkaException):
+                self._consumer.seek(target)
+
+    def _owns(self, partition: Partition) -> bool:
+        raise NotImplementedError
+
+    def _restart(self, partition: Partition) -> None:
+        raise NotImplementedError
+
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `ports.Reader.beginning_offsets`."""
+        with _abortable():
+            return self._admin().beginning_offsets(partitions)
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `ports.Reader.end_offsets`."""
+        with _abortable():
+            return self._admin().stable_offsets(partitions)
+
+    def close(self) -> None:
+        """As `ports.Reader.close`."""
+        self.closed = True
+        try:
+            self._consumer.close()
+        except (KafkaException, RuntimeError):
+            # RuntimeError: closed before.
+            return
+
+
+def _headers(message: Any) -> Sequence[Header]:
+    try:
+        return _ask_headers(message) or ()
+    except (UnicodeDecodeError, SystemError):
+        # A name that is not UTF-8, and there is no other way to the headers.
+        return ((UNREADABLE_NAME, b""),)
+
+
+@contextmanager
+def client_errors(doing: str) -> Iterator[None]:
+    """Raises the port's error for any of the client's."""
+    try:
+        yield
+    except KafkaException as error:
+        raise translated(error, doing) from error
+
+
+@contextmanager
+def _abortable() -> Iterator[None]:
+    try:
+        yield
+    except BrokerError as error:
+        raise AbortableError(str(error)) from error

@@ -1,0 +1,1 @@
+"""The ports on kafka-python, the default client."""

@@ -1,0 +1,174 @@
+"""Shares of a group with kafka-python."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, TopicPartition, errors
+
+from twinsieve.pipeline.broker.ports import (
+    NO_EPOCH,
+    AbortableError,
+    Committed,
+    FatalError,
+    Membership,
+    Partition,
+    Polled,
+    UnstableError,
+)
+from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
+from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
+from twinsieve.pipeline.kafka.kafka_python.joins import keep_finished_joins
+from twinsieve.pipeline.kafka.kafka_python.log_filters import fenced_members
+from twinsieve.pipeline.kafka.kafka_python.reading import Reading, columns, errors_of, make_consumer
+from twinsieve.pipeline.kafka.leaving import leave
+from twinsieve.pipeline.settings.model import KafkaSettings
+
+_LOOKUP_S = 10.0
+"""How long a question about a topic's partitions may take."""
+_HELD_BACK = "an open transaction holds it back, or the broker does not answer"
+
+
+@dataclass(frozen=True, slots=True)
+class PythonMember:
+    """What `ports.Membership.handle` is here.
+
+    consumer: commits offsets where there are no transactions; fenced: whether another process displaced it
+    """
+
+    metadata: Any
+    consumer: Any
+    fenced: Callable[[], bool]
+
+
+class PythonGroupConsumer(Reading):
+    """`ports.GroupConsumer` on kafka-python.
+
+    Rebalance callbacks run on the client's network thread, where every blocking call raises; they set
+    flags and silence partitions, nothing else. The role learns of it by the epoch of its next poll.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        options: Mapping[str, Any],
+        admin: Callable[[], PythonAdmin],
+        group: str,
+        topics: Sequence[str],
+        member: str | None,
+    ) -> None:
+        super().__init__(
+            settings,
+            make_consumer(
+                settings,
+                options,
+                group_id=group,
+                group_instance_id=member,
+                session_timeout_ms=settings.session_timeout_ms,
+                heartbeat_interval_ms=settings.heartbeat_ms,
+            ),
+            admin,
+        )
+        self._group = group
+        self._member = member
+        self._network_thread: int | None = None
+        self._epoch = 0
+        self._seen_epoch = 0
+        self._assigned: frozenset[TopicPartition] = frozenset()
+        keep_finished_joins(self._consumer)
+        self._consumer.subscribe(list(topics), listener=_Listener(self))
+        self._know(topics)
+
+    def _know(self, topics: Sequence[str]) -> None:
+        # A leader that does not know a topic's partitions yet assigns none of them, and may notice only when
+        # its metadata is refreshed, minutes later: everybody knows them before joining.
+        for topic in topics:
+            try:
+                within(_LOOKUP_S, partial(self._consumer.partitions_for_topic, topic))
+            except (errors.KafkaError, DeadlineError) as error:
+                self.close()
+                raise AbortableError(f"partitions of {topic}: the broker does not tell ({error})") from error
+
+    def is_fenced(self) -> bool:
+        """True once another process has joined under this member's name."""
+        return self._network_thread is not None and fenced_members.holds(self._network_thread)
+
+    def rebalanced(self, assigned: Iterable[TopicPartition]) -> None:
+        """Called on the network thread: these are ours now, silent until sought."""
+        with self._lock:
+            thread = threading.get_ident()
+            if self._network_thread != thread:
+                self._network_thread = thread
+                fenced_members.forget(thread)
+            self._epoch += 1
+            self._live.clear()
+            self._paused.clear()
+            self._assigned = frozenset(assigned)
+            self._silence(self._assigned)
+
+    def poll(self, timeout_s: float, max_records: int) -> Polled:
+        """As `ports.GroupConsumer.poll`."""
+        if self.is_fenced():
+            raise FatalError(f"member {self._member}: another process runs under this name", fenced=True)
+        found = self._fetched(timeout_s, max_records)
+        # The membership is taken here, before the epoch is read: after max_poll_interval_ms kafka-python
+        # leaves the group by itself, and what group_metadata() says then is accepted by the broker even
+        # though another member owns the partitions. A rebalance raises the epoch before it changes the
+        # membership, so records, membership and epoch of different times never come together.
+        metadata = self._consumer.group_metadata()
+        with self._lock:
+            self._seen_epoch = self._epoch
+            assignment = frozenset(Partition(*partition) for partition in self._assigned)
+            live = [(partition, rows) for partition, rows in found.items() if partition in self._live]
+        records = [columns(partition, rows) for partition, rows in live]
+        membership = Membership(
+            metadata.generation_id, PythonMember(metadata, self._consumer, self.is_fenced)
+        )
+        return Polled(membership, assignment, self._seen_epoch, records)
+
+    def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
+        """As `ports.GroupConsumer.committed`."""
+        found: dict[Partition, Committed | None] = {}
+        for partition in partitions:
+            with errors_of(f"committed offset of {partition}"):
+                # One at a time: the client has no public call for many.
+                try:
+                    held = self._consumer.committed(
+                        TopicPartition(*partition), metadata=True, timeout_ms=int(COMMITTED_S * 1000)
+                    )
+                except errors.KafkaTimeoutError as error:
+                    raise UnstableError(f"committed offset of {partition}: {_HELD_BACK}") from error
+            found[partition] = None if held is None else Committed(held.offset, held.metadata or "")
+        return found
+
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
+        """As `ports.GroupConsumer.seek`; ignored too when a rebalance has come since the last poll."""
+        key = TopicPartition(*partition)
+        with self._lock:
+            if self._epoch == self._seen_epoch and key in self._assigned:
+                self._start(key, offset, epoch)
+
+    def leave(self) -> None:
+        """As `ports.GroupConsumer.leave`."""
+        member_id = self._consumer.group_metadata().member_id
+        self.close()
+        if self._member is not None:
+            leave(self._admin, self._group, self._member, member_id)
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+    def __init__(self, owner: PythonGroupConsumer) -> None:
+        self._owner = owner
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002
+        self._owner.rebalanced(())
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        self._owner.rebalanced(assigned)
+
+    def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:  # noqa: ARG002
+        self._owner.rebalanced(())

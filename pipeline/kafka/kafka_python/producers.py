@@ -1,0 +1,172 @@
+"""Idempotent appends with kafka-python."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from kafka import KafkaProducer, errors
+
+from twinsieve.pipeline.broker.ports import AbortableError, Messages, Partition
+from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.kafka_python.options import connected, reason, translated
+from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.settings.client_buffers import QUEUE_BYTES
+from twinsieve.pipeline.settings.model import KafkaSettings
+
+MAX_BLOCK_MS = 5_000
+_BATCH_BYTES = 256 << 10
+_CLOSE_S = 2.0
+
+
+def make_producer(settings: KafkaSettings, options: Mapping[str, Any], **more: Any) -> KafkaProducer:
+    """A producer with acks=all that gives up a message after `request_timeout`.
+
+    raises: BrokerError when no broker can be reached
+    """
+    return connected(
+        settings,
+        lambda network: KafkaProducer(
+            **options,
+            kafka_client=network,
+            **more,
+            acks="all",
+            enable_idempotence=True,
+            batch_size=_BATCH_BYTES,
+            max_request_size=settings.message_bytes,
+            max_block_ms=MAX_BLOCK_MS,
+            delivery_timeout_ms=max(settings.request_timeout_ms, options["request_timeout_ms"] + 1_000),
+            retry_backoff_ms=20,
+            compression_type=None if settings.compression == "none" else settings.compression,
+            allow_auto_create_topics=False,
+            metrics_enabled=False,
+        ),
+    )
+
+
+def cut_off(producer: KafkaProducer) -> None:
+    """Ends a producer at once; what it has not sent yet is never sent.
+
+    close(timeout=0) waits for waiting batches first and raises when there are any, which leaves its
+    thread running and sending. There is no public way past that in 3.0.12.
+    """
+    producer._sender.force_close()
+
+
+def shut(producer: KafkaProducer) -> None:
+    """Closes a producer; waits shortly for what is on its way."""
+    try:
+        producer.close(timeout=_CLOSE_S)
+    except errors.KafkaError:
+        cut_off(producer)
+
+
+class PythonAppender(Closing):
+    """`ports.Appender` on kafka-python.
+
+    After a failed batch kafka-python goes on with the next one, which would leave a gap. The first failure
+    therefore ends the producer, on the very thread that sends, and a new one is made when it was reported.
+    """
+
+    def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], limits: Limits) -> None:
+        self._settings = settings
+        self._options = options
+        self._limits = limits
+        self._changed = threading.Condition()
+        self._round = 0
+        self._waiting = 0
+        self._waiting_bytes = 0
+        self._failure: Exception | None = None
+        self._producer: KafkaProducer | None = make_producer(settings, options)
+
+    def append(self, partition: Partition, messages: Messages) -> None:
+        """As `ports.Appender.append`."""
+        refusal = self._limits.refusal(partition.topic, messages)
+        if refusal is not None:
+            advice = "raise its max.message.bytes or lower kafka.block_bytes"
+            raise AbortableError(f"{partition}: {refusal}; {advice}")
+        for row in range(len(messages)):
+            self._append_one(partition, messages, row)
+
+    def _append_one(self, partition: Partition, messages: Messages, row: int) -> None:
+        key, value, stamp = messages.keys[row], messages.values[row], messages.timestamps_ms[row]
+        size = len(value or b"") + len(key or b"")
+
+        # kafka-python 3 has no bound on what it holds; without one a broker that is away fills the memory.
+        def full() -> bool:
+            return self._waiting > 0 and self._waiting_bytes + size > QUEUE_BYTES
+
+        with self._changed:
+            self._changed.wait_for(lambda: self._failure is not None or not full(), MAX_BLOCK_MS / 1000)
+            if self._failure is None and full():
+                self._failure = TimeoutError(f"{self._waiting_bytes} bytes wait and none was acknowledged")
+            failed = self._failure is not None
+            if not failed:
+                self._waiting += 1
+                self._waiting_bytes += size
+        if failed:
+            self._give_up(f"append to {partition}")
+        turn = self._round
+        try:
+            if self._producer is None:
+                self._producer = make_producer(self._settings, self._options)
+            future = self._producer.send(
+                partition.topic,
+                value,
+                key=key,
+                headers=list(messages.headers[row]),
+                partition=partition.number,
+                timestamp_ms=None if stamp < 0 else stamp,
+            )
+        except (errors.KafkaError, ValueError) as error:
+            # ValueError: kafka-python's word for a partition that does not exist.
+            self._failure = error
+            self._give_up(f"append to {partition}")
+        future.add_callback(lambda _: self._done(turn, size, None))
+        future.add_errback(lambda error: self._done(turn, size, error))
+
+    def _done(self, turn: int, size: int, error: Exception | None) -> None:
+        with self._changed:
+            if turn != self._round:
+                return
+            self._waiting -= 1
+            self._waiting_bytes -= size
+            if error is not None and self._failure is None:
+                self._failure = error
+                if self._producer is not None:
+                    cut_off(self._producer)
+            self._changed.notify_all()
+
+    def _give_up(self, doing: str) -> None:
+        with self._changed:
+            failure, producer = self._failure, self._producer
+            self._failure, self._producer = None, None
+            self._round += 1
+            self._waiting = self._waiting_bytes = 0
+        if producer is not None:
+            cut_off(producer)
+        if isinstance(failure, errors.AuthorizationError):
+            raise translated(failure, doing) from failure
+        said = reason(failure) if failure is not None else "failed"
+        raise AbortableError(f"{doing}: {said}; asking again from the committed offsets") from failure
+
+    def confirm(self, timeout_s: float) -> int:
+        """As `ports.Appender.confirm`."""
+        deadline = time.monotonic() + timeout_s
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._failure is not None or self._waiting == 0, max(0.0, deadline - time.monotonic())
+            )
+            failed, waiting = self._failure is not None, self._waiting
+        if failed:
+            self._give_up("append")
+        return waiting
+
+    def close(self) -> None:
+        """As `ports.Appender.close`."""
+        self.closed = True
+        if self._producer is not None:
+            shut(self._producer)
+            self._producer = None

@@ -1,0 +1,227 @@
+"""Reading with kafka-python: what every consumer shares, and partitions one names oneself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kafka import KafkaConsumer, TopicPartition, errors
+from kafka.structs import OffsetAndMetadata
+
+from twinsieve.pipeline.broker.ports import (
+    NO_EPOCH,
+    NO_TIMESTAMP,
+    AbortableError,
+    Partition,
+    Records,
+    TruncatedError,
+)
+from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.deadline import METADATA_S
+from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
+from twinsieve.pipeline.kafka.kafka_python.decoding import decode_safely
+from twinsieve.pipeline.kafka.kafka_python.options import connected, reason, translated
+from twinsieve.pipeline.settings.client_buffers import partition_bytes
+from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.stages.errors import BrokerError
+
+_CLOSE_MS = 3_000
+
+
+def make_consumer(settings: KafkaSettings, options: Mapping[str, Any], **more: Any) -> KafkaConsumer:
+    """A read-committed consumer that commits and resets nothing by itself.
+
+    raises: BrokerError when no broker can be reached
+    """
+    return connected(
+        settings,
+        lambda network: KafkaConsumer(
+            **options,
+            kafka_client=network,
+            **more,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            isolation_level="read_committed",
+            # The default of 500 makes transactions of 500 messages, at a third of the speed.
+            max_poll_records=settings.poll_messages,
+            max_partition_fetch_bytes=partition_bytes(settings),
+            fetch_max_wait_ms=100,
+            metadata_max_age_ms=int(METADATA_S * 1000),
+            metrics_enabled=False,
+        ),
+    )
+
+
+class Reading(Closing):
+    """What both kinds of consumer share: a partition is silent until its first `seek`.
+
+    kafka-python would otherwise look up committed offsets by itself and deliver from there. A silent
+    partition is paused at offset 0, so that the client has a position and asks nobody for one.
+    """
+
+    def __init__(
+        self, settings: KafkaSettings, consumer: KafkaConsumer, admin: Callable[[], PythonAdmin]
+    ) -> None:
+        self._consumer = consumer
+        decode_safely(consumer, settings.max_unpacked_bytes)
+        self._admin = admin
+        self._lock = threading.RLock()
+        self._live: set[TopicPartition] = set()
+        self._paused: set[TopicPartition] = set()
+        self._later: TruncatedError | None = None
+
+    def _silence(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            self._consumer.pause(partition)
+            self._consumer.seek(partition, 0)
+
+    def _start(self, partition: TopicPartition, offset: int, epoch: int = NO_EPOCH) -> None:
+        self._consumer.seek(partition, offset)
+        if epoch != NO_EPOCH:
+            # seek() takes no epoch. With one the client asks the leader, before it fetches, where that ends.
+            state = self._consumer._subscription.assignment[partition]
+            state.seek(OffsetAndMetadata(offset, "", epoch))
+        self._live.add(partition)
+        if partition not in self._paused:
+            self._consumer.resume(partition)
+
+    def _fetched(self, timeout_s: float, max_records: int) -> dict[TopicPartition, list[Any]]:
+        if self._later is not None:
+            error, self._later = self._later, None
+            raise error
+        # A partition that is paused with a part of a fetch still undelivered has that part put aside, and
+        # gets it back only while this slot is None. Once used the slot holds an exhausted object instead,
+        # so that the partition stays silent for ever after resume(). There is no public way to clear it.
+        fetcher = self._consumer._fetcher
+        if not fetcher._next_partition_records:
+            fetcher._next_partition_records = None
+        with errors_of("reading"):
+            found: dict[TopicPartition, list[Any]] = self._consumer.poll(
+                timeout_ms=max(0, int(timeout_s * 1000)), max_records=max_records
+            )
+        return found
+
+    def position(self, partition: Partition) -> int:
+        """As `ports.Reader.position`."""
+        try:
+            with errors_of(f"position of {partition}"):
+                # It is known here, for all that is read was sought. With more time kafka-python would ask the
+                # leaders of all partitions for their epochs, and wait for one that is dead.
+                position = self._consumer.position(TopicPartition(*partition), timeout_ms=0)
+        except TruncatedError as error:
+            # kafka-python tells it once, of any partition, and then reads on: the next poll must tell it too.
+            self._later = error
+            raise
+        if position is None:
+            raise AbortableError(f"position of {partition}: the broker does not tell")
+        return int(position)
+
+    def pause(self, partitions: Collection[Partition]) -> None:
+        """As `ports.Reader.pause`."""
+        with self._lock:
+            for partition in _known(self._consumer, partitions):
+                self._paused.add(partition)
+                self._consumer.pause(partition)
+
+    def resume(self, partitions: Collection[Partition]) -> None:
+        """As `ports.Reader.resume`."""
+        with self._lock:
+            for partition in _known(self._consumer, partitions):
+                self._paused.discard(partition)
+                if partition in self._live:
+                    self._consumer.resume(partition)
+
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `ports.Reader.beginning_offsets`."""
+        with _abortable():
+            return self._admin().beginning_offsets(partitions)
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `ports.Reader.end_offsets`."""
+        # The consumer's own end_offsets asks for a missing topic again and again until its time is up.
+        with _abortable():
+            return self._admin().stable_offsets(partitions)
+
+    def close(self) -> None:
+        """As `ports.Reader.close`."""
+        self.closed = True
+        try:
+            self._consumer.close(autocommit=False, timeout_ms=_CLOSE_MS)
+        except (errors.KafkaError, RuntimeError):
+            # RuntimeError: the network loop of a consumer that never connected is already gone.
+            return
+
+
+class PythonReader(Reading):
+    """`ports.Reader` on kafka-python."""
+
+    def __init__(
+        self, settings: KafkaSettings, options: Mapping[str, Any], admin: Callable[[], PythonAdmin]
+    ) -> None:
+        super().__init__(settings, make_consumer(settings, options, group_id=None), admin)
+
+    def assign(self, partitions: Collection[Partition]) -> None:
+        """As `ports.Reader.assign`."""
+        wanted = {TopicPartition(*partition) for partition in partitions}
+        before: set[TopicPartition] = set(self._consumer.assignment())
+        if wanted == before:
+            return
+        kept = {
+            partition: self._consumer.position(partition, timeout_ms=0) for partition in wanted & self._live
+        }
+        self._live &= wanted
+        self._paused &= wanted
+        self._consumer.assign(sorted(wanted))
+        self._silence(wanted - before)
+        for partition, offset in kept.items():
+            self._start(partition, offset)
+
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
+        """As `ports.Reader.seek`."""
+        self._start(TopicPartition(*partition), offset, epoch)
+
+    def poll(self, timeout_s: float, max_records: int) -> list[Records]:
+        """As `ports.Reader.poll`."""
+        found = self._fetched(timeout_s, max_records)
+        return [columns(partition, rows) for partition, rows in found.items() if partition in self._live]
+
+
+def _known(consumer: KafkaConsumer, partitions: Collection[Partition]) -> list[TopicPartition]:
+    ours = consumer.assignment()
+    return [key for key in (TopicPartition(*partition) for partition in partitions) if key in ours]
+
+
+def columns(partition: TopicPartition, rows: Sequence[Any]) -> Records:
+    """The records of one partition as the port wants them."""
+    return Records(
+        Partition(partition.topic, partition.partition),
+        [row.offset for row in rows],
+        [NO_TIMESTAMP if row.timestamp is None or row.timestamp < 0 else row.timestamp for row in rows],
+        [row.key for row in rows],
+        [row.value for row in rows],
+        [row.headers for row in rows],
+        [row.leader_epoch for row in rows],
+    )
+
+
+@contextmanager
+def errors_of(doing: str) -> Iterator[None]:
+    """The client's errors inside become the port's; `doing` says what failed where."""
+    try:
+        yield
+    except errors.LogTruncationError as error:
+        # It is told once for all partitions in which it was noticed; one is enough to stop.
+        at = Partition(*min(error.divergent_offsets))
+        raise TruncatedError(at, f"{doing}: {reason(error)}") from error
+    except errors.KafkaError as error:
+        raise translated(error, doing) from error
+
+
+@contextmanager
+def _abortable() -> Iterator[None]:
+    try:
+        yield
+    except BrokerError as error:
+        raise AbortableError(str(error)) from error

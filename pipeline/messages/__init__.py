@@ -1,0 +1,1 @@
+"""Raw messages as columns: the one way in, for files and for Kafka."""

@@ -1,0 +1,55 @@
+"""One raw message as text or as a JSON document, or the reason why not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+
+from twinsieve.stages.dead_letter_reasons import Reason
+
+
+class RefusedError(Exception):
+    """One message cannot be decoded: a short fixed reason, and what was found."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+def decode_text(message: bytes | None) -> str:
+    """The message as text."""
+    if message is None:
+        raise RefusedError(Reason.NULL, "has no value")
+    if not message.strip():
+        raise RefusedError(Reason.EMPTY, "is empty")
+    try:
+        return message.decode()
+    except UnicodeDecodeError as error:
+        raise RefusedError(Reason.NOT_UTF8, f"is not UTF-8 at byte {error.start}") from error
+
+
+def decode_json(message: bytes | None) -> Any:
+    """The message as a document.
+
+    What orjson refuses is read too: lone surrogates in escapes, and the NaN, Infinity and -Infinity that
+    Python's own writer makes.
+    """
+    text = decode_text(message)
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        refused = error
+    try:
+        return json.loads(text, parse_int=_as_orjson)
+    except (ValueError, RecursionError):
+        raise RefusedError(
+            Reason.INVALID_JSON, f"is no JSON: {refused.msg} at character {refused.pos}"
+        ) from refused
+
+
+def _as_orjson(digits: str) -> int | float:
+    """Beyond 64 bits a float, as orjson has it; Python refuses integers of very many digits."""
+    return int(digits) if len(digits) < 20 else float(digits)

@@ -1,0 +1,95 @@
+"""Values of one decoded message: times, ids, and values as bytes that cannot be mistaken for others."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from twinsieve.pipeline.messages.paths import MISSING
+from twinsieve.pipeline.messages.spelling import Written, same_value, to_json
+from twinsieve.stages.contract import NO_TIME
+
+_SECONDS_BELOW = 10**11
+_MILLISECONDS_BELOW = 10**14
+_MOST_LEVELS = 200
+"""orjson reads 1,024 levels but writes 254, and Python's own writer fewer than its recursion limit."""
+
+
+def is_deep(value: object) -> bool:
+    """Whether lists and objects stand in each other deeper than is written out again.
+
+    >>> import json
+    >>> is_deep({"a": [1]}), is_deep(json.loads("[" * 300 + "]" * 300))
+    (False, True)
+    """
+    level = [value]
+    for _ in range(_MOST_LEVELS):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (list, dict))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def time_ms(value: object) -> int | None:
+    """Milliseconds since 1970 of an ISO 8601 date or time, or of seconds or milliseconds as a number.
+
+    No zone means UTC. Numbers below 10^11 are seconds, below 10^14 milliseconds. A field that is missing,
+    null or empty is NO_TIME; None: it is something else.
+
+    >>> time_ms("2020-02-12"), time_ms("2012-09-01T00:00:52+08:00"), time_ms(1581465600), time_ms("soon")
+    (1581465600000, 1346428852000, 1581465600000, None)
+    """
+    if value is MISSING or value is None or value == "":
+        return NO_TIME
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value.strip())
+        except ValueError:
+            try:
+                return _from_number(float(value))
+            except ValueError:
+                return None
+        try:
+            return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+        except (OverflowError, ValueError):
+            return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _from_number(value)
+    return None
+
+
+def _from_number(value: float) -> int | None:
+    # False for NaN too; an integer of any size compares where math.isfinite overflows.
+    if not 0 <= value < _MILLISECONDS_BELOW:
+        return None
+    return round(value * 1000) if value < _SECONDS_BELOW else round(value)
+
+
+def as_bytes(value: object) -> bytes:
+    """The value with its kind and length in front: no two different (lists of) values give the same bytes.
+
+    Numbers differ when their spellings do, strings when their characters do.
+
+    >>> as_bytes("1") == as_bytes(1), as_bytes(Written(b"1.50")) == as_bytes(Written(b"1.5"))
+    (False, False)
+    """
+    if value is MISSING or value is None:
+        return b"0:"
+    if isinstance(value, str):
+        content = value.encode("utf-8", "surrogatepass")
+        return b"s%d:%b" % (len(content), content)
+    content = same_value(value) if isinstance(value, Written) else to_json(value, sort_keys=True)
+    return b"j%d:%b" % (len(content), content)
+
+
+def id_text(value: object) -> str | None:
+    """An id as text, None where there is none; the number 7 and the text "7" are one id."""
+    if value is MISSING or value is None or value == "":
+        return None
+    if isinstance(value, (str, Written)):
+        return str(value)
+    return to_json(value, sort_keys=True).decode()

@@ -1,0 +1,173 @@
+"""Values as their row of JSON spells them: decoding rounds numbers and forgets how a value was written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from twinsieve.pipeline.messages.paths import Path
+
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]|[^\s\[\]{},:"]++', re.DOTALL)
+_OPEN, _CLOSE, _COMMA, _COLON = b"[{", b"]}", ord(","), ord(":")
+_ROUNDED = frozenset({float, list, dict})
+_NEEDLESS_ESCAPE = re.compile(rb"\\(?:u00[2-7]|/)")
+_PLAIN = re.compile(r"[ !#-\[\]-~]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A value as it stands in its row; json: its bytes there.
+
+    >>> str(Written(b"1.50")), str(Written(b'"\\\\u0061"'))
+    ('1.50', 'a')
+    """
+
+    json: bytes
+
+    def __str__(self) -> str:
+        content = same_value(self)
+        return str(decoded(content)) if content.startswith(b'"') else content.decode()
+
+
+class _Number(str):
+    """A number inside a list or an object, as it is spelled."""
+
+    __slots__ = ()
+
+
+def spelled(values: list[object], path: Path, rows: Sequence[bytes | None]) -> list[object]:
+    """The values, `Written` where the value alone does not tell how its row spells it, strings apart.
+
+    values: of one field, decoded; path: where it stands in its row of JSON; rows: one for each value
+    """
+    if _ROUNDED.isdisjoint(map(type, values)) and 0 not in values:
+        return values
+    return [
+        Written(written_at(row or b"", path)) if _is_rounded(value, row or b"") else value
+        for value, row in zip(values, rows, strict=True)
+    ]
+
+
+def spelled_strings(values: list[object], path: Path, rows: Sequence[bytes | None]) -> list[object]:
+    """The values, strings `Written` where their row spells them with escapes that nobody needs."""
+    found: list[object] = []
+    for value, row in zip(values, rows, strict=True):
+        if type(value) is str and row and b"\\" in row and _may_be_escaped(value, row):
+            content = written_at(row, path)
+            found.append(value if content == to_json(value) else Written(content))
+        else:
+            found.append(value)
+    return found
+
+
+def written_at(row: bytes, path: Path) -> bytes:
+    """The bytes of a value that the row is known to have; of members with one name the last counts.
+
+    row: valid JSON
+    raises: ValueError when it is not there
+
+    >>> written_at(b'{"a": {"b.c": [1, 1.50 ]}}', ("a", "b.c", 1))
+    b'1.50'
+    """
+    first = _TOKEN.search(row)
+    start, end = (first.start() if first else 0), len(row.rstrip())
+    for part in path:
+        found = None
+        for name, begin, stop in _members(row, start):
+            if name == part:
+                found = begin, stop
+        if found is None:
+            raise ValueError(f"there is no {part!r}")
+        start, end = found
+    return row[start:end]
+
+
+def same_value(written: Written) -> bytes:
+    """Bytes that are equal for equal values: strings by their characters, numbers by their spelling, objects
+    in any order.
+
+    >>> same_value(Written(b'{"b": [1.50, "\\\\u0061"], "a": 1e3}'))
+    b'{"a":1e3,"b":[1.50,"a"]}'
+    """
+    if written.json[:1] not in (b"{", b"[", b'"'):
+        return written.json
+    return _same(
+        json.loads(written.json, parse_int=_Number, parse_float=_Number, parse_constant=_Number),
+    )
+
+
+def to_json(value: object, *, sort_keys: bool = False) -> bytes:
+    """JSON in one line. Lone surrogates, which UTF-8 cannot carry, come out as escapes."""
+    try:
+        sorting = orjson.OPT_SORT_KEYS if sort_keys else 0
+        return orjson.dumps(value, _fragment, orjson.OPT_PASSTHROUGH_DATACLASS | sorting)
+    except TypeError:
+        pass
+    if isinstance(value, dict):
+        items = sorted(value.items()) if sort_keys else value.items()
+        members = [to_json(name) + b":" + to_json(one, sort_keys=sort_keys) for name, one in items]
+        return b"{" + b",".join(members) + b"}"
+    if isinstance(value, (list, tuple)):
+        return b"[" + b",".join([to_json(one, sort_keys=sort_keys) for one in value]) + b"]"
+    return json.dumps(value).encode()
+
+
+def decoded(content: bytes) -> object:
+    """The value of JSON that was read before, lone surrogates included."""
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return json.loads(content)
+
+
+def _fragment(value: object) -> orjson.Fragment:
+    if isinstance(value, Written):
+        return orjson.Fragment(value.json)
+    raise TypeError
+
+
+def _is_rounded(value: object, row: bytes) -> bool:
+    # -0 is read as 0; every other integer that is read as an integer has one spelling.
+    return type(value) in _ROUNDED or (type(value) is int and value == 0 and b"-0" in row)
+
+
+def _may_be_escaped(value: str, row: bytes) -> bool:
+    return not _PLAIN.fullmatch(value) or bool(_NEEDLESS_ESCAPE.search(row))
+
+
+def _members(row: bytes, start: int) -> Iterator[tuple[str | int, int, int]]:
+    """(name or index, start, end) of every member of the object or list that begins at `start`."""
+    depth, index, begin, end = 0, 0, -1, -1
+    name: object = None
+    for token in _TOKEN.finditer(row, start):
+        char = row[token.start()]
+        if depth == 1 and char == _COLON:
+            name, begin = decoded(row[begin:end]), -1
+        elif depth == 1 and (char == _COMMA or char in _CLOSE):
+            if begin >= 0:
+                yield (str(name) if name is not None else index), begin, end
+            if char != _COMMA:
+                return
+            begin, index = -1, index + 1
+        else:
+            if char in _OPEN:
+                depth += 1
+            elif char in _CLOSE:
+                depth -= 1
+            if begin < 0 and token.start() > start:
+                begin = token.start()
+            end = token.end()
+
+
+def _same(value: object) -> bytes:
+    if isinstance(value, _Number):
+        return value.encode()
+    if isinstance(value, dict):
+        return b"{" + b",".join([to_json(key) + b":" + _same(value[key]) for key in sorted(value)]) + b"}"
+    if isinstance(value, list):
+        return b"[" + b",".join([_same(one) for one in value]) + b"]"
+    return to_json(value)

@@ -1,0 +1,1 @@
+"""What an operator does on a broker: topics, rights, offsets."""

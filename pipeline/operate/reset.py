@@ -1,0 +1,143 @@
+"""`twinsieve reset`: where the workers go on reading, said by an operator.
+
+Offsets move, the marks of what was emitted stay (`worker_sessions.moved`). So nothing that came out comes out
+again: what the workers meet a second time is `replayed`; what was skipped before is judged now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from twinsieve.pipeline.broker.ports import Admin, Broker, Committed, Partition, TopicInfo
+from twinsieve.pipeline.operate.reset_targets import Place, Targets
+from twinsieve.pipeline.service.build import group_of_workers
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.session import Mark, moved, name_topic, read_mark
+from twinsieve.stages.errors import BrokerError, ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One partition's offset, before and after.
+
+    mark: of what was emitted last, in this very topic; recreated: the offset is of an earlier topic of that
+        name
+    """
+
+    partition: Partition
+    before: Committed | None
+    after: Committed
+    mark: Mark | None
+    recreated: bool
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything is to be committed."""
+        return self.before != self.after
+
+    def __str__(self) -> str:
+        before = "none" if self.before is None else str(self.before.offset)
+        return f"{self.partition}: {before} -> {self.after.offset}{self._meaning()}"
+
+    def _meaning(self) -> str:
+        to = self.after.offset
+        if self.recreated:
+            return ", in the topic that was created again: all of it counts as new"
+        if self.before is None:
+            return ", none was committed: what was judged before is passed over as replayed"
+        by = to - self.before.offset
+        if by > 0:
+            return f", skips {by}: not judged unless the offset is moved back"
+        if by < 0:
+            return f", goes back {-by}: what was emitted is passed over as replayed, what never was is judged"
+        return ", stays"
+
+
+def plan(settings: Settings, broker: Broker, targets: Targets) -> list[Move]:
+    """What moving the worker group of these settings to the targets means, in order of partitions.
+
+    Only partitions that a target speaks of are in it. Nothing is changed.
+
+    raises: BrokerError when the broker is away or a topic is missing; ConfigError with a line for each target
+        that does not fit, or partition that no reset can help
+    """
+    admin, reader = broker.admin(), broker.reader()
+    infos = _described(settings, admin)
+    partitions = [
+        Partition(name, number) for name in settings.input.topics for number in range(infos[name].partitions)
+    ]
+    unknown = [f"--to {at}: no such input partition" for at in targets.named if at not in partitions]
+    wanted = [at for at in partitions if targets.place(at) is not None]
+    beginning, stable_end = reader.beginning_offsets(wanted), reader.end_offsets(wanted)
+    times = {at: time for at in wanted if (time := targets.time_of(at)) is not None}
+    by_time = admin.offsets_at(times) if times else {}
+    held = admin.group_offsets(group_of_workers(settings.app))
+    moves, wrong = [], unknown
+    for at in wanted:
+        place = targets.place(at)
+        # The end of a partition may lie behind open transactions; readers wait before them.
+        offset = min(by_time[at], stable_end[at]) if at in by_time else 0
+        if place is Place.EARLIEST:
+            offset = beginning[at]
+        elif place is Place.LATEST:
+            offset = stable_end[at]
+        elif at not in by_time:
+            offset = targets.offset_of(at)
+            if not beginning[at] <= offset <= stable_end[at]:
+                wrong.append(
+                    f"--to {offset}: {at} holds {beginning[at]} to {stable_end[at]}; choose from these"
+                )
+                continue
+        move = _move(at, infos[at.topic], held, offset)
+        if move.mark is not None and move.mark.end > stable_end[at]:
+            wrong.append(
+                f"{at}: ends at {stable_end[at]}, but was emitted up to {move.mark.end}: it lost messages, "
+                "and new ones would take their offsets; start a new app"
+            )
+        moves.append(move)
+    reader.close()
+    admin.close()
+    if wrong:
+        raise ConfigError(wrong)
+    return moves
+
+
+def apply(settings: Settings, broker: Broker, moves: Sequence[Move]) -> None:
+    """Commit them.
+
+    raises: BrokerError while workers of this app run
+    """
+    group = group_of_workers(settings.app)
+    admin = broker.admin()
+    try:
+        admin.set_group_offsets(group, {move.partition: move.after for move in moves if move.changes})
+    except BrokerError as error:
+        if error.retryable:
+            raise
+        raise BrokerError(
+            f"{error}; stop every `twinsieve run` of app {settings.app} with SIGTERM, wait for "
+            f"kafka.session_timeout ({settings.kafka.session_timeout_ms / 1000:g} s) and try again",
+            retryable=False,
+        ) from error
+    finally:
+        admin.close()
+
+
+def _described(settings: Settings, admin: Admin) -> dict[str, TopicInfo]:
+    found = admin.topics(settings.input.topics)
+    missing = [name for name, info in found.items() if info is None]
+    if missing:
+        raise BrokerError(
+            f"input topic {', '.join(missing)} does not exist; create it, or correct input.topics",
+            retryable=False,
+        )
+    return {name: info for name, info in found.items() if info is not None}
+
+
+def _move(at: Partition, info: TopicInfo, held: Mapping[Partition, Committed], offset: int) -> Move:
+    before = held.get(at)
+    topic_id = name_topic(info)
+    mark = read_mark(before.metadata) if before is not None else None
+    recreated = mark is not None and mark.topic_id != topic_id
+    return Move(at, before, moved(before, topic_id, offset), None if recreated else mark, recreated)

@@ -1,0 +1,212 @@
+"""`twinsieve topics check | create`: are the topics there, and set up so that nothing can get lost?
+
+`run` makes the same checks at start. A finding is one line (what is wrong, where, what to do) and says
+whether `run` stops on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from twinsieve.pipeline.broker.ports import Admin, TopicInfo
+from twinsieve.pipeline.operate.topic_plan import (
+    FRAME_BYTES,
+    Need,
+    Plan,
+    internal_topic,
+    output_topic,
+    plan_of,
+)
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.errors import BrokerError
+
+_HEADERS_BYTES = 4 << 10
+"""What the headers of a duplicate or dead letter may add to the message that came in."""
+_KAFKA_BYTES = 1_048_588
+_HOUR_MS = 3_600_000
+_FOR_EVER = -1
+_NO_INPUT = "input topic does not exist; create it, or correct input.topics"
+
+
+class Severity(Enum):
+    """What `run` does about a finding."""
+
+    STOPS = "stops"
+    """Messages would be lost, or nothing could work."""
+    WARNS = "warns"
+    """It can go on; some messages may become dead letters or lose their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong with a topic; as a string it is the line to show.
+
+    text: what is wrong, and what to do
+    """
+
+    topic: str
+    severity: Severity
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.topic}: {self.text}"
+
+
+def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Finding]:
+    """Everything that is wrong with the topics; empty if nothing is.
+
+    A missing topic, and what is wrong with an internal one, stops `run`: the log and the answers hold what
+    must not be lost. What is wrong with an output is a warning.
+
+    emits: False where nothing is ever written to the outputs
+    raises: BrokerError when the broker is away or describing a topic is not allowed
+    """
+    plan = plan_of(settings, emits=emits)
+    found = admin.topics(plan.names, settings=True)
+    findings = [Finding(name, Severity.STOPS, _NO_INPUT) for name in plan.inputs if found[name] is None]
+    findings += [
+        Finding(name, Severity.STOPS, "does not exist; run: twinsieve topics create")
+        for name in plan.names
+        if found[name] is None and name not in plan.inputs
+    ]
+    for need in plan.internal:
+        info = found[need.name]
+        if info is not None:
+            findings += [Finding(need.name, Severity.STOPS, text) for text in _internal(settings, need, info)]
+    inputs = [info for name in plan.inputs if (info := found[name]) is not None]
+    for name in plan.outputs:
+        info = found[name]
+        if info is not None:
+            findings += [
+                Finding(name, Severity.WARNS, text) for text in _output(settings, plan, info, inputs)
+            ]
+    return findings
+
+
+def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]:
+    """Creates every missing topic but the input ones; returns the names of those it made.
+
+    emits: False where nothing is ever written to the outputs, and none are made
+    raises: BrokerError when an input topic is missing or the broker refuses
+    """
+    plan = plan_of(settings, emits=emits)
+    found = admin.topics(plan.names, settings=True)
+    for name in plan.inputs:
+        if found[name] is None:
+            raise BrokerError(f"{name}: {_NO_INPUT}", retryable=False)
+    inputs = [info for name in plan.inputs if (info := found[name]) is not None]
+    partitions = max(info.partitions for info in inputs)
+    largest = max(_number(info.settings, "max.message.bytes", _KAFKA_BYTES) for info in inputs)
+    wanted = [
+        output_topic(settings, name, partitions, largest + _HEADERS_BYTES)
+        for name in plan.outputs
+        if found[name] is None
+    ]
+    wanted += [internal_topic(settings, need) for need in plan.internal if found[need.name] is None]
+    for topic in wanted:
+        admin.create_topic(topic)
+    return [topic.name for topic in wanted]
+
+
+def _internal(settings: Settings, need: Need, info: TopicInfo) -> list[str]:
+    held = info.settings
+    findings = _safety(settings, info)
+    if info.partitions != need.partitions:
+        what = "it is the one order of all messages" if need.partitions == 1 else "topics.verdict_partitions"
+        findings.append(
+            f"has {info.partitions} partitions, must have {need.partitions} ({what}); "
+            "recreate it before the first start, or use another app name"
+        )
+    policy = held.get("cleanup.policy", "delete")
+    if policy != "delete":
+        findings.append(f"cleanup.policy is {policy}, which drops what is still needed; set it to delete")
+    retention = _number(held, "retention.ms", _FOR_EVER)
+    if retention != _FOR_EVER and (need.retention_ms is None or retention < need.retention_ms):
+        wanted = "-1" if need.retention_ms is None else f"-1, or at least {need.retention_ms}"
+        findings.append(
+            f"messages are deleted after {_span(retention)}, but {need.why_retention}; "
+            f"set retention.ms to {wanted}"
+        )
+    size = _number(held, "retention.bytes", _FOR_EVER)
+    if size != _FOR_EVER:
+        findings.append(f"messages are deleted beyond {size} bytes, however new; set retention.bytes to -1")
+    largest = _number(held, "max.message.bytes", _KAFKA_BYTES)
+    if largest < need.max_bytes:
+        findings.append(
+            f"takes messages of {largest} bytes, blocks may have {need.max_bytes}; "
+            f"raise max.message.bytes or set kafka.block_bytes to {max(1, largest - FRAME_BYTES)}"
+        )
+    return findings
+
+
+def _output(settings: Settings, plan: Plan, info: TopicInfo, inputs: list[TopicInfo]) -> list[str]:
+    name, held = info.name, info.settings
+    findings = [] if name in plan.inputs else _safety(settings, info)
+    if name in plan.inputs:
+        findings.append("is an input topic too, so messages would go round; use another output")
+    counts = {source.partitions for source in inputs}
+    if name == settings.output.topic and counts and counts != {info.partitions}:
+        come = ", ".join(map(str, sorted(counts)))
+        findings.append(
+            f"has {info.partitions} partitions, the input {come}; messages go by key, "
+            "so those without one lose their order; give it as many as the input"
+        )
+    if "compact" in held.get("cleanup.policy", "delete"):
+        findings.append(
+            "cleanup.policy is compact, which refuses messages without a key "
+            "and drops older ones of a key; set it to delete"
+        )
+    largest = _number(held, "max.message.bytes", _KAFKA_BYTES)
+    for source in inputs:
+        comes = _number(source.settings, "max.message.bytes", _KAFKA_BYTES)
+        if largest < comes:
+            findings.append(
+                f"takes messages of {largest} bytes, {source.name} holds up to {comes}; "
+                "raise max.message.bytes, or larger ones become dead letters"
+            )
+        ahead, comes_ahead = _ahead_ms(held), _ahead_ms(source.settings)
+        if ahead < comes_ahead:
+            findings.append(
+                f"refuses timestamps more than {_span(ahead)} ahead, {source.name} takes them; "
+                "raise message.timestamp.after.max.ms, or such messages become dead letters"
+            )
+    return findings
+
+
+def _safety(settings: Settings, info: TopicInfo) -> list[str]:
+    wanted = settings.topics
+    findings = []
+    if info.replication < wanted.replication:
+        findings.append(
+            f"has {info.replication} replicas, topics.replication is {wanted.replication}; "
+            "reassign its partitions or lower the setting"
+        )
+    in_sync = _number(info.settings, "min.insync.replicas", 1)
+    if in_sync < wanted.min_in_sync:
+        findings.append(
+            f"min.insync.replicas is {in_sync}, topics.min_in_sync is {wanted.min_in_sync}; raise it"
+        )
+    if in_sync > info.replication:
+        findings.append(
+            f"min.insync.replicas is {in_sync}, but it has {info.replication} replicas, "
+            "so nothing can be written; lower it"
+        )
+    return findings
+
+
+def _ahead_ms(held: Mapping[str, str]) -> int:
+    if held.get("message.timestamp.type") == "LogAppendTime":
+        return 1 << 62
+    return _number(held, "message.timestamp.after.max.ms", 1 << 62)
+
+
+def _number(held: Mapping[str, str], key: str, default: int) -> int:
+    text = held.get(key, "")
+    return int(text) if text.lstrip("-").isdigit() else default
+
+
+def _span(milliseconds: int) -> str:
+    hours = milliseconds / _HOUR_MS
+    return f"{hours / 24:g} d" if hours >= 48 else f"{hours:g} h" if hours >= 1 else f"{milliseconds} ms"

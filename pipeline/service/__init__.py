@@ -1,0 +1,1 @@
+"""`run` and `seed` as processes: roles, loops, pages, metrics."""

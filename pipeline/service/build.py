@@ -1,0 +1,206 @@
+"""The roles of one process, made from settings."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO, Literal
+
+import orjson
+
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.ports import Broker, Clock, Hook, Partition
+from twinsieve.pipeline.index.config import MOST_BLOCKS, IndexConfig
+from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.index.snapshot_store import SnapshotStore
+from twinsieve.pipeline.index.snapshot_writer import Sieves
+from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
+from twinsieve.pipeline.operate.acls import trims_log
+from twinsieve.pipeline.settings.checks import SHADOW
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+from twinsieve.pipeline.wire.frame import scheme_hash
+from twinsieve.pipeline.worker.config import (
+    ASK_AGAIN_S,
+    CHECK_S,
+    MOST_EMITTED,
+    MOST_EMITTED_BYTES,
+    WorkerConfig,
+)
+from twinsieve.pipeline.worker.emit import EmitConfig
+from twinsieve.pipeline.worker.records import RecordReader
+from twinsieve.pipeline.worker.worker import Worker
+from twinsieve.stages.contract import SieveConfig
+from twinsieve.stages.errors import StateError
+from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.program import program_version
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Makes roles, again and again after failures; what is costly to make (the scheme) is made once.
+
+    connect: a broker of these settings; emit: False in shadow mode; background: writes snapshots
+    job: what its worker is for: `seed` reads an existing output, in a group of its own
+    """
+
+    settings: Settings
+    scheme: Scheme
+    clock: Clock
+    connect: Callable[[Settings], Broker]
+    slot: str
+    emit: bool
+    background: Executor
+    job: Literal["worker", "seed"] = "worker"
+
+    def worker_config(self) -> WorkerConfig:
+        """What the worker of this process needs to know."""
+        settings, names = self.settings, Names(self.settings.app)
+        kafka, source, output = settings.kafka, settings.input, settings.output
+        return WorkerConfig(
+            scheme=wire_scheme(settings, self.scheme),
+            topics=tuple(source.topics),
+            log=Partition(names.fingerprints, 0),
+            verdicts=names.verdicts,
+            verdict_partitions=settings.topics.verdict_partitions,
+            group=group_of_workers(settings.app) if self.job == "worker" else group_of_seed(settings.app),
+            transactional_id=f"{names.prefix}{self.job}.{self.slot}",
+            emit=EmitConfig(
+                output=output.topic,
+                duplicates=output.duplicates,
+                dead_letter=output.dead_letter,
+                origin_header=output.origin_header,
+                null_value=source.null_value,
+                emit=self.emit,
+            ),
+            member=f"{self.slot}-{self.job}",
+            # For whoever reads the log: it stands in every session's first block.
+            program=program_version(),
+            poll_messages=kafka.poll_messages,
+            block_bytes=kafka.block_bytes,
+            most_pending=kafka.pending_messages,
+            most_pending_bytes=kafka.pending_bytes,
+            most_emitted=MOST_EMITTED,
+            most_emitted_bytes=MOST_EMITTED_BYTES,
+            answer_s=kafka.answer_timeout_ms / 1000,
+            ask_again_s=ASK_AGAIN_S,
+            report_s=kafka.idle_report_ms / 1000,
+            check_s=CHECK_S,
+            start=source.start,
+            trimmed=source.trimmed,
+        )
+
+    def index_config(self) -> IndexConfig:
+        """What the index of this process needs to know."""
+        settings, names = self.settings, Names(self.settings.app)
+        return IndexConfig(
+            scheme=wire_scheme(settings, self.scheme),
+            log=Partition(names.fingerprints, 0),
+            decisions=Partition(names.decisions, 0),
+            verdicts=names.verdicts,
+            group=group_of_index(settings.app),
+            transactional_id=names.index_transactions,
+            member=f"{self.slot}-index",
+            most_blocks=MOST_BLOCKS,
+            snapshot_every_s=settings.state.snapshot_every_ms / 1000,
+            check_s=CHECK_S,
+            trim_log=trims_log(settings),
+            output=settings.output.topic if self.emit or self.job == "seed" else "",
+        )
+
+    def worker(self, hook: Hook) -> Worker:
+        """A worker with clients of its own. raises: BrokerError"""
+        settings, source = self.settings, self.settings.input
+        config = self.worker_config()
+        reader = RecordReader(
+            MessageReader(settings),
+            self.scheme,
+            part=source.part,
+            most_bytes=source.max_bytes,
+            stamped=source.time_field is None,
+        )
+        with ExitStack() as stack:
+            broker = self.connect(settings)
+            stack.callback(broker.close)
+            worker = Worker(broker, self.clock, config, reader, new_session, hook)
+            stack.pop_all()
+        return worker
+
+    def index(self, hook: Hook) -> Index:
+        """An index with clients of its own, restored from the newest snapshot. raises: BrokerError,
+        StateError"""
+        settings, config = self.settings, self.index_config()
+        sieve = sieve_config(settings, self.scheme.scheme_id)
+        store = SnapshotStore(settings.state.dir, settings.app, settings.state.keep)
+        # Decisions, answers and the log offset must stand or fall together, however messages are delivered.
+        kafka = settings.kafka.model_copy(update={"delivery": "exactly-once"})
+        with ExitStack() as stack:
+            broker = self.connect(settings.model_copy(update={"kafka": kafka}))
+            stack.callback(broker.close)
+            index = Index(
+                broker,
+                self.clock,
+                config,
+                Sieves(lambda: Sieve(sieve), partial(Sieve.load, config=sieve), partial(_salvage, sieve)),
+                store,
+                self.background,
+                hook,
+            )
+            stack.pop_all()
+        return index
+
+
+def _salvage(config: SieveConfig, saved: BinaryIO) -> Sieve:
+    """The near stage of a saved sieve if it fits; the exact stage begins empty."""
+    try:
+        return Sieve.load(saved, config, forget_exact=True)
+    except StateError:
+        return Sieve(config)
+
+
+def group_of_workers(app: str) -> str:
+    """Consumer group on the input topics; its offsets are what `reset` moves."""
+    return f"{app}.workers"
+
+
+def group_of_seed(app: str) -> str:
+    """Consumer group on the topic that `seed` reads."""
+    return f"{app}.seed"
+
+
+def group_of_index(app: str) -> str:
+    """Consumer group on the fingerprint log."""
+    return f"{app}.index"
+
+
+def shadow(settings: Settings) -> Settings:
+    """The same settings under an app of their own: own groups, own internal topics, own state."""
+    return settings.model_copy(update={"app": f"{settings.app}{SHADOW}"})
+
+
+def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
+    """16 bytes that blocks, decisions and snapshots carry: the fingerprint scheme, and which fields are keys
+    and scopes. Under others, old and new keys would never be equal, or messages meet that never should.
+
+    Where fields or ids count, the way they are hashed is named too: it changed once.
+    """
+    named: list[object] = [settings.exact.fields, settings.scope]
+    if settings.exact.fields or settings.scope or settings.near.same_id == "pass":
+        named.append(KEYS_BY)
+    return scheme_hash(f"{scheme.scheme_id} {orjson.dumps(named).decode()}")
+
+
+def make_scheme(settings: Settings) -> Scheme:
+    """The fingerprint scheme of these settings. raises: ConfigError; UsageError, also for a field's name"""
+    MessageReader(settings)
+    return Scheme(scheme_config(settings))
+
+
+def new_session() -> int:
+    """A random session number, never 0."""
+    return secrets.randbits(64) or 1

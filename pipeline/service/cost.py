@@ -1,0 +1,179 @@
+"""What settings cost: memory at worst, the time that windows cover, the size of the log."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from twinsieve.pipeline.settings.client_buffers import fetched_bytes, queue_bytes
+from twinsieve.pipeline.settings.model import Settings, WindowSettings
+from twinsieve.pipeline.settings.stage_config import sieve_config
+from twinsieve.pipeline.wire.ruling import blank_verdicts, verdict_columns
+from twinsieve.pipeline.worker.asks import ROW_BYTES
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.judge.sieve import worst_case_bytes
+from twinsieve.stages.limits import LARGEST_WINDOW
+
+LOG_ROW_BYTES = 350
+"""A message in the fingerprint log, compressed, with text and offsets: the mean of real posts, rounded up."""
+
+_HOUR_S = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """How far back a window reaches at some rate, if every message is kept (the worst case).
+
+    hours: what it really covers; asked_hours: its age limit, None without one
+    by: what ends it, `messages` or `age`; most: messages that such a window may hold, None without limit
+    """
+
+    name: str
+    hours: float
+    asked_hours: float | None
+    by: str
+    most: int | None = None
+
+    def shortfall(self, rate: float) -> str | None:
+        """One line where the window ends before its age, and what to do; None where it does not.
+
+        >>> print(Cover("near", 0.8, 24.0, "messages", 16_000_000).shortfall(1250.0))
+        near: 48 min of 24 h; raise near.window.messages (24 h hold 108,000,000, at most 16,000,000: 3.56 h)
+        """
+        if self.by != "messages" or self.asked_hours is None:
+            return None
+        key = f"{self.name}.window.messages"
+        asked, needed = _shown(self.asked_hours), math.ceil(self.asked_hours * _HOUR_S * rate)
+        said = f"{self.name}: {_shown(self.hours)} of {asked}; raise {key} ({asked} hold {needed:,}"
+        if self.most is not None and needed > self.most:
+            return f"{said}, at most {self.most:,}: {_shown(self.most / rate / _HOUR_S)})"
+        return f"{said})"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Memory by part in bytes at worst; windows; bytes a day in the fingerprint log on Kafka."""
+
+    memory: dict[str, int]
+    covers: list[Cover]
+    log_bytes_a_day: int
+
+    @property
+    def total_bytes(self) -> int:
+        """All parts of the memory."""
+        return sum(self.memory.values())
+
+
+def cost_of(settings: Settings, rate: float) -> Cost:
+    """What these settings cost at `rate` messages a second. raises: UsageError if they cannot be kept"""
+    windows = [
+        (name, stage.window)
+        for name, stage in (("exact", settings.exact), ("near", settings.near))
+        if stage.method != "none"
+    ]
+    most = {"near": LARGEST_WINDOW} if settings.near.method == "text" else {}
+    return Cost(
+        memory=worst_case_bytes(sieve_config(settings, "")),
+        covers=[_cover(name, window, rate, most.get(name)) for name, window in windows],
+        log_bytes_a_day=round(rate * 24 * _HOUR_S * LOG_ROW_BYTES),
+    )
+
+
+def _cover(name: str, window: WindowSettings, rate: float, most: int | None) -> Cover:
+    by_messages = window.messages / rate / _HOUR_S
+    asked = None if window.age_ms is None else window.age_ms / 1000 / _HOUR_S
+    if asked is None or by_messages < asked:
+        return Cover(name, by_messages, asked, "messages", most)
+    return Cover(name, asked, asked, "age", most)
+
+
+def _shown(hours: float) -> str:
+    """In the unit in which it is short to say."""
+    for unit, in_hours, least in (("d", 24.0, 72.0), ("h", 1.0, 1.0), ("min", 1 / 60, 1 / 60)):
+        if hours >= least:
+            held = hours / in_hours
+            return f"{held:.3g} {unit}" if held < 1000 else f"{held:,.0f} {unit}"
+    return f"{hours * _HOUR_S:.3g} s"
+
+
+WRITING_FACTOR = 2.6
+"""Peak of a process that writes a snapshot, in sizes of its sieve: the sieve, its copy, and the largest
+section of the copy compressed. Measured with content that no compression makes smaller
+(bench/snapshot_memory.py)."""
+
+RESTORING_FACTOR = 2.4
+"""The same of one that restores: the arrays it reads, and those of an empty sieve that they replace. It holds
+nothing else meanwhile, so this is less than writing takes."""
+
+
+FORGOTTEN_BYTES = 24
+"""Of a kept message that leads nobody any more, until the exact window has passed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Bytes by part, of each role in a process that has `partitions` input partitions.
+
+    waiting: originals that wait for their answers
+    forgotten: digests of kept messages that never come out, where all open verdicts are passed over, once
+    """
+
+    partitions: int
+    sieve: int
+    waiting: int
+    open_verdicts: int
+    forgotten: int
+    worker_fetched: int
+    index_fetched: int
+    producer: int
+
+    @property
+    def worker(self) -> int:
+        """All of a worker: with two producers, of blocks and of transactions."""
+        return self.waiting + self.worker_fetched + 2 * self.producer
+
+    @property
+    def writing(self) -> int:
+        """What a snapshot that is being written takes beside what it is a snapshot of."""
+        return round((WRITING_FACTOR - 1) * self.sieve) + self.open_verdicts + self.forgotten
+
+    @property
+    def index(self) -> int:
+        """All of an index, while it writes a snapshot; a restore takes less."""
+        kept = self.sieve + self.open_verdicts + self.forgotten
+        return kept + self.writing + self.index_fetched + self.producer
+
+    @property
+    def process(self) -> int:
+        """All of a process that has both roles."""
+        return self.worker + self.index
+
+
+def held_by(settings: Settings, partitions: int) -> Held:
+    """What one process may hold that serves all of these input partitions. raises: UsageError
+
+    A partition is paused once its originals reach its share of `kafka.pending_bytes`, or
+    `kafka.pending_messages`. What a last poll brings beyond is counted as fetched, and as it came: a broker's
+    batches are compressed; the objects around it are counted here. The index keeps a verdict until it knows
+    that its message was emitted: as many as wait in all workers.
+    """
+    kafka = settings.kafka
+    rows = kafka.pending_messages + kafka.poll_messages
+    answers = settings.topics.verdict_partitions
+    return Held(
+        partitions,
+        sieve=sum(worst_case_bytes(sieve_config(settings, "")).values()),
+        waiting=kafka.pending_bytes + partitions * kafka.poll_messages * ROW_BYTES,
+        open_verdicts=partitions * rows * verdict_bytes(),
+        forgotten=0 if settings.exact.method == "none" else partitions * rows * FORGOTTEN_BYTES,
+        # Input twice: what is fetched ahead, and the last poll of each partition.
+        worker_fetched=2 * fetched_bytes(kafka, partitions) + fetched_bytes(kafka, answers),
+        # The log, and the reader of log and decisions that follows.
+        index_fetched=fetched_bytes(kafka, 1) + fetched_bytes(kafka, 2),
+        producer=queue_bytes(kafka),
+    )
+
+
+def verdict_bytes() -> int:
+    """Bytes of one open verdict, its offset and its tag."""
+    return 8 + 8 + sum(column.nbytes for column in verdict_columns(blank_verdicts(1, Kind.UNIQUE)))

@@ -1,0 +1,303 @@
+"""The loops that drive the two roles: step, look after, start anew after a failure, stop cleanly."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from twinsieve.pipeline.broker.ports import AbortableError, Clock, FatalError, Partition
+from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.worker.emit import Emission
+from twinsieve.pipeline.worker.worker import Worker
+from twinsieve.stages.errors import BrokerError
+
+_log = logging.getLogger("twinsieve")
+_POLL_S = 0.05
+_LOOK_EVERY_S = 5.0
+_LOOK_AT_LATEST_S = 15.0
+_STALL_S = 0.5
+_STEPS_AHEAD = 20
+"""A step that took so long kept messages waiting; so many go ahead of what else the broker is asked then."""
+_FINISH_S = 20.0
+_ALIVE_S = 120.0
+_NEW_CLIENTS_S = 300.0
+"""Brokers that none of a role's clients has reached for so long may have other addresses now; a client asks
+for them at the bootstrap addresses only when it is made (confluent_options says why)."""
+
+
+class Loop(ABC):
+    """One role in a thread of its own. `run` returns after `stop`, or raises what ends the process.
+
+    error: what ends it, known before it has let go of its clients, which may take its time or hang
+    """
+
+    def __init__(self, name: str, clock: Clock, metrics: Metrics) -> None:
+        self.name = name
+        self._clock = clock
+        self._metrics = metrics
+        self._stop = threading.Event()
+        self._failures = 0
+        self._turned_s = clock.monotonic_s()
+        self._looked_s = clock.monotonic_s()
+        self._ahead = 0
+        self._reached_s = clock.monotonic_s()
+        self._worked = False
+        self.ready = False
+        self.error: BaseException | None = None
+
+    def stop(self) -> None:
+        """Finish what is under way, then return from `run`."""
+        self._stop.set()
+
+    @property
+    def alive(self) -> bool:
+        """It has gone round lately; restoring and waiting for a broker count as that."""
+        return self._clock.monotonic_s() - self._turned_s < _ALIVE_S
+
+    def run(self) -> None:
+        """Until stopped. raises: SieveError when going on makes no sense"""
+        try:
+            while not self._stop.is_set():
+                self._turned_s = self._clock.monotonic_s()
+                self._turn()
+            self._finish()
+        except BaseException as error:
+            self.error = error
+            raise
+        finally:
+            self.ready = False
+            self._give_up()
+            self._show()
+
+    def _turn(self) -> None:
+        try:
+            began_s = self._clock.monotonic_s()
+            self._step()
+            now_s = self._clock.monotonic_s()
+            self._ahead = _STEPS_AHEAD if now_s - began_s >= _STALL_S else max(0, self._ahead - 1)
+            if now_s - self._looked_s >= (_LOOK_AT_LATEST_S if self._ahead else _LOOK_EVERY_S):
+                self._show()
+                try:
+                    self._look()
+                finally:
+                    # Behind the look: one that takes long is not due again at once.
+                    self._looked_s = self._clock.monotonic_s()
+                self._reached_s = self._looked_s
+            self._failures = 0
+        except BrokerError as error:
+            if isinstance(error, FatalError):
+                # What a role was never allowed to do is told once; a permission that was taken away may be
+                # granted again.
+                if error.fenced or (error.denied and not self._worked):
+                    raise
+                self._give_up()
+            elif not error.retryable:
+                raise
+            elif self._clock.monotonic_s() - self._reached_s >= _NEW_CLIENTS_S:
+                self._reached_s = self._clock.monotonic_s()
+                self._give_up()
+            self.ready = False
+            self._show()
+            _log.warning("%s: %s", self.name, error)
+            self._failures = min(self._failures + 1, 7)
+            self._stop.wait(0.05 * 2**self._failures)
+
+    @abstractmethod
+    def _step(self) -> None:
+        """One round, on a role that is made if there is none."""
+
+    @abstractmethod
+    def _show(self) -> None:
+        """Gauges that no broker is asked for: true also while none answers, and when there is no role."""
+
+    @abstractmethod
+    def _look(self) -> None:
+        """Gauges, notices, progress; asks a broker. raises: BrokerError"""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """The clean end."""
+
+    @abstractmethod
+    def _give_up(self) -> None:
+        """Drop the role as it is."""
+
+
+class WorkerLoop(Loop):
+    """Drives a worker.
+
+    index: of the same process: once that has failed, a stop waits for no more answers
+    """
+
+    def __init__(
+        self, builder: Builder, clock: Clock, metrics: Metrics, *, index: IndexLoop | None = None
+    ) -> None:
+        super().__init__("worker", clock, metrics)
+        self._builder = builder
+        self._index = index
+        self._worker: Worker | None = None
+        self._standstill = Standstill()
+        self._refused: dict[Partition, int] = {}
+
+    def _step(self) -> None:
+        if self._worker is None:
+            self._worker = self._builder.worker(self._metrics.timer())
+            self._worker.refused.update(self._refused)
+            self._standstill = Standstill()
+        self._count(self._worker.step(_POLL_S))
+        self.ready = self._worker.ready
+        self._tell(self._worker)
+
+    def _count(self, emission: Emission) -> None:
+        self._worked = self._worked or bool(emission.kinds)
+        self._metrics.emitted(emission)
+
+    def _tell(self, worker: Worker) -> None:
+        for notice in worker.notices:
+            _log.warning("worker: %s", notice)
+        worker.notices.clear()
+        self._metrics.resyncs.inc(worker.resyncs)
+        worker.resyncs = 0
+        self._metrics.trimmed.inc(worker.trimmed)
+        worker.trimmed = 0
+
+    def _show(self) -> None:
+        self._metrics.see_waiting(self._worker)
+
+    def _look(self) -> None:
+        if self._worker is not None:
+            progress = self._worker.progress()
+            self._metrics.see_worker(progress)
+            unread = self._worker.unread({at: end for at, (_, end) in progress.items()})
+            still = self._standstill.look(unread, waiting=self._worker.unanswered > 0)
+            if still:
+                raise FatalError(f"{still[0]}: there is input, but none arrives; new clients are needed")
+
+    def _finish(self) -> None:
+        worker = self._worker
+        if worker is None:
+            return
+        deadline_s = self._clock.monotonic_s() + _FINISH_S
+        try:
+            while self._clock.monotonic_s() < deadline_s:
+                emission = worker.finish(_POLL_S)
+                self._count(emission)
+                if worker.idle:
+                    worker.leave()
+                    return
+                if self._index is not None and self._index.error is not None and not emission.kinds:
+                    break  # nobody here answers the rest, and what was answered is out
+        except BrokerError as error:
+            _log.warning("worker: stopped without a last report (%s); nothing is lost", error)
+            return
+        _log.warning("worker: stopped with %d blocks unanswered; they are asked again", worker.unanswered)
+
+    def _give_up(self) -> None:
+        if self._worker is not None:
+            self._refused = dict(self._worker.refused)
+            self._worker.close()
+            self._worker = None
+
+
+class IndexLoop(Loop):
+    """Drives an index, judging or standing by."""
+
+    def __init__(self, builder: Builder, clock: Clock, metrics: Metrics) -> None:
+        super().__init__("index", clock, metrics)
+        self._builder = builder
+        self._index: Index | None = None
+        self._stood_by = False
+        self._seen_at = 0
+        self._seen_s = 0.0
+        self._was_live = False
+
+    def _step(self) -> None:
+        if self._index is None:
+            self._index = self._builder.index(self._metrics.timer())
+            self._seen_at, self._seen_s = self._index.state.at, self._clock.monotonic_s()
+            self._was_live = self._stood_by = False
+        index = self._index
+        for ruling in index.step(_POLL_S):
+            self._metrics.ruled(ruling)
+            self._worked = True
+        self.ready = index.ready
+        if index.live and not self._was_live:
+            _log.info("index: judging from block %d on", index.state.at)
+        if index.live != self._was_live:
+            self._show()
+        self._was_live = index.live
+        for notice in index.notices:
+            _log.warning("index: %s", notice)
+        index.notices.clear()
+        self._metrics.unjudged.inc(index.unjudged)
+        index.unjudged = 0
+
+    def _show(self) -> None:
+        self._metrics.see_judging(self._index)
+
+    def _look(self) -> None:
+        if self._index is None:
+            return
+        self._metrics.see_index(self._index)
+        stood_by, self._stood_by = self._stood_by, self._index.ready and not self._index.live
+        # From one look to the next it has done what it is for. One look is not enough: a rebalance leaves
+        # every member without its share for a moment.
+        self._worked = self._worked or (stood_by and self._stood_by)
+        if self._index.ready:
+            return
+        progress, now_s = self._index.progress(), self._clock.monotonic_s()
+        rate = (progress.at - self._seen_at) / max(now_s - self._seen_s, 0.001)
+        self._seen_at, self._seen_s = progress.at, now_s
+        left_s = f"{(progress.end - progress.at) / rate:.0f}s" if rate > 0 else "unknown"
+        _log.info(
+            "index: restoring block=%d of=%d rate=%.0f/s left=%s", progress.at, progress.end, rate, left_s
+        )
+
+    def _finish(self) -> None:
+        if self._index is not None:
+            try:
+                self._index.close()
+            except AbortableError as error:
+                _log.warning("index: stopped without leaving cleanly (%s); nothing is lost", error)
+            self._index = None
+
+    def _give_up(self) -> None:
+        if self._index is not None:
+            self._index.abandon()
+            self._index = None
+
+
+_LOOKS = 4
+"""So many looks in a row, some seconds apart."""
+
+
+class Standstill:
+    """Finds partitions that have input, wait for no answer, and do not move.
+
+    >>> standstill, at = Standstill(), Partition("posts", 0)
+    >>> [standstill.look({at: (5, 9)}, waiting=False) for _ in range(4)][-1]
+    [Partition(topic='posts', number=0)]
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Partition, tuple[int, int]] = {}
+
+    def look(self, progress: Mapping[Partition, tuple[int, int]], *, waiting: bool) -> list[Partition]:
+        """Partitions that have stood still for so many looks.
+
+        progress: each one's read position and end; waiting: whether answers are awaited
+        """
+        if waiting:
+            self._seen.clear()
+            return []
+        looks = {at: known for at, known in self._seen.items() if at in progress}
+        self._seen = {
+            at: (position, looks[at][1] + 1 if at in looks and looks[at][0] == position else 1)
+            for at, (position, end) in progress.items()
+            if position < end
+        }
+        return [at for at, (_, count) in self._seen.items() if count >= _LOOKS]

@@ -1,0 +1,140 @@
+"""Every metric of a running service, each name once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from twinsieve.pipeline.broker.ports import Clock, Hook, Partition
+from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.wire.ruling import Ruling, Source
+from twinsieve.pipeline.worker.emit import Emission
+from twinsieve.pipeline.worker.worker import Worker
+from twinsieve.stages.contract import Flag
+from twinsieve.stages.judge.sieve import Sieve
+
+_STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
+
+
+class Metrics:
+    """One process's metrics in a registry of their own; labels come from settings and fixed words alone."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.registry = CollectorRegistry()
+        at = self.registry
+        # Messages whose verdict was committed, by kind; replayed ones were emitted before.
+        self.messages = Counter("twinsieve_messages", "Messages by verdict", ["verdict"], registry=at)
+        # Messages that could not be judged or sent on, by reason. Alert on growth.
+        self.dead_letters = Counter(
+            "twinsieve_dead_letters", "Dead letters by reason", ["reason"], registry=at
+        )
+        # Input offsets that retention took before they were judged, once each, when the offset behind them is
+        # committed. Offsets of control markers and of compacted messages count. Alert on any.
+        self.trimmed = Counter("twinsieve_trimmed_messages", "Input lost to retention", registry=at)
+        # Messages read that wait for an answer. Near pending_messages: the index is behind.
+        self.pending = Gauge("twinsieve_pending_messages", "Waiting", ["topic", "partition"], registry=at)
+        # Memory of messages that wait. Near pending_bytes: the index is behind.
+        self.pending_bytes = Gauge("twinsieve_pending_bytes", "Waiting, memory", registry=at)
+        # Input partitions that wait for a partition without a leader (input, log, verdicts, outputs).
+        self.held = Gauge("twinsieve_held_partitions", "Waiting for a leader", registry=at)
+        # Messages in the input that are not emitted yet. Alert on growth.
+        self.lag = Gauge("twinsieve_lag_messages", "Input lag", ["topic", "partition"], registry=at)
+        # Blocks asked and not answered.
+        self.unanswered = Gauge("twinsieve_unanswered_blocks", "Blocks without an answer", registry=at)
+        # Times a worker began anew from its committed offsets (rebalance apart). Alert on a steady rate.
+        self.resyncs = Counter("twinsieve_resyncs", "New sessions after a failure", registry=at)
+        # Time from the step before to this one.
+        self.steps = Histogram(
+            "twinsieve_step_seconds", "Time of a step", ["step"], buckets=_STEP_BOUNDS_S, registry=at
+        )
+        # 1 where this process judges; the sum over all processes should be 1. Alert on 0.
+        self.live = Gauge("twinsieve_index_live", "Whether the index here judges", registry=at)
+        # Blocks of the fingerprint log that are not judged (or followed) yet.
+        self.log_lag = Gauge("twinsieve_index_lag_blocks", "Blocks behind the log's end", registry=at)
+        # Judged blocks that retention took, or the decisions on them, before this index followed them.
+        self.holes = Gauge("twinsieve_index_holes", "Blocks missing in a restore", registry=at)
+        # Blocks that retention took before anybody judged them; workers ask again. Alert on growth.
+        self.unjudged = Counter("twinsieve_index_unjudged_blocks", "Blocks never judged", registry=at)
+        # Sessions begun since the app was new.
+        self.sessions = Gauge("twinsieve_index_sessions", "Sessions begun", registry=at)
+        # Judged messages that retention took from the input before they were emitted. Alert on any.
+        self.given_up = Gauge("twinsieve_index_given_up_messages", "Judged, then passed over", registry=at)
+        # Exact duplicates taken at the Bloom filter's word.
+        self.at_word = Counter("twinsieve_index_at_word", "Bloom hits taken at their word", registry=at)
+        # Kept messages in the window, its size, and how far back it reaches.
+        self.window_held = Gauge("twinsieve_window_messages", "Kept messages in the window", registry=at)
+        self.window_capacity = Gauge("twinsieve_window_capacity_messages", "Window size", registry=at)
+        self.window_hours = Gauge("twinsieve_window_hours", "Hours that the window covers", registry=at)
+        self.sieve_bytes = Gauge("twinsieve_sieve_bytes", "Memory of the sieve", registry=at)
+        # Seconds of the log that a restore would have to follow. Alert when far beyond snapshot_every.
+        self.snapshot_age = Gauge("twinsieve_snapshot_age_seconds", "Age of the snapshot", registry=at)
+
+    def timer(self) -> Hook:
+        """A hook that times the steps of one role."""
+        clock = self._clock
+        last_s = clock.monotonic_s()
+        found: dict[str, Callable[[float], None]] = {}
+
+        def hook(step: str) -> None:
+            nonlocal last_s
+            now_s = clock.monotonic_s()
+            if step not in found:
+                found[step] = self.steps.labels(str(step)).observe
+            found[step](now_s - last_s)
+            last_s = now_s
+
+        return hook
+
+    def emitted(self, emission: Emission) -> None:
+        """Count what one transaction held."""
+        for kind, count in emission.kinds.items():
+            self.messages.labels(kind.name.lower()).inc(count)
+        for reason, count in emission.dead.items():
+            self.dead_letters.labels(reason).inc(count)
+
+    def see_waiting(self, worker: Worker | None) -> None:
+        """Gauges of a worker, or of none, that no broker is asked for."""
+        self.unanswered.set(worker.unanswered if worker is not None else 0)
+        self.held.set(worker.held if worker is not None else 0)
+        self.pending_bytes.set(worker.pending_bytes if worker is not None else 0)
+        self.pending.clear()
+        for partition, rows in worker.pending_rows.items() if worker is not None else ():
+            self.pending.labels(partition.topic, str(partition.number)).set(rows)
+
+    def see_worker(self, progress: Mapping[Partition, tuple[int, int]]) -> None:
+        """Lags of a worker, asked for now and then; `progress` is what it says of itself."""
+        self.lag.clear()
+        for partition, (emitted, end) in progress.items():
+            self.lag.labels(partition.topic, str(partition.number)).set(max(0, end - emitted))
+
+    def see_judging(self, index: Index | None) -> None:
+        """Gauges of an index, or of none, that no broker is asked for."""
+        self.live.set(index is not None and index.live)
+        if index is not None:
+            self.holes.set(index.holes)
+            self.snapshot_age.set(index.snapshot_age_s)
+
+    def see_index(self, index: Index) -> None:
+        """Gauges of an index, asked for now and then."""
+        progress = index.progress()
+        self.log_lag.set(max(0, progress.end - progress.at))
+        self.sessions.set(index.state.ledger.sessions_started)
+        self.given_up.set(index.state.ledger.given_up)
+        sieve = index.state.sieve
+        if isinstance(sieve, Sieve):
+            stats = sieve.stats()
+            self.window_held.set(stats.held)
+            self.window_capacity.set(stats.capacity)
+            self.sieve_bytes.set(stats.bytes_used)
+            if stats.stream_time_ms is not None and stats.oldest_time_ms is not None:
+                self.window_hours.set((stats.stream_time_ms - stats.oldest_time_ms) / 3_600_000)
+
+    def ruled(self, ruling: Ruling) -> None:
+        """Count what an index has judged; what it only said again was counted then."""
+        at_word = (ruling.verdicts.flags & Flag.AT_WORD) != 0
+        count = int(np.count_nonzero(at_word & (ruling.sources == Source.NEW)))
+        if count:
+            self.at_word.inc(count)

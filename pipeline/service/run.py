@@ -1,0 +1,300 @@
+"""`twinsieve run`: both roles in one process, until a signal or an error that waiting cannot mend.
+
+Order of a clean stop: the worker asks for nothing more, emits what is answered, reports how far it came and
+leaves; then the index writes a snapshot and leaves. Either may be killed at any moment instead.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from types import FrameType
+from typing import Literal
+
+from twinsieve.pipeline.broker.ports import Admin, Broker, Clock
+from twinsieve.pipeline.operate.topics import Severity, check, create
+from twinsieve.pipeline.service.build import Builder, group_of_seed, make_scheme, shadow
+from twinsieve.pipeline.service.http import Pages
+from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.output import refuse_another_output
+from twinsieve.pipeline.service.slots import slot_of
+from twinsieve.pipeline.service.warm_up import Progress, warm_up
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.stage_config import scheme_config
+from twinsieve.stages.errors import BrokerError
+
+_log = logging.getLogger("twinsieve")
+_END_S = 30.0
+_SNAPSHOT_S = 600.0
+_PAUSE_S = 1.0
+
+Role = Literal["worker", "index", "both"]
+
+
+class SystemClock:
+    """The real time."""
+
+    def now_ms(self) -> int:
+        """Wall clock, ms since 1970."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic_s(self) -> float:
+        """Seconds since some start."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+def run_service(
+    settings: Settings,
+    connect: Callable[[Settings], Broker],
+    *,
+    role: Role = "both",
+    member: str | None = None,
+    dry_run: bool = False,
+    move_output: bool = False,
+    clock: Clock | None = None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Returns after SIGTERM or SIGINT (or `stop`), everything finished and reported.
+
+    member: a stable name of this process, unique in the deployment; without one, `slot_of` finds one
+    dry_run: shadow mode, with groups, internal topics and state of its own (app `<app>-shadow`): judges and
+        counts, emits nothing
+    move_output: the app's output is this one from now on, whichever it was
+    connect: a broker of these settings; clock, stop: for tests
+    raises: ConfigError, UsageError; BrokerError and StateError when going on makes no sense, with what to do
+    """
+    settings = shadow(settings) if dry_run else settings
+    clock = clock or SystemClock()
+    stop = stop or threading.Event()
+    scheme_config(settings)  # says what is wrong with the settings before anything takes its time
+    auto_create = settings.topics.auto_create or dry_run
+    check_topics(
+        settings,
+        connect(settings),
+        auto_create=auto_create,
+        emits=not dry_run,
+        same_output=not (dry_run or move_output),
+        stop=stop,
+    )
+    if stop.is_set():
+        return
+    slot = slot_of(settings, member)
+    metrics = Metrics(clock)
+    background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
+    loops: list[Loop] = []
+    pages = None
+    if settings.http.listen is not None:
+        pages = Pages(
+            settings.http.listen,
+            metrics.registry,
+            # Without loops kernels are being compiled: alive, however long a small share of a core takes.
+            lambda: all(loop.alive for loop in loops),
+            lambda: bool(loops) and all(loop.ready for loop in loops),
+        )
+    try:
+        with Signals(stop):
+            # Before a group is joined: a member that compiles inside a step would keep its share waiting.
+            warm_up(log_progress, stopped=stop.is_set)
+            if stop.is_set():
+                return
+            scheme = make_scheme(settings)
+            builder = Builder(
+                settings, scheme, clock, connect, slot.name, emit=not dry_run, background=background
+            )
+            index = IndexLoop(builder, clock, metrics) if role != "worker" else None
+            indexes: list[Loop] = [index] if index is not None else []
+            workers: list[Loop] = (
+                [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []
+            )
+            loops += [*workers, *indexes]
+            _log.info(
+                "run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot.name, scheme.scheme_id
+            )
+            drive(workers, indexes, stop)
+    finally:
+        if pages is not None:
+            pages.close()
+        background.shutdown()
+        slot.release()
+
+
+def log_progress(progress: Progress) -> None:
+    """Lines for the beginning and each part: a supervisor's log shows why nothing is judged yet."""
+    if progress.done == 0:
+        _log.info(
+            "run: compiling kernels, once for each version and kind of CPU parts=%d processes=%d",
+            progress.parts,
+            progress.processes,
+        )
+    else:
+        _log.info(
+            "run: compiled part=%s done=%d of=%d seconds=%.1f",
+            progress.name,
+            progress.done,
+            progress.parts,
+            progress.seconds,
+        )
+
+
+def drive(
+    workers: list[Loop],
+    indexes: list[Loop],
+    stop: threading.Event,
+    end_s: float = _END_S,
+    snapshot_s: float = _SNAPSHOT_S,
+) -> None:
+    """Run all loops; the first that fails ends the others, and its error is raised.
+
+    end_s: how long workers may take to end, and indexes too once something has failed: a client that hangs
+        keeps no process alive
+    snapshot_s: how long indexes may take in a clean stop: a last snapshot may be large
+    raises: BrokerError where a role does not end in time
+    """
+    running: dict[Loop, Future[None]] = {loop: _started(loop) for loop in [*workers, *indexes]}
+
+    def failed() -> bool:
+        return any(loop.error is not None for loop in running)
+
+    while not stop.is_set():
+        done, _ = wait(running.values(), timeout=0.2, return_when=FIRST_COMPLETED)
+        if done or failed():
+            break
+    # Workers first: they need the index for their last answers.
+    late = []
+    for group, limit_s in ((workers, end_s), (indexes, snapshot_s)):
+        for loop in group:
+            loop.stop()
+        limit_s = min(limit_s, end_s) if failed() else limit_s
+        _, hanging = wait([running[loop] for loop in group], limit_s)
+        for loop in group:
+            if running[loop] in hanging:
+                late.append(f"{loop.name}: does not end within {limit_s:g} s")
+                _log.error("%s, so the process ends without it; nothing is lost", late[-1])
+    for loop in running:
+        if loop.error is not None:
+            raise loop.error
+    if late:
+        raise BrokerError(
+            f"{', '.join(late)}: a client hangs; nothing is lost, start it again", retryable=False
+        )
+
+
+def _started(loop: Loop) -> Future[None]:
+    """A loop in a thread that does not outlive the process."""
+    ended: Future[None] = Future()
+
+    def run() -> None:
+        # The loop keeps what ended it, for whoever waits.
+        with suppress(BaseException):
+            loop.run()
+        ended.set_result(None)
+
+    threading.Thread(target=run, name=f"role-{loop.name}", daemon=True).start()
+    return ended
+
+
+def check_topics(
+    settings: Settings,
+    broker: Broker,
+    *,
+    auto_create: bool,
+    emits: bool = True,
+    same_output: bool = True,
+    beside_seed: bool = False,
+    stop: threading.Event | None = None,
+) -> None:
+    """Stop on what would lose messages, warn of the rest.
+
+    auto_create: make what is missing; emits: False where nothing is ever written to the outputs
+    same_output: stop where the app has another output on record
+    beside_seed: say nothing where the app is being seeded
+    stop: ends waiting for the broker that knows the app's output
+    raises: BrokerError with a line for every finding that stops
+    """
+    admin = broker.admin()
+    try:
+        if auto_create:
+            for name in create(settings, admin, emits=emits):
+                _log.info("run: created topic %s", name)
+        findings = check(settings, admin, emits=emits)
+        if same_output:
+            _refuse_another_output(settings, admin, stop or threading.Event())
+        if not beside_seed:
+            _warn_beside_seed(settings, admin)
+    finally:
+        admin.close()
+        broker.close()
+    for finding in findings:
+        if finding.severity is Severity.WARNS:
+            _log.warning("run: %s", finding)
+    stops = [str(finding) for finding in findings if finding.severity is Severity.STOPS]
+    if stops:
+        raise BrokerError("\n".join(stops), retryable=False)
+
+
+def _refuse_another_output(settings: Settings, admin: Admin, stop: threading.Event) -> None:
+    """Wait while the group's coordinator is away: without it no index of this app gets anywhere."""
+    told = False
+    while not stop.is_set():
+        try:
+            refuse_another_output(settings, admin)
+            return
+        except BrokerError as error:
+            if not error.retryable:
+                raise
+            if not told:
+                _log.warning("run: waiting to learn where app %s writes to (%s)", settings.app, error)
+            told = True
+            stop.wait(_PAUSE_S)
+
+
+def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
+    # No more than a warning: a seed that has just ended stays a member for a session's time, and one that
+    # runs ends by itself once this app has offsets.
+    group = group_of_seed(settings.app)
+    try:
+        members = admin.members(group)
+    except BrokerError as error:
+        if not error.retryable:
+            raise
+        # Its coordinator may be moving; the app's own groups are asked for again and again.
+        _log.warning("run: whether a seed of app %s still runs is not known (%s)", settings.app, error)
+        return
+    if members:
+        _log.warning(
+            "run: group %s has members: a seed of app %s that still runs ends as soon as this process reads, "
+            "and the windows hold what it has come to",
+            group,
+            settings.app,
+        )
+
+
+class Signals:
+    """SIGTERM and SIGINT set an event; handlers are put back at the end. Outside the main thread: nothing."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._before: dict[signal.Signals, object] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for each in (signal.SIGTERM, signal.SIGINT):
+                self._before[each] = signal.signal(each, self._on_signal)
+
+    def __exit__(self, *_: object) -> None:
+        for each, before in self._before.items():
+            signal.signal(each, before)  # type: ignore[arg-type]
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        _log.info("run: %s, stopping", signal.Signals(number).name)
+        self._stop.set()

@@ -1,0 +1,216 @@
+"""`twinsieve seed`: the windows are filled from an existing output, before an app goes live.
+
+The output is read as an input of the app, in a group of its own: asked, judged, recorded and answered like
+any other, by a worker that emits nothing. So a crash costs no more than a crash of a worker does, the index
+restores the seed with everything else, and a leader that came from it is named by its place in that topic.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from twinsieve.pipeline.broker.ports import Admin, Broker, Clock, Partition
+from twinsieve.pipeline.service.build import Builder, group_of_seed, group_of_workers, make_scheme
+from twinsieve.pipeline.service.loops import IndexLoop, WorkerLoop
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.run import (
+    Signals,
+    SystemClock,
+    check_topics,
+    drive,
+    log_progress,
+)
+from twinsieve.pipeline.service.seed_order import OrderedBroker
+from twinsieve.pipeline.service.slots import slot_of
+from twinsieve.pipeline.service.warm_up import warm_up
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.emit import Emission
+from twinsieve.pipeline.worker.session import moved, name_topic
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import BrokerError
+
+_log = logging.getLogger("twinsieve")
+LOOK_S = 1.0
+_POLL_MESSAGES = 2_000
+
+
+@dataclass(slots=True)
+class Seeded:
+    """What this run put into the windows; `finished`: everything that was there when it began."""
+
+    finished: bool = False
+    kinds: dict[Kind, int] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> int:
+        """Messages that are leaders now."""
+        return self.kinds.get(Kind.UNIQUE, 0)
+
+    def __str__(self) -> str:
+        others = sum(self.kinds.values()) - self.kept
+        end = "done" if self.finished else "stopped; run it again to go on"
+        return f"seed: {self.kept} messages kept, {others} passed over as duplicates or unreadable; {end}"
+
+
+def run_seed(
+    settings: Settings,
+    topic: str,
+    connect: Callable[[Settings], Broker],
+    *,
+    since_ms: int | None = None,
+    member: str | None = None,
+    clock: Clock | None = None,
+    stop: threading.Event | None = None,
+) -> Seeded:
+    """Read `topic` up to its present end, and return; an earlier run that was stopped or killed goes on.
+
+    since_ms: begin at the first message stamped so (a first run only)
+    member, connect, clock, stop: as for `run_service`
+    raises: BrokerError when the topic is missing or the app is live already; StateError as the service does
+    """
+    clock = clock or SystemClock()
+    stop = stop or threading.Event()
+    scheme = make_scheme(settings)
+    check_topics(settings, connect(settings), auto_create=settings.topics.auto_create, beside_seed=True)
+    ends = begin_seed(settings, topic, connect(settings), since_ms)
+    source = settings.input.model_copy(
+        update={"topics": (topic,), "start": "earliest", "trimmed": "continue"}
+    )
+    kafka = settings.kafka.model_copy(
+        update={"poll_messages": min(settings.kafka.poll_messages, _POLL_MESSAGES)}
+    )
+    seeding = settings.model_copy(update={"input": source, "kafka": kafka})
+    slot = slot_of(settings, member)
+    metrics = Metrics(clock)
+    background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
+    builder = Builder(
+        seeding,
+        scheme,
+        clock,
+        lambda its: OrderedBroker(connect(its), clock, ends),
+        slot.name,
+        emit=False,
+        background=background,
+        job="seed",
+    )
+    admin_broker = connect(settings)
+    watch = SeedWatch(admin_broker.admin(), settings.app, ends)
+    index = IndexLoop(builder, clock, metrics)
+    worker = SeedLoop(builder, clock, metrics, watch, stop, index=index)
+    try:
+        with Signals(stop):
+            warm_up(log_progress, stopped=stop.is_set)
+            drive([worker], [index], stop)
+    finally:
+        background.shutdown()
+        slot.release()
+        admin_broker.close()
+    return worker.seeded
+
+
+class SeedWatch:
+    """Looks how far a seed of an app has come, and whether the app has gone live meanwhile.
+
+    ends: where each partition of the topic ended when the seed began
+    """
+
+    def __init__(self, admin: Admin, app: str, ends: Mapping[Partition, int]) -> None:
+        self._admin = admin
+        self._app = app
+        self._ends = ends
+        self.left = -1
+        """Offsets still to be committed at the last look."""
+
+    def done(self) -> bool:
+        """Whether everything that was there when the seed began is committed.
+
+        raises: BrokerError where the app has gone live, or no broker answers
+        """
+        live = group_of_workers(self._app)
+        if self._admin.group_offsets(live):
+            raise BrokerError(
+                f"app {self._app} has gone live beside its seed (group {live} has offsets), so the rest would"
+                " stand behind newer messages; nothing is lost, the windows hold what was seeded until now",
+                retryable=False,
+            )
+        committed = self._admin.group_offsets(group_of_seed(self._app))
+        self.left = sum(
+            max(0, end - (committed[at].offset if at in committed else 0)) for at, end in self._ends.items()
+        )
+        return not self.left and all(at in committed for at in self._ends)
+
+
+class SeedLoop(WorkerLoop):
+    """Drives the worker that seeds until `watch` says that it is done."""
+
+    def __init__(
+        self,
+        builder: Builder,
+        clock: Clock,
+        metrics: Metrics,
+        watch: SeedWatch,
+        stop: threading.Event,
+        *,
+        index: IndexLoop,
+    ) -> None:
+        super().__init__(builder, clock, metrics, index=index)
+        self._watch = watch
+        self._all_done = stop
+        self._asked_s = clock.monotonic_s()
+        self.seeded = Seeded()
+
+    def _count(self, emission: Emission) -> None:
+        super()._count(emission)
+        for kind, count in emission.kinds.items():
+            self.seeded.kinds[kind] = self.seeded.kinds.get(kind, 0) + count
+
+    def _step(self) -> None:
+        super()._step()
+        if self._clock.monotonic_s() - self._asked_s >= LOOK_S:
+            self._asked_s = self._clock.monotonic_s()
+            done = self._watch.done()
+            _log.info(
+                "seed: messages=%d kept=%d left=%d",
+                sum(self.seeded.kinds.values()),
+                self.seeded.kept,
+                self._watch.left,
+            )
+            if done:
+                self.seeded.finished = True
+                self._all_done.set()
+
+
+def begin_seed(
+    settings: Settings, topic: str, broker: Broker, since_ms: int | None = None
+) -> dict[Partition, int]:
+    """Where each partition of the topic ends; a first run's offsets are set to `since_ms`.
+
+    raises: BrokerError where there is no such topic, or the app is live already
+    """
+    try:
+        admin, reader = broker.admin(), broker.reader()
+        info = admin.topics([topic])[topic]
+        if info is None:
+            raise BrokerError(f"--topic {topic}: there is no such topic", retryable=False)
+        if admin.group_offsets(group_of_workers(settings.app)):
+            raise BrokerError(
+                f"app {settings.app} is live already (group {group_of_workers(settings.app)} has offsets); "
+                "a seed would stand behind newer messages; seed a new app before its first run",
+                retryable=False,
+            )
+        partitions = [Partition(topic, number) for number in range(info.partitions)]
+        ends = reader.end_offsets(partitions)
+        group = group_of_seed(settings.app)
+        if since_ms is not None and not admin.group_offsets(group):
+            starts = admin.offsets_at(dict.fromkeys(partitions, since_ms))
+            its_id = name_topic(info)
+            admin.set_group_offsets(
+                group, {at: moved(None, its_id, min(offset, ends[at])) for at, offset in starts.items()}
+            )
+        return ends
+    finally:
+        broker.close()

@@ -1,0 +1,148 @@
+"""Partitions read side by side in time: none runs ahead of the slowest by more than a minute.
+
+An entry's age counts from stream time, the latest time seen. Read one after the other, the partitions of a
+topic would make everything but the first one look new, and a window would keep the wrong messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from twinsieve.pipeline.broker.ports import (
+    NO_EPOCH,
+    AbortableError,
+    Admin,
+    Appender,
+    Broker,
+    Clock,
+    Committed,
+    GroupConsumer,
+    Partition,
+    Polled,
+    Reader,
+    Transactor,
+)
+
+_AHEAD_MS = 60_000
+_PATIENCE_S = 5.0
+_NO_LIMIT = 1 << 62
+
+
+class OrderedBroker:
+    """A broker whose group consumers keep their partitions together in time up to `ends`."""
+
+    def __init__(self, inner: Broker, clock: Clock, ends: Mapping[Partition, int]) -> None:
+        self._inner = inner
+        self._clock = clock
+        self._ends = ends
+
+    def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> GroupConsumer:
+        """As `Broker.group_consumer`."""
+        return OrderedConsumer(self._inner.group_consumer(group, topics, member), self._clock, self._ends)
+
+    def reader(self) -> Reader:
+        """As `Broker.reader`."""
+        return self._inner.reader()
+
+    def appender(self) -> Appender:
+        """As `Broker.appender`."""
+        return self._inner.appender()
+
+    def transactor(self, transactional_id: str) -> Transactor:
+        """As `Broker.transactor`."""
+        return self._inner.transactor(transactional_id)
+
+    def admin(self) -> Admin:
+        """As `Broker.admin`."""
+        return self._inner.admin()
+
+    def close(self) -> None:
+        """As `Broker.close`."""
+        self._inner.close()
+
+
+class OrderedConsumer:
+    """A group consumer that pauses what runs ahead of the slowest partition that has not reached its end.
+
+    A partition that brings nothing for some seconds is waited for no longer: order is worth waiting for,
+    standing still is not.
+    """
+
+    def __init__(self, inner: GroupConsumer, clock: Clock, ends: Mapping[Partition, int]) -> None:
+        self._inner = inner
+        self._clock = clock
+        self._ends = ends
+        self._epoch = -1
+        self._times_ms: dict[Partition, int] = {}
+        self._held: set[Partition] = set()
+        self._paused: set[Partition] = set()
+        self._heard_s: dict[Partition, float] = {}
+
+    def poll(self, timeout_s: float, max_records: int) -> Polled:
+        """As `GroupConsumer.poll`."""
+        polled = self._inner.poll(timeout_s, max_records)
+        if polled.epoch != self._epoch:
+            self._epoch = polled.epoch
+            self._times_ms.clear()
+            self._held.clear()
+            self._paused.clear()
+            self._heard_s = dict.fromkeys(polled.assignment, self._clock.monotonic_s())
+        for records in polled.records:
+            self._times_ms[records.partition] = max(records.timestamps_ms)
+            self._heard_s[records.partition] = self._clock.monotonic_s()
+        self._hold(polled.assignment)
+        return polled
+
+    def _hold(self, assignment: Collection[Partition]) -> None:
+        since_s = self._clock.monotonic_s() - _PATIENCE_S
+        waited_for = [at for at in assignment if self._heard_s[at] >= since_s and not self._at_end(at)]
+        limit = min((self._times_ms.get(at, 0) for at in waited_for), default=_NO_LIMIT) + _AHEAD_MS
+        wanted = {at for at, time_ms in self._times_ms.items() if time_ms > limit}
+        self._inner.pause(wanted - self._held)
+        self._inner.resume(self._held - wanted - self._paused)
+        self._held = wanted
+
+    def _at_end(self, partition: Partition) -> bool:
+        try:
+            return self._inner.position(partition) >= self._ends.get(partition, 0)
+        except AbortableError:
+            return False
+
+    def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
+        """As `GroupConsumer.committed`."""
+        return self._inner.committed(partitions)
+
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
+        """As `GroupConsumer.seek`."""
+        self._times_ms.pop(partition, None)
+        self._inner.seek(partition, offset, epoch)
+
+    def position(self, partition: Partition) -> int:
+        """As `GroupConsumer.position`."""
+        return self._inner.position(partition)
+
+    def pause(self, partitions: Collection[Partition]) -> None:
+        """As `GroupConsumer.pause`."""
+        self._paused.update(partitions)
+        self._inner.pause(partitions)
+
+    def resume(self, partitions: Collection[Partition]) -> None:
+        """As `GroupConsumer.resume`; what runs ahead stays paused."""
+        self._paused.difference_update(partitions)
+        self._inner.resume(set(partitions) - self._held)
+
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `GroupConsumer.beginning_offsets`."""
+        return self._inner.beginning_offsets(partitions)
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `GroupConsumer.end_offsets`."""
+        return self._inner.end_offsets(partitions)
+
+    def leave(self) -> None:
+        """As `GroupConsumer.leave`."""
+        self._inner.leave()
+
+    def close(self) -> None:
+        """As `GroupConsumer.close`."""
+        self._inner.close()

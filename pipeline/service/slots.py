@@ -1,0 +1,119 @@
+"""A stable name for this process: a restart in its slot needs no rebalance.
+
+Without a name of its own a process takes its host's name and what stands in the first lock file that is free:
+a number drawn when the file was made. The lock goes with the process, however it ends, and the number stays
+for the next one. Two processes of one name would hold one lock file, which cannot be: also where
+containers or units share a host name and no folder, and where somebody has cleaned the folder up.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import socket
+import stat
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.errors import StateError
+
+_MOST_SLOTS = 256
+_NUMBER = re.compile(rb"[0-9a-f]{12}")
+
+
+class Slot:
+    """A held slot; `name` is part of member names and transactional ids."""
+
+    def __init__(self, name: str, lock: IO[bytes] | None = None) -> None:
+        self.name = name
+        self._lock = lock
+
+    def release(self) -> None:
+        """Let another process have it."""
+        if self._lock is not None:
+            self._lock.close()
+
+
+def slot_of(settings: Settings, member: str | None) -> Slot:
+    """The slot of this name, or without one the first that is free.
+
+    Lock files lie where snapshots do, if that is a folder: it outlives the process and often its container.
+    Else they lie in a folder of this user among temporary files.
+    """
+    if member is not None:
+        return Slot(member)
+    folders = [Path(tempfile.gettempdir()) / f"twinsieve-{os.getuid()}"]
+    if "://" not in settings.state.dir:
+        folders.insert(0, Path(settings.state.dir) / settings.app)
+    return take_slot(settings.app, folders)
+
+
+def take_slot(app: str, folders: Sequence[Path]) -> Slot:
+    """The first free slot in the first of these folders that can hold lock files.
+
+    raises: StateError when none can, or all slots are taken
+
+    >>> import tempfile; folder = Path(tempfile.mkdtemp())
+    >>> first, second = take_slot("a", [folder]), take_slot("a", [folder])
+    >>> name = first.name; first.release()
+    >>> third = take_slot("a", [folder])
+    >>> second.name != name, third.name == name
+    (True, True)
+    >>> second.release(); third.release()
+    """
+    problems = []
+    for folder in folders:
+        try:
+            return _take(app, folder)
+        except OSError as error:
+            problems.append(f"{folder}: no lock file can be made ({error})")
+    raise StateError(f"{'; '.join(problems)}; name the process with --member")
+
+
+def _take(app: str, folder: Path) -> Slot:
+    _own(folder)
+    host = re.sub(r"[^A-Za-z0-9_-]", "-", socket.gethostname())[:100] or "host"
+    for number in range(_MOST_SLOTS):
+        # Never through a link that somebody else has put there.
+        opened = os.open(folder / f"{app}-{number}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        lock = os.fdopen(opened, "r+b", buffering=0)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return Slot(f"{host}-{_number_in(lock)}", lock)
+        except BlockingIOError:
+            lock.close()
+        except OSError:
+            lock.close()
+            raise
+    raise StateError(f"{folder}: all {_MOST_SLOTS} slots are taken; name the process with --member")
+
+
+def _own(folder: Path) -> None:
+    """Make the folder; among temporary files anybody may have made it before. raises: OSError"""
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700, parents=True)
+    held = folder.lstat()
+    if not stat.S_ISDIR(held.st_mode) and not folder.is_dir():
+        raise NotADirectoryError("it is no folder")
+    if folder.parent == Path(tempfile.gettempdir()) and (
+        stat.S_ISLNK(held.st_mode) or held.st_uid != os.getuid() or held.st_mode & 0o022
+    ):
+        raise PermissionError("it belongs to somebody else, or others may write to it; remove it")
+
+
+def _number_in(lock: IO[bytes]) -> str:
+    """What the lock file says, which nobody else reads or writes meanwhile; drawn if it is new."""
+    held = lock.read(64)
+    if _NUMBER.fullmatch(held) is None:
+        held = secrets.token_hex(6).encode()
+        lock.seek(0)
+        lock.truncate()
+        lock.write(held)
+        os.fsync(lock.fileno())
+    return held.decode()

@@ -1,0 +1,52 @@
+"""How much the clients may hold of what was fetched and not polled, or was sent and not acknowledged."""
+
+from __future__ import annotations
+
+from twinsieve.pipeline.settings.model import KafkaSettings
+
+QUEUE_BYTES = 64 << 20
+"""What a producer may hold; with confluent at least two of the largest messages."""
+PREFETCH_BYTES = 64 << 20
+"""What a consumer of confluent may hold before it stops to fetch; kafka-python has no such bound."""
+RESPONSE_BYTES = 50 << 20
+"""Of one answer to a fetch, with both clients; one batch may be larger."""
+_PARTITION_BYTES = 4 << 20
+_RESPONSE_HEAD_BYTES = 512
+_LEAST_RECEIVED_BYTES = 1 << 20
+"""librdkafka takes no less."""
+
+
+def response_bytes(kafka: KafkaSettings) -> int:
+    """Bytes of one answer to a fetch; one batch may be larger.
+
+    librdkafka has one limit for the whole answer and for what a batch of zstd unpacks to: see
+    `consumer_options`.
+    """
+    return min(RESPONSE_BYTES, most_received(kafka) - _RESPONSE_HEAD_BYTES)
+
+
+def most_received(kafka: KafkaSettings) -> int:
+    """Bytes of one answer, or of one unpacked batch of zstd, beyond which confluent fails."""
+    return max(kafka.max_unpacked_bytes, _LEAST_RECEIVED_BYTES)
+
+
+def partition_bytes(kafka: KafkaSettings) -> int:
+    """Bytes of one partition in one answer to a fetch."""
+    return max(_PARTITION_BYTES, kafka.message_bytes)
+
+
+def queue_bytes(kafka: KafkaSettings) -> int:
+    """Bytes that a producer holds at most; kafka-python holds less where messages may be very large."""
+    return max(QUEUE_BYTES, 2 * kafka.message_bytes)
+
+
+def fetched_bytes(kafka: KafkaSettings, partitions: int) -> int:
+    """Bytes that a consumer of so many partitions holds at most, as they come from one broker: compressed.
+
+    kafka-python fetches a partition again once what it has of it is polled: one answer's share of each.
+    Confluent fetches ahead until it holds PREFETCH_BYTES, and one answer goes beyond that.
+    """
+    shares = partitions * partition_bytes(kafka)
+    if kafka.client == "kafka-python":
+        return shares
+    return PREFETCH_BYTES + min(shares, max(response_bytes(kafka), partition_bytes(kafka)))

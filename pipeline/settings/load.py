@@ -1,0 +1,432 @@
+"""File < environment < flag, then every problem at once, each at its place.
+
+`TWINSIEVE_NEAR__SIMILARITY=0.9` sets `near.similarity`. In variables and flags a list is written `a,b` and a
+mapping `8:3,64:5`, or both as in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from twinsieve.pipeline.settings.checks import cross_check
+from twinsieve.pipeline.settings.model import ExactSettings, NearSettings, Settings
+from twinsieve.pipeline.settings.named_files import read_referenced
+from twinsieve.pipeline.settings.schema import (
+    SECRETS,
+    by_letters,
+    did_you_mean,
+    is_misspelt,
+    keys_that_end_in,
+    letters_of,
+    literals,
+    schema,
+)
+from twinsieve.pipeline.settings.yaml_tree import (
+    Finding,
+    KeyPath,
+    Place,
+    Raw,
+    Tree,
+    dotted,
+    read_flow,
+    read_yaml,
+)
+from twinsieve.stages.errors import ConfigError
+
+_PREFIX = "TWINSIEVE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A value from outside the file: its key, its text, and the variable or flag it came by."""
+
+    key: str
+    text: str
+    source: str
+
+
+def load_settings(
+    path: Path | None,
+    environ: Mapping[str, str] | None = None,
+    flags: Iterable[Override] = (),
+    *,
+    on_files: bool = False,
+) -> Settings:
+    """The settings, or every problem with them.
+
+    path: a YAML file, None for defaults alone; environ: variables, of which `TWINSIEVE_*` count
+    on_files: the input is finite: a window has no age limit unless somebody sets one
+    raises: ConfigError with all findings
+    """
+    settings, findings = check_settings(path, environ, flags, on_files=on_files)
+    if findings or settings is None:
+        raise ConfigError([str(finding) for finding in findings])
+    return settings
+
+
+def check_settings(
+    path: Path | None,
+    environ: Mapping[str, str] | None = None,
+    flags: Iterable[Override] = (),
+    *,
+    on_files: bool = False,
+) -> tuple[Settings | None, list[Finding]]:
+    """Settings as far as they can be read, and all findings in the order of their places."""
+    return check_tree(tree_of_file(path), base_of(path), environ, flags, on_files=on_files)
+
+
+def tree_of_file(path: Path | None) -> Tree:
+    """What stands in the file, before environment and flags; empty without a file."""
+    tree = read_yaml(path) if path is not None else Tree()
+    _refuse_secrets(tree)
+    return tree
+
+
+def base_of(path: Path | None) -> Path:
+    """The folder that relative names in the file start from."""
+    return path.parent if path is not None else Path()
+
+
+def check_tree(
+    tree: Tree,
+    base: Path,
+    environ: Mapping[str, str] | None = None,
+    flags: Iterable[Override] = (),
+    *,
+    on_files: bool = False,
+) -> tuple[Settings | None, list[Finding]]:
+    """As `check_settings`, of values that were read already; base: the folder of the file names in them.
+
+    `tree` holds all values afterwards, and the place that each came from.
+    """
+    overrides, misspelt = _from_environment(environ or {})
+    flags = list(flags)
+    tree.findings += [*misspelt, *_contradictions(flags), *_secret_flags(flags)]
+    for override in [*overrides, *flags]:
+        _put(tree, override)
+    settings = _validate(tree)
+    if settings is not None:
+        settings = _near_off_with_fields(settings, tree.values)
+        if on_files:
+            settings = _no_age_unless_set(settings)
+        settings, problems = read_referenced(settings, base, _in_file(tree))
+        problems += cross_check(settings, tree.values)
+        broken = {dotted(path) for path in _broken_paths(tree)}
+        for key, message in problems:
+            if key not in broken:
+                tree.findings.append(Finding(_place_of(tree, _path(key)), f"{key} {message}"))
+    return settings, sorted(set(tree.findings))
+
+
+def _near_off_with_fields(settings: Settings, written: dict[str, Raw]) -> Settings:
+    """Another id is another message, however alike their texts: `near` must be asked for."""
+    near = written.get("near")
+    if not settings.exact.fields or (isinstance(near, dict) and "method" in near):
+        return settings
+    return settings.model_copy(update={"near": settings.near.model_copy(update={"method": "none"})})
+
+
+def _no_age_unless_set(settings: Settings) -> Settings:
+    """A stream without end needs an age limit; on files it would keep equal rows far apart."""
+    stages: dict[str, ExactSettings | NearSettings] = {"exact": settings.exact, "near": settings.near}
+    changed = {
+        name: stage.model_copy(update={"window": stage.window.model_copy(update={"age_ms": None})})
+        for name, stage in stages.items()
+        if "age_ms" not in stage.window.model_fields_set
+    }
+    return settings.model_copy(update=changed)
+
+
+def _refuse_secrets(tree: Tree) -> None:
+    for key in sorted(SECRETS):
+        place = tree.key_places.get(tuple(key.split(".")))
+        if place is not None:
+            advice = f"set {_variable(key)} or name a file in {key}_file"
+            tree.findings.append(Finding(place, f"{key} is a secret; {advice}"))
+
+
+def _contradictions(flags: Sequence[Override]) -> list[Finding]:
+    """Flags that set a key to something else than an earlier one did."""
+    first: dict[str, Override] = {}
+    return [
+        Finding(
+            Place(flag.source),
+            f"sets {flag.key} to {_shown(flag.text)}, but {before.source} sets it to {_shown(before.text)}; "
+            "leave one of the two out",
+        )
+        for flag in flags
+        if (before := first.setdefault(flag.key, flag)).text != flag.text and flag.key not in SECRETS
+    ]
+
+
+def _secret_flags(flags: Sequence[Override]) -> list[Finding]:
+    """Whoever may list processes reads their arguments. A keyword of a program is no flag."""
+    return [
+        Finding(
+            Place(flag.source),
+            f"{flag.key} is a secret, and other users can see command lines; "
+            f"set {_variable(flag.key)} or name a file in {flag.key}_file",
+        )
+        for flag in flags
+        if flag.key in SECRETS and flag.source.startswith("-")
+    ]
+
+
+def _from_environment(environ: Mapping[str, str]) -> tuple[list[Override], list[Finding]]:
+    overrides, findings = [], []
+    for name in sorted(environ):
+        if not name.startswith(_PREFIX):
+            continue
+        key = name[len(_PREFIX) :].lower().replace("__", ".")
+        if key not in schema() or schema()[key] == "section":
+            problem = _stray(key)
+            if problem is not None:
+                findings.append(Finding(Place(name), problem))
+                continue
+            # Other variables of this name belong to others (a service's address in Kubernetes).
+            if "." not in key and not is_misspelt(key):
+                continue
+        overrides.append(Override(key, environ[name], name))
+    return overrides, findings
+
+
+def _stray(key: str) -> str | None:
+    """What to say of a variable that is no key but looks as if it should set one."""
+    if key == "config":
+        return "sets nothing; name the settings file with -c"
+    if schema().get(key) == "section":
+        return f"sets nothing; {key} holds other keys, as {_variable(next(iter(_values_below(key))))}"
+    meant = [by_letters()[letters_of(key)]] if letters_of(key) in by_letters() else keys_that_end_in(key)
+    return f"sets nothing; did you mean {' or '.join(map(_variable, meant))}?" if meant else None
+
+
+def _values_below(section: str) -> list[str]:
+    return [key for key in by_letters().values() if key.startswith(f"{section}.")]
+
+
+def _variable(key: str) -> str:
+    return _PREFIX + key.replace(".", "__").upper()
+
+
+def _put(tree: Tree, override: Override) -> None:
+    place = Place(override.source)
+    kind = schema().get(override.key)
+    if kind is None or kind == "section":
+        section, _, name = override.key.rpartition(".")
+        advice = "it holds other keys" if kind else did_you_mean(section if section in schema() else "", name)
+        tree.findings.append(Finding(place, f"unknown key {override.key!r}; {advice}"))
+        return
+    value: Raw = override.text
+    if kind in ("list", "mapping") and override.text.lstrip().startswith(("[", "{")):
+        flow = read_flow(override.text, override.source)
+        if flow.findings:
+            tree.findings += flow.findings
+            return
+        value = flow.values.get("value")
+    elif kind == "list":
+        value = [part.strip() for part in override.text.split(",") if part.strip()]
+    elif kind == "mapping":
+        pairs = [part.partition(":") for part in override.text.split(",") if part.strip()]
+        value = {left.strip(): right.strip() for left, _, right in pairs}
+    elif not override.text:
+        value = None
+    *sections, name = override.key.split(".")
+    inside = tree.values
+    for section in sections:
+        if inside.get(section) is None:
+            inside[section] = {}
+        below = inside[section]
+        if not isinstance(below, dict):
+            return
+        inside = below
+    inside[name] = value
+    path = tuple(override.key.split("."))
+    for known in [known for known in tree.places if known[: len(path)] == path]:
+        del tree.places[known]
+    tree.places[path] = place
+
+
+def _validate(tree: Tree) -> Settings | None:
+    """Settings with every wrong value left at its default; what was wrong goes to the findings."""
+    try:
+        return Settings.model_validate(tree.values)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    for detail in details:
+        path = _as_written(tree.values, _known_part(detail["loc"]))
+        place = _place_of(tree, path, key=detail["type"] == "extra_forbidden")
+        tree.findings.append(Finding(place, _message(path, detail)))
+        _drop(tree.values, path)
+    try:
+        return Settings.model_validate(tree.values)
+    except ValidationError:
+        return None
+
+
+def _in_file(tree: Tree) -> set[KeyPath]:
+    """Paths of values that stand in the file, and were not set anew outside it."""
+    return {path for path, place in tree.places.items() if place.line}
+
+
+def _path(key: str) -> KeyPath:
+    return tuple(int(part) if part.isdigit() else part for part in key.split("."))
+
+
+def _known_part(loc: KeyPath) -> KeyPath:
+    return tuple(part for part in loc if part != "[key]")
+
+
+def _as_written(values: object, path: KeyPath) -> KeyPath:
+    """The path without the place in a list, where a single value was given for one."""
+    for depth, part in enumerate(path):
+        if isinstance(values, dict):
+            values = values.get(part)
+        elif isinstance(values, list) and isinstance(part, int):
+            values = values[part] if part < len(values) else None
+        else:
+            return path[:depth]
+    return path
+
+
+def _broken_paths(tree: Tree) -> list[KeyPath]:
+    at = {finding.place for finding in tree.findings}
+    return [path for path, place in tree.places.items() if place in at]
+
+
+def _place_of(tree: Tree, path: KeyPath, *, key: bool = False) -> Place:
+    places = tree.key_places if key else tree.places
+    for length in range(len(path), 0, -1):
+        place = places.get(path[:length]) or tree.places.get(path[:length])
+        if place is not None:
+            return place
+    return Place("settings")
+
+
+def _drop(values: dict[str, Raw], path: KeyPath) -> None:
+    """Take out what stands at `path`; of a list or mapping, all of it."""
+    inside = values
+    for depth, part in enumerate(path, start=1):
+        name = str(part)
+        below = inside.get(name)
+        if (
+            depth == len(path)
+            or not isinstance(below, dict)
+            or schema().get(dotted(path[:depth])) != "section"
+        ):
+            inside.pop(name, None)
+            return
+        inside = below
+
+
+def _message(path: KeyPath, detail: Mapping[str, Any]) -> str:
+    key, kind, value = dotted(path), detail["type"], detail["input"]
+    if kind == "extra_forbidden":
+        return f"unknown key {key!r}; {did_you_mean(dotted(path[:-1]), str(path[-1]))}"
+    if key in SECRETS:
+        return f"{key} cannot be read; it is text without NUL, digest.seed a whole number below 2^64"
+    if value is None:
+        return f"{key} has no value; give it one or remove the key"
+    if kind in ("model_type", "dict_type"):
+        return f"{key} is {_shown(value)}; it needs keys below it"
+    if kind == "tuple_type":
+        return f"{key} is {_shown(value)}; it needs a list, as in [a, b]"
+    if kind == "too_short" and not isinstance(value, str):
+        return f"{key} is an empty list; name one field at least"
+    if isinstance(value, (dict, list)):
+        return f"{key} is {_shown(value)}; it needs a single value"
+    context = detail.get("ctx", {})
+    if kind == "value_error":
+        return f"{key} {context['error']}"
+    if kind == "literal_error":
+        words = literals(key)
+        off = value in ("off", "false", "no") and "none" in words
+        advice = "write none to switch it off" if off else f"choose {', '.join(words)}"
+        return f"{key} is {_shown(value)}; {advice}"
+    if kind == "string_pattern_mismatch":
+        return f"{key} is {_shown(value)}; letters, digits, - and _ alone, at most 80 (no dots)"
+    limits = {
+        "greater_than_equal": "at least {ge}",
+        "less_than_equal": "at most {le}",
+        "less_than": "below {lt}",
+        "string_too_long": "at most {max_length} characters",
+        "too_long": "at most {max_length} characters",
+    }
+    if kind in limits:
+        return f"{key} is {_shown(value)}; it is {limits[kind].format(**context)}"
+    if kind in ("too_short", "string_too_short"):
+        return f"{key} is empty; give it a value or remove the key"
+    if kind in ("float_parsing", "finite_number"):
+        return f"{key} is {_shown(value)}, which is not a number; write it as 8.4"
+    return f"{key} is {_shown(value)}: {detail['msg']}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "…'"
+
+
+SOURCE = "settings"
+"""What findings name in place of a file."""
+
+_MAX_DEPTH = 20
+
+
+def tree_of(mapping: Mapping[str, object]) -> Tree:
+    """The mapping as a tree. Keys may be nested or dotted; None is `none`, a timedelta is a duration.
+
+    >>> tree_of({"near.similarity": 0.9, "near": {"window": {"age": None}}}).values
+    {'near': {'similarity': '0.9', 'window': {'age': 'none'}}}
+    """
+    tree = Tree()
+    _put_all(tree, tree.values, mapping, ())
+    return tree
+
+
+def _put_all(
+    tree: Tree, inside: dict[str, Raw], mapping: Mapping[str, object], above: tuple[str, ...]
+) -> None:
+    for name, value in mapping.items():
+        *sections, key = str(name).split(".")
+        path = (*above, *sections, key)
+        if len(path) > _MAX_DEPTH:
+            _find(tree, path, f"is nested deeper than {_MAX_DEPTH} levels")
+            continue
+        below: Raw = inside
+        for section in sections:
+            if isinstance(below, dict):
+                below = below.setdefault(section, {})
+        if not isinstance(below, dict) or (key in below and not isinstance(value, Mapping)):
+            _find(tree, path, "is given twice; remove one of the two")
+        elif isinstance(value, Mapping):
+            under = below.setdefault(key, {})
+            if isinstance(under, dict):
+                _put_all(tree, under, value, path)
+            else:
+                _find(tree, path, "is given twice; remove one of the two")
+        else:
+            below[key] = _raw(value)
+
+
+def _raw(value: object) -> Raw:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, timedelta):
+        return f"{value // timedelta(milliseconds=1)}ms"
+    if isinstance(value, (list, tuple)):
+        return [_raw(one) for one in value]
+    return str(value)
+
+
+def _find(tree: Tree, path: tuple[str, ...], message: str) -> None:
+    tree.findings.append(Finding(Place(SOURCE), f"{'.'.join(path[:4])} {message}"))

@@ -1,0 +1,102 @@
+"""Files that settings name: found beside the settings file, secrets read into their key."""
+
+from __future__ import annotations
+
+import errno
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import SecretStr
+
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.yaml_tree import KeyPath
+
+_MAX_SECRET_BYTES = 4096
+_SECRETS = frozenset({"seed", "password", "key_password"})
+
+_NAMED = (
+    ("features", "dictionary_file"),
+    ("features", "stop_words_file"),
+    ("features", "idf_file"),
+    ("digest", "seed_file"),
+    ("kafka", "security", "ca_file"),
+    ("kafka", "security", "certificate_file"),
+    ("kafka", "security", "key_file"),
+    ("kafka", "security", "key_password_file"),
+    ("kafka", "security", "password_file"),
+)
+
+
+def named_files(settings: Settings) -> list[tuple[str, str]]:
+    """Every file that the settings name, as (key, name)."""
+    values = settings.model_dump()
+    found = []
+    for path in _NAMED:
+        section = values
+        for part in path[:-1]:
+            section = section[part]
+        if section[path[-1]]:
+            found.append((".".join(path), str(section[path[-1]])))
+    return found
+
+
+def read_referenced(
+    settings: Settings, base: Path, in_file: set[KeyPath]
+) -> tuple[Settings, list[tuple[str, str]]]:
+    """Settings with absolute file names and secrets filled in; problems as (key, what is wrong).
+
+    base: folder of the settings file, for names that stand in it (`in_file`); others are relative to the
+        working directory
+    """
+    # What was not set stays so: a default that nobody asked for may name a field that no message has.
+    values = settings.model_dump(exclude_unset=True)
+    problems: list[tuple[str, str]] = []
+    for path in _NAMED:
+        section = values
+        for part in path[:-1]:
+            section = section.get(part, {})
+        name = section.get(path[-1])
+        if name is None:
+            continue
+        key = ".".join(path)
+        file = (base / name if path in in_file else Path(name)).absolute()
+        section[path[-1]] = str(file)
+        secret_of = path[-1].removesuffix("_file")
+        try:
+            # A secret is read once, so it may come through a pipe; the others are read again later.
+            with file.open("rb") if secret_of in _SECRETS else open_regular(file) as stream:
+                content = stream.read(_MAX_SECRET_BYTES + 1)
+        except OSError as error:
+            problems.append((key, f"names {name!r}, which cannot be read: {error.strerror}"))
+            continue
+        if secret_of in _SECRETS:
+            problem = _fill(section, secret_of, content)
+            if problem:
+                problems.append((key, f"names {name!r}, which {problem}"))
+    return Settings.model_validate(values), problems
+
+
+def open_regular(file: Path) -> BinaryIO:
+    """The file, opened; raises: OSError, also for a pipe or a device, which could go on for ever"""
+    if not stat.S_ISREG(file.stat().st_mode) and not file.is_dir():
+        raise OSError(errno.EINVAL, "is no regular file", str(file))
+    return file.open("rb")
+
+
+def _fill(section: dict[str, object], name: str, content: bytes) -> str | None:
+    if len(content) > _MAX_SECRET_BYTES:
+        return f"holds more than {_MAX_SECRET_BYTES} bytes; a secret is one line"
+    try:
+        text = content.decode("utf-8").strip("\r\n")
+    except UnicodeDecodeError:
+        return "is not UTF-8"
+    if name != "seed":
+        if section.get(name) is None:
+            section[name] = SecretStr(text)
+        return None
+    if not text.isdigit() or int(text) >= 1 << 64:
+        return "holds no whole number below 2^64"
+    if not section.get(name):
+        section[name] = int(text)
+    return None

@@ -1,0 +1,128 @@
+"""The keys of `Settings`: their paths, their kinds, and the nearest known one to a misspelt one."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cache
+from typing import Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from twinsieve.pipeline.settings.model import Settings
+
+SECRETS = frozenset({"digest.seed", "kafka.security.password", "kafka.security.key_password"})
+"""Never written into a settings file, never shown; each has a `…_file` beside it."""
+
+Kind = Literal["section", "list", "mapping", "value"]
+
+
+@cache
+def schema() -> dict[str, Kind]:
+    """Every dotted key, sections included, in the order of the schema."""
+    keys: dict[str, Kind] = {}
+    _collect(Settings, "", keys)
+    return keys
+
+
+def _collect(model: type[BaseModel], prefix: str, keys: dict[str, Kind]) -> None:
+    for name, info in model.model_fields.items():
+        key = prefix + (info.alias or name)
+        section = _section(info)
+        if section is not None:
+            keys[key] = "section"
+            _collect(section, key + ".", keys)
+        else:
+            keys[key] = _kind(info)
+
+
+def _section(info: FieldInfo) -> type[BaseModel] | None:
+    kind = info.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _kind(info: FieldInfo) -> Kind:
+    origin = get_origin(info.annotation)
+    if origin is tuple:
+        return "list"
+    return "mapping" if origin is dict else "value"
+
+
+def keys_below(section: str) -> list[str]:
+    """Names that may stand directly below a section ("" for the top)."""
+    prefix = f"{section}." if section else ""
+    return [
+        key[len(prefix) :] for key in schema() if key.startswith(prefix) and "." not in key[len(prefix) :]
+    ]
+
+
+def did_you_mean(section: str, name: str) -> str:
+    """What to do about an unknown key: nest it, the nearest one here or elsewhere, or all known here."""
+    if "." in name and f"{section}.{name}".removeprefix(".") in schema():
+        *above, last = name.split(".")
+        return f"write it nested: {': {'.join(above)}: {{{last}: …{'}' * len(above)}"
+    here = keys_below(section)
+    close = get_close_matches(name.lower(), here, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    elsewhere = [key for key in schema() if key.rpartition(".")[2] == name]
+    if elsewhere:
+        return f"did you mean {' or '.join(elsewhere)}?"
+    leaves = {key.rpartition(".")[2]: key for key in schema()}
+    close = get_close_matches(name.lower(), list(leaves), n=1, cutoff=0.8)
+    if close:
+        return f"did you mean {leaves[close[0]]}?"
+    return f"known here: {', '.join(here)}"
+
+
+def is_misspelt(name: str) -> bool:
+    """Whether the name is close to one that may stand at the top, without being it."""
+    top = keys_below("")
+    return name not in top and bool(get_close_matches(name, top, n=1, cutoff=0.75))
+
+
+@cache
+def by_letters() -> dict[str, str]:
+    """Every key that takes a value, by what is left of it without dots and underscores.
+
+    A variable with an underscore too few or too many still tells which key was meant: no two are alike.
+
+    >>> by_letters()["nearwindowmessages"]
+    'near.window.messages'
+    """
+    return {letters_of(key): key for key, kind in schema().items() if kind != "section"}
+
+
+def letters_of(name: str) -> str:
+    """The name without what separates its words."""
+    return name.replace(".", "").replace("_", "")
+
+
+def keys_that_end_in(name: str) -> list[str]:
+    """Keys that take a value and whose last words are these, as one types them who leaves the section out.
+
+    >>> keys_that_end_in("similarity"), keys_that_end_in("window_age")
+    (['near.similarity'], ['exact.window.age', 'near.window.age'])
+    """
+    ending = f"_{name.replace('.', '_')}"
+    return [key for key in by_letters().values() if f"_{key.replace('.', '_')}".endswith(ending)]
+
+
+def literals(key: str) -> tuple[str, ...]:
+    """The words a key takes, or () where it is no choice."""
+    model: type[BaseModel] = Settings
+    *sections, name = key.split(".")
+    for section in sections:
+        below = _section(_field(model, section))
+        if below is None:
+            return ()
+        model = below
+    kind = _field(model, name).annotation
+    return get_args(kind) if get_origin(kind) is Literal else ()
+
+
+def _field(model: type[BaseModel], key: str) -> FieldInfo:
+    for name, info in model.model_fields.items():
+        if key in (info.alias, name):
+            return info
+    raise KeyError(key)

@@ -1,0 +1,89 @@
+"""The settings in force, as they are written in a file, and where each came from; secrets are not shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pydantic import BaseModel, SecretStr
+
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.schema import SECRETS
+from twinsieve.pipeline.settings.values import duration_text, size_text
+from twinsieve.pipeline.settings.yaml_tree import KeyPath, Tree
+from twinsieve.stages.contract import SIMILARITY_SCALE
+
+_AUTO = frozenset({"near.shards", "near.blocks"})
+_CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One setting: its key, its value as it may be written, and where it came from.
+
+    origin: file and line, variable, flag or `default`
+    """
+
+    key: str
+    value: str
+    origin: str
+
+
+def settings_in_force(settings: Settings, tree: Tree) -> list[Shown]:
+    """Every setting in the order of the schema; `tree` is what `check_tree` has read them from."""
+    return list(_below(settings, (), tree))
+
+
+def _below(section: BaseModel, above: KeyPath, tree: Tree) -> list[Shown]:
+    shown: list[Shown] = []
+    for name, info in type(section).model_fields.items():
+        path = (*above, info.alias or name)
+        value = getattr(section, name)
+        if isinstance(value, BaseModel):
+            shown += _below(value, path, tree)
+            continue
+        key = ".".join(map(str, path))
+        shown.append(Shown(key, _value(key, name, value), _origin(path, tree, settings_value=value)))
+    return shown
+
+
+def _origin(path: KeyPath, tree: Tree, *, settings_value: object) -> str:
+    *above, name = path
+    place = tree.places.get(path) or tree.places.get((*above, f"{name}_file"))
+    if place is not None:
+        return f"{place.source}:{place.line}" if place.line else place.source
+    if path == ("near", "method") and settings_value == "none":
+        return "exact.fields is set"
+    return "default, none on files" if path[1:] == ("window", "age") else "default"
+
+
+def _value(key: str, name: str, value: object) -> str:
+    if key in SECRETS:
+        return "(not shown)" if value else _plain(value)
+    if key in _AUTO and value == 0:
+        return "auto"
+    if key == "near.similarity" and isinstance(value, int):
+        return "auto" if value == 0 else f"{value / SIMILARITY_SCALE:g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        if name.endswith("_ms"):
+            return duration_text(value)
+        if name.endswith("_bytes"):
+            return size_text(value)
+    return _CREDENTIALS.sub("…@", _plain(value))
+
+
+def _plain(value: object) -> str:
+    if value is None or (isinstance(value, SecretStr) and not value):
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_quoted, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name}: {one}' for name, one in value.items())}}}"
+    return str(value)
+
+
+def _quoted(text: str) -> str:
+    """The text as an item of a YAML list: bare where it is a name, else in single quotes."""
+    return text if re.fullmatch(r"[\w.-]+", text) else "'" + text.replace("'", "''") + "'"

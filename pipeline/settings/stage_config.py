@@ -1,0 +1,149 @@
+"""Settings as the stages want them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from twinsieve.pipeline.settings.model import Settings, WindowSettings
+from twinsieve.pipeline.settings.named_files import open_regular
+from twinsieve.stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
+from twinsieve.stages.errors import ConfigError, UsageError
+from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
+from twinsieve.stages.judge.scheme import SchemeConfig
+from twinsieve.stages.text.rules import TextConfig
+
+MAX_LIST_BYTES = 256 << 20
+"""Of a dictionary or a list of words or weights; jieba's own dictionary has 5 MB."""
+
+_SHOWN_FINDINGS = 20
+
+
+def scheme_config(settings: Settings) -> SchemeConfig:
+    """All that shapes fingerprints; reads the word lists that the settings name.
+
+    raises: ConfigError for a list that cannot be read, with its line
+    """
+    features = settings.features
+    return SchemeConfig(
+        text=TextConfig(
+            profile=settings.profile,
+            body_rule=settings.text.body,
+            fold_variants=settings.text.fold_variants,
+            drop=settings.text.drop,
+        ),
+        features=FeatureConfig(
+            features=features.kind,
+            unit=features.unit,
+            width=features.width,
+            top_k=features.top_k,
+            parts_of_speech=features.parts_of_speech,
+            dictionary=_dictionary(features.dictionary_file),
+            stop_words=tuple(line for _, line in _lines(features.stop_words_file)),
+            min_features=features.min_features,
+            weights=features.weights,
+            idf=_idf(features.idf_file),
+        ),
+        layout=band_layout(settings),
+        digest=DigestConfig(method=settings.digest.method, seed=settings.digest.seed),
+    )
+
+
+def band_layout(settings: Settings) -> BandLayout:
+    """Shape of the candidate index."""
+    return BandLayout(**settings.near.layout.model_dump())
+
+
+def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
+    """All that verdicts depend on beside the input."""
+    exact, near = settings.exact, settings.near
+    return SieveConfig(
+        exact=ExactConfig(method=exact.method, error_rate=exact.error_rate, window=_window(exact.window)),
+        near=NearConfig(
+            method=near.method,
+            similarity=near.similarity,
+            window=_window(near.window),
+            number_guard=near.number_guard,
+            card_guard=near.card_guard,
+            same_id=near.same_id,
+            candidates=near.candidates,
+            bucket_load=near.bucket_load,
+            distances=tuple(sorted(near.distances.items())),
+            blocks=near.blocks,
+            shards=near.shards or os.cpu_count() or 1,
+        ),
+        time=TimeConfig(**settings.time.model_dump()),
+        layout=band_layout(settings),
+        scheme_id=scheme_id,
+        scoped=bool(settings.scope),
+        key_is_text=not settings.exact.fields,
+    )
+
+
+def _window(window: WindowSettings) -> Window:
+    return Window(window.messages, window.age_ms)
+
+
+def _lines(name: str | None) -> Iterator[tuple[int, str]]:
+    """Numbered lines that are neither empty nor comments."""
+    if name is None:
+        return
+    try:
+        with open_regular(Path(name)) as stream:
+            held = stream.read(MAX_LIST_BYTES + 1)
+        if len(held) > MAX_LIST_BYTES:
+            raise ConfigError([f"{name}:1:1: has more than {MAX_LIST_BYTES >> 20} MiB; shorten the list"])
+        content = held.decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError([f"{name}:1:1: cannot be read: {error.strerror}"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{name}:1:1: is not UTF-8 at byte {error.start}; save it as UTF-8"]) from error
+    for number, line in enumerate(content.splitlines(), start=1):
+        if line.strip() and not line.startswith("# "):
+            yield number, line.strip()
+
+
+def _dictionary(name: str | None) -> tuple[str, ...]:
+    """Lines of a user dictionary, each one an entry that the segmenter takes."""
+    numbered = list(_lines(name))
+    lines = tuple(line for _, line in numbered)
+    try:
+        dictionary_entries(lines)
+    except UsageError as error:
+        found = (finding for number, line in numbered for finding in _wrong_entry(f"{name}:{number}:1", line))
+        raise ConfigError(list(islice(found, _SHOWN_FINDINGS))) from error
+    return lines
+
+
+def _wrong_entry(where: str, line: str) -> Iterator[str]:
+    try:
+        dictionary_entries([line])
+    except UsageError as error:
+        yield f"{where}: {error}"
+
+
+def _idf(name: str | None) -> tuple[tuple[str, float], ...] | None:
+    """Features with their weights: lines `feature<TAB>idf`, or jieba's `word idf`."""
+    if name is None:
+        return None
+    pairs = []
+    findings = []
+    for number, line in _lines(name):
+        word, _, weight = line.rpartition("\t" if "\t" in line else " ")
+        try:
+            value = float(weight)
+        except ValueError:
+            value = math.nan
+        if word and math.isfinite(value) and value >= 0.0:
+            pairs.append((word, value))
+        else:
+            findings.append(
+                f"{name}:{number}:1: is no `feature<TAB>idf`; train the file again or mend the line"
+            )
+    if findings:
+        raise ConfigError(findings[:_SHOWN_FINDINGS])
+    return tuple(pairs)

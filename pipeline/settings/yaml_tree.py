@@ -1,0 +1,222 @@
+"""A YAML file as plain text values, each with the line and column it stands at.
+
+Scalars stay text: what `off`, `1e-6` or `010` mean is decided by the type of their key (`settings_types`).
+The tree is bounded before it is built: size, depth and the number of nodes after aliases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from twinsieve.pipeline.settings.examples import example_meant
+
+MAX_FILE_BYTES = 1 << 20
+_MAX_DEPTH = 20
+_MAX_NODES = 20_000
+_TAGS = frozenset(
+    ["!", "binary", "bool", "float", "int", "map", "null", "seq", "set", "str", "timestamp", "value"]
+)
+
+_Mark = Any
+KeyPath = tuple[str | int, ...]
+Raw = str | None | list["Raw"] | dict[str, "Raw"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where a setting was written: a file with line and column from 1, or the name of a variable or flag."""
+
+    source: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One problem of the settings and its place."""
+
+    place: Place
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"
+
+
+@dataclass(slots=True)
+class Tree:
+    """Values as text, where each stands, and what was wrong already."""
+
+    values: dict[str, Raw] = field(default_factory=dict)
+    places: dict[KeyPath, Place] = field(default_factory=dict)
+    key_places: dict[KeyPath, Place] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def _advice(error: OSError, name: str) -> str:
+    """What to do about a settings file that cannot be opened."""
+    meant = example_meant(name) if isinstance(error, FileNotFoundError) else None
+    if meant is None:
+        return "name a readable file"
+    return f"to get the example: twinsieve config show {meant} > {meant}.yaml"
+
+
+def read_yaml(path: Path) -> Tree:
+    """The file as a tree; whatever is wrong with it stands in `findings`, and the rest is still there."""
+    tree = Tree()
+    name = str(path)
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        tree.findings.append(
+            Finding(Place(name, 1, 1), f"cannot be read ({error.strerror}); {_advice(error, name)}")
+        )
+        return tree
+    if len(content) > MAX_FILE_BYTES:
+        tree.findings.append(Finding(Place(name, 1, 1), "has more than 1 MiB; settings are a page or two"))
+        return tree
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        place = Place(name, before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
+        tree.findings.append(Finding(place, "is not UTF-8; save the file as UTF-8"))
+        return tree
+    _read_text(text, name, tree)
+    return tree
+
+
+def read_flow(text: str, source: str) -> Tree:
+    """A list `[a, b]` or mapping `{8: 3}` as the file has them, under the key `value`."""
+    tree = Tree()
+    _read_text(f"value: {text}", source, tree)
+    tree.findings = [Finding(Place(source), finding.message) for finding in tree.findings]
+    return tree
+
+
+def _read_text(text: str, name: str, tree: Tree) -> None:
+    try:
+        problem = _too_deep(text, name)
+        if problem is not None:
+            tree.findings.append(Finding(problem, f"is nested deeper than {_MAX_DEPTH} levels"))
+            return
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        tree.findings.append(_syntax_finding(name, error))
+        return
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        place = Place(name, before.count("\n") + 1, error.position - before.rfind("\n"))
+        code = ord(text[error.position])
+        tree.findings.append(Finding(place, f"YAML forbids the character U+{code:04X}; remove it"))
+        return
+    if node is None:
+        return
+    if not isinstance(node, yaml.MappingNode):
+        tree.findings.append(
+            Finding(_place(name, node.start_mark), "is no mapping; write settings as `key: value` lines")
+        )
+        return
+    walk = _Walk(name, tree)
+    values = walk.mapping(node, ())
+    tree.values = values
+
+
+def _too_deep(text: str, name: str) -> Place | None:
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _MAX_DEPTH:
+                return _place(name, event.start_mark)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return None
+
+
+def _place(name: str, mark: _Mark) -> Place:
+    return Place(name, mark.line + 1, mark.column + 1)
+
+
+def _syntax_finding(name: str, error: yaml.MarkedYAMLError) -> Finding:
+    mark = error.problem_mark or error.context_mark
+    place = _place(name, mark) if mark is not None else Place(name, 1, 1)
+    said = error.problem or error.context or "cannot be parsed"
+    if "'\\t'" in said:
+        return Finding(place, "a tab stands where blanks belong; indent with blanks")
+    return Finding(place, f"is no YAML: {said}; mend the line or the one above")
+
+
+class _Walk:
+    """Nodes to text, counting every visit, so that aliases of aliases end soon."""
+
+    def __init__(self, name: str, tree: Tree) -> None:
+        self._name = name
+        self._tree = tree
+        self._visits = 0
+
+    def mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Raw]:
+        values: dict[str, Raw] = {}
+        for key_node, value_node in node.value:
+            place = _place(self._name, key_node.start_mark)
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._find(place, "a key is a single word")
+                continue
+            key = key_node.value
+            below = (*path, key)
+            if key == "<<":
+                self._find(place, "merge keys are not read; write the settings out")
+                continue
+            if key in values:
+                first = self._tree.key_places[below]
+                self._find(place, f"{dotted(below)} stands twice, first in line {first.line}; remove one")
+                continue
+            self._tree.key_places[below] = place
+            self._tree.places[below] = _place(self._name, value_node.start_mark)
+            if not self._may_visit(value_node, below):
+                continue
+            values[key] = self._value(value_node, below)
+        return values
+
+    def _value(self, node: yaml.Node, path: KeyPath) -> Raw:
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            items: list[Raw] = []
+            for number, item in enumerate(node.value):
+                below = (*path, number)
+                if not self._may_visit(item, below):
+                    continue
+                self._tree.places[below] = _place(self._name, item.start_mark)
+                items.append(self._value(item, below))
+            return items
+        if isinstance(node, yaml.ScalarNode) and node.style is None and node.value in ("", "~", "null"):
+            return None
+        return str(node.value)
+
+    def _may_visit(self, node: yaml.Node, path: KeyPath) -> bool:
+        self._visits += 1
+        place = _place(self._name, node.start_mark)
+        if self._visits == _MAX_NODES:
+            self._find(place, f"has more than {_MAX_NODES} values, aliases counted")
+        if len(path) > _MAX_DEPTH:
+            self._find(place, "an alias stands for something that holds it")
+        tag = node.tag.removeprefix("tag:yaml.org,2002:")
+        if tag not in _TAGS:
+            self._find(place, f"the tag {tag!r} is not read; remove it")
+        return self._visits < _MAX_NODES and len(path) <= _MAX_DEPTH and tag in _TAGS
+
+    def _find(self, place: Place, message: str) -> None:
+        self._tree.findings.append(Finding(place, message))
+
+
+def dotted(path: KeyPath) -> str:
+    """`near.window.messages`."""
+    return ".".join(str(part) for part in path)

@@ -1,0 +1,1 @@
+"""What the roles write to each other, byte by byte (docs/WIRE.md)."""

@@ -1,0 +1,193 @@
+"""Blocks: what a worker asks the index, and how it looks on the wire (docs/WIRE.md has it byte by byte)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, IntFlag
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.wire.frame import ENVELOPE_BYTES, Columns, What, pack_columns, seal, unseal
+from twinsieve.pipeline.wire.rows import (
+    ROW_BYTES,
+    Readable,
+    no_readable,
+    pack_readable,
+    slice_readable,
+    unpack_readable,
+)
+from twinsieve.stages.errors import StateError
+
+_HEADER = struct.Struct("<16sQiiIIqqqqqqqHH")
+_ASK = struct.Struct("<16sQiiIIqq")
+"""The part of the header that stays where it is in every version."""
+
+
+class RowKind(IntEnum):
+    """What a row of a block is."""
+
+    READABLE = 0
+    UNREADABLE = 1
+    TOMBSTONE = 2
+
+
+class BlockFlag(IntFlag):
+    """What a block is for, beside its rows."""
+
+    NONE = 0
+    START = 1
+    """opens its session"""
+    FRESH = 2
+    """with START: the group has no committed offset for this partition"""
+    CERTIFIED = 4
+    """with START: the committed offset names this very topic id"""
+
+
+@dataclass(slots=True)
+class Block:
+    """One ask: the rows of [first, end) of one input partition.
+
+    topic_id, number: the input partition; reply: partition of the verdicts topic for the answer
+    session: random, never 0; the rows of a session's blocks join without gap or overlap
+    emitted_from, emitted_to: input offsets known to be emitted for good, as a range; may be empty
+    beginning, stable_end: START only, offsets that the input partition held then
+    arrival_ms: clock of the worker when it read the rows
+    topic: the input topic's name; program: START only, version of the program that asks
+    offsets: int64[n], ascending inside [first, end); kinds: uint8[n], `RowKind`
+    readable: columns of the rows of kind READABLE, in their order
+    """
+
+    topic_id: bytes
+    number: int
+    reply: int
+    session: int
+    flags: BlockFlag
+    first: int
+    end: int
+    emitted_from: int
+    emitted_to: int
+    beginning: int = 0
+    stable_end: int = 0
+    arrival_ms: int = 0
+    topic: str = ""
+    program: str = ""
+    offsets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    kinds: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    readable: Readable = field(default_factory=lambda: no_readable())
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+
+def encode_block(block: Block, scheme: bytes) -> bytes:
+    """A block as bytes."""
+    topic, program = block.topic.encode(), block.program.encode()
+    header = _HEADER.pack(
+        block.topic_id,
+        block.session,
+        block.number,
+        block.reply,
+        block.flags,
+        len(block),
+        block.first,
+        block.end,
+        block.emitted_from,
+        block.emitted_to,
+        block.beginning,
+        block.stable_end,
+        block.arrival_ms,
+        len(topic),
+        len(program),
+    )
+    rows = pack_columns([(block.offsets - block.first).astype("<u4"), block.kinds], compress=True)
+    return seal(What.BLOCK, scheme, b"".join((header, topic, program, rows, pack_readable(block.readable))))
+
+
+def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
+    """The block of some bytes.
+
+    where: names the record in errors, as in `weibo.fingerprints[0]@17`
+    raises: StateError when it is damaged or contradicts itself; ForeignSchemeError
+    """
+    content = unseal(What.BLOCK, scheme, data, where)
+    if len(content) < _HEADER.size:
+        raise StateError(f"{where}: its header ends early; nothing else may write to this topic")
+    (*numbers, topic_size, program_size) = _HEADER.unpack_from(content)
+    topic_id, session, number, reply, flags, count, first, end = numbers[:8]
+    emitted_from, emitted_to, beginning, stable_end, arrival_ms = numbers[8:]
+    at = _HEADER.size
+    try:
+        topic = str(content[at : at + topic_size], "utf-8")
+        program = str(content[at + topic_size : at + topic_size + program_size], "utf-8")
+    except UnicodeDecodeError as error:
+        raise StateError(f"{where}: its topic name is damaged; nothing else may write here") from error
+    columns = Columns(content, at + topic_size + program_size, where)
+    offsets = columns.take("<u4", count).astype(np.int64) + first
+    kinds = cast("NDArray[np.uint8]", columns.take("u1", count))
+    columns.finish()
+    inside = bool(np.all(np.diff(offsets) > 0)) and (not count or int(offsets[-1]) < end)
+    if end < first or not inside or (count and int(kinds.max()) > max(RowKind)):
+        raise StateError(f"{where}: its offsets contradict each other; nothing else may write to this topic")
+    readable = unpack_readable(content, columns.end, where)
+    if len(readable) != int(np.count_nonzero(kinds == RowKind.READABLE)):
+        raise StateError(f"{where}: its rows contradict each other; nothing else may write to this topic")
+    return Block(
+        topic_id, number, reply, session, BlockFlag(flags), first, end, emitted_from, emitted_to,
+        beginning, stable_end, arrival_ms, topic, program, offsets, kinds, readable,
+    )  # fmt: skip
+
+
+class Ask(NamedTuple):
+    """What the header of a block says in every version and scheme: who asked for what, and where
+    to answer."""
+
+    session: int
+    reply: int
+    first: int
+    end: int
+
+
+def asked_by(data: bytes) -> Ask:
+    """The ask of a block that is whole, but perhaps of another version or fingerprint scheme.
+
+    Zeros where the content is too short to hold one.
+    """
+    if len(data) < ENVELOPE_BYTES + _ASK.size:
+        return Ask(0, 0, 0, 0)
+    _, session, _, reply, _, _, first, end = _ASK.unpack_from(data, ENVELOPE_BYTES)
+    return Ask(session, reply, first, end)
+
+
+def split_block(block: Block, most_bytes: int) -> list[Block]:
+    """The same rows as blocks of at most `most_bytes` each before compression (one row alone may exceed it:
+    its text is cut to what is ever compared, so that it stays within a few kilobytes)."""
+    sizes = block.readable.row_bytes()
+    per_row = np.full(len(block), ROW_BYTES, np.int64)
+    is_readable = block.kinds == RowKind.READABLE
+    per_row[is_readable] += sizes
+    upto = np.cumsum(per_row)
+    if not len(block) or int(upto[-1]) <= most_bytes:
+        return [block]
+    parts: list[Block] = []
+    low = readable_low = 0
+    readable_upto = np.cumsum(is_readable)
+    while low < len(block):
+        spent = int(upto[low - 1]) if low else 0
+        high = max(low + 1, int(np.searchsorted(upto, spent + most_bytes, "right")))
+        readable_high = int(readable_upto[high - 1])
+        parts.append(
+            replace(
+                block,
+                flags=block.flags if not parts else BlockFlag.NONE,
+                first=block.first if not parts else parts[-1].end,
+                end=block.end if high >= len(block) else int(block.offsets[high]),
+                offsets=block.offsets[low:high],
+                kinds=block.kinds[low:high],
+                readable=slice_readable(block.readable, readable_low, readable_high),
+            )
+        )
+        low, readable_low = high, readable_high
+    return parts

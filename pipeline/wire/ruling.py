@@ -1,0 +1,211 @@
+"""Rulings: what the index says of one block, recorded as a decision and sent as an answer (docs/WIRE.md)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.wire.frame import (
+    ENVELOPE_BYTES,
+    OLDEST_VERSION,
+    VERSION,
+    Columns,
+    What,
+    pack_columns,
+    seal,
+    unseal,
+    version_of,
+)
+from twinsieve.stages.contract import NO_LEADER, NO_TIME, Kind, Verdicts
+from twinsieve.stages.errors import StateError
+
+_HEADER = struct.Struct("<qQBBIqq")
+_MADE_FOR = struct.Struct("<16sIq")
+"""Behind the header, from version 2 on: the log's topic id, the block's checksum, its arrival."""
+_TOPIC = struct.Struct("<BH")
+
+
+class Result(IntEnum):
+    """What became of a whole block."""
+
+    JUDGED = 0
+    SUPERSEDED = 1
+    """it belongs to no session in force, or a predecessor is missing: ask again in a new session"""
+    OFFSETS_MISSING = 2
+    """the group has no offset for a partition that was judged before"""
+    RECREATED = 3
+    """a topic of this name was judged before, with another id"""
+    SHORTENED = 4
+    """the input partition ends before what was judged"""
+    FOREIGN = 5
+    """it is of another fingerprint scheme (who asked cannot read the answer, and stops for that) or of a
+    format version that the index does not read (who asked waits until all processes are upgraded)"""
+    BEYOND = 6
+    """its topic, partition or offsets are beyond what a position can say"""
+
+
+class Source(IntEnum):
+    """Where a row's verdict comes from."""
+
+    NEW = 0
+    STORED = 1
+    """judged before, not known to be emitted: the same verdict again"""
+    REPLAYED = 2
+    """judged and emitted before"""
+
+
+@dataclass(slots=True)
+class Ruling:
+    """One block's result and the verdicts of its rows, in their order.
+
+    log_offset: of the block in the fingerprint log
+    session, first, end: those of the block
+    sources: uint8[n], `Source`; verdicts: of n rows; kind REPLAYED where the source is REPLAYED
+    topics: names by topic number: the block's own topic first (not in version 1), then those of the leaders
+    arrival_ms: clock that bounded the messages' times; NO_TIME in version 1, where it was the block's
+    log_id, checksum: topic id of the log, and the checksum of the block's envelope; None in version 1
+    version: format of the record it was read from, or of the block it answers
+    """
+
+    log_offset: int
+    session: int
+    result: Result
+    first: int
+    end: int
+    sources: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    verdicts: Verdicts = field(default_factory=lambda: blank_verdicts(0, Kind.UNIQUE))
+    topics: dict[int, str] = field(default_factory=dict)
+    arrival_ms: int = NO_TIME
+    log_id: bytes | None = None
+    checksum: int | None = None
+    version: int = VERSION
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+
+def blank_verdicts(count: int, kind: Kind) -> Verdicts:
+    """`count` verdicts of one kind, without leaders."""
+    return Verdicts(
+        np.full(count, kind, np.uint8),
+        np.zeros(count, np.uint8),
+        np.full(count, NO_LEADER, np.int64),
+        np.zeros(count, np.int32),
+        np.zeros(count, np.int32),
+        np.full(count, -1, np.int16),
+    )
+
+
+def pick_verdicts(verdicts: Verdicts, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Verdicts:
+    """Some of them."""
+    return Verdicts(
+        verdicts.kinds[rows],
+        verdicts.flags[rows],
+        verdicts.leaders[rows],
+        verdicts.matched[rows],
+        verdicts.compared[rows],
+        verdicts.distances[rows],
+    )
+
+
+def put_verdicts(into: Verdicts, rows: NDArray[np.bool_], verdicts: Verdicts) -> None:
+    """Write verdicts to the rows that are set."""
+    into.kinds[rows] = verdicts.kinds
+    into.flags[rows] = verdicts.flags
+    into.leaders[rows] = verdicts.leaders
+    into.matched[rows] = verdicts.matched
+    into.compared[rows] = verdicts.compared
+    into.distances[rows] = verdicts.distances
+
+
+def verdict_columns(verdicts: Verdicts) -> list[NDArray[np.generic]]:
+    """Columns in the order of the wire."""
+    return [
+        verdicts.leaders,
+        verdicts.matched,
+        verdicts.compared,
+        verdicts.distances,
+        verdicts.kinds,
+        verdicts.flags,
+    ]
+
+
+def take_verdicts(columns: Columns, count: int) -> Verdicts:
+    """Verdicts from columns in the order of the wire."""
+    leaders = cast("NDArray[np.int64]", columns.take("<i8", count))
+    matched = cast("NDArray[np.int32]", columns.take("<i4", count))
+    compared = cast("NDArray[np.int32]", columns.take("<i4", count))
+    distances = cast("NDArray[np.int16]", columns.take("<i2", count))
+    kinds = cast("NDArray[np.uint8]", columns.take("u1", count))
+    flags = cast("NDArray[np.uint8]", columns.take("u1", count))
+    return Verdicts(kinds, flags, leaders, matched, compared, distances)
+
+
+def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
+    """The decision, and the answer in the format of who asked: else the same content under two magics."""
+    names = b"".join(
+        _TOPIC.pack(number, len(name.encode())) + name.encode() for number, name in ruling.topics.items()
+    )
+    header = _HEADER.pack(
+        ruling.log_offset,
+        ruling.session,
+        ruling.result,
+        len(ruling.topics),
+        len(ruling),
+        ruling.first,
+        ruling.end,
+    )
+    made_for = _MADE_FOR.pack(ruling.log_id or bytes(16), ruling.checksum or 0, ruling.arrival_ms)
+    columns = pack_columns([*verdict_columns(ruling.verdicts), ruling.sources], compress=True)
+    content = b"".join((header, made_for, names, columns))
+    decision = seal(What.DECISION, scheme, content)
+    if ruling.version == OLDEST_VERSION:
+        old = b"".join((header, names, columns))
+        return decision, seal(What.ANSWER, scheme, old, OLDEST_VERSION)
+    return decision, seal(What.ANSWER, scheme, content)
+
+
+def session_of(data: bytes) -> int:
+    """The session that an answer of any version is for, without reading the rest; 0 for something else."""
+    if len(data) < ENVELOPE_BYTES + _HEADER.size:
+        return 0
+    return int(_HEADER.unpack_from(data, ENVELOPE_BYTES)[1])
+
+
+def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
+    """A decision or an answer.
+
+    raises: StateError when it is damaged or contradicts itself; ForeignVersionError; ForeignSchemeError
+    """
+    content = unseal(what, scheme, data, where)
+    topics: dict[int, str] = {}
+    try:
+        log_offset, session, result, named, count, first, end = _HEADER.unpack_from(content)
+        at = _HEADER.size
+        log_id, checksum, arrival_ms, version = None, None, NO_TIME, version_of(data)
+        if version > OLDEST_VERSION:
+            log_id, checksum, arrival_ms = _MADE_FOR.unpack_from(content, at)
+            at += _MADE_FOR.size
+        for _ in range(named):
+            number, size = _TOPIC.unpack_from(content, at)
+            topics[number] = str(content[at + _TOPIC.size : at + _TOPIC.size + size], "utf-8")
+            at += _TOPIC.size + size
+        columns = Columns(content, at, where)
+        verdicts = take_verdicts(columns, count)
+        sources = cast("NDArray[np.uint8]", columns.take("u1", count))
+        columns.finish()
+        if count and (int(sources.max()) > max(Source) or int(verdicts.kinds.max()) > max(Kind)):
+            columns.contradiction()
+        return Ruling(
+            log_offset, session, Result(result), first, end, sources, verdicts, topics,
+            arrival_ms, log_id, checksum, version,
+        )  # fmt: skip
+    except (struct.error, UnicodeDecodeError, ValueError) as error:
+        raise StateError(
+            f"{where}: the {what.name.lower()} is damaged ({error}); nothing else may write to this topic"
+        ) from error

@@ -1,0 +1,178 @@
+"""A worker's asks: polled messages go to the log as blocks, the originals wait in its sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from twinsieve.pipeline.broker.ports import AbortableError, Appender, Clock, Messages, Partition, Records
+from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block, split_block
+from twinsieve.pipeline.wire.positions import beyond_positions
+from twinsieve.pipeline.worker.config import WorkerConfig
+from twinsieve.pipeline.worker.records import Reading, RecordReader
+from twinsieve.pipeline.worker.session import Asked, Opening, Session
+from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.errors import StateError
+
+ROW_BYTES = 256
+"""A waiting original beside its key, value and headers: Python's objects (180 measured) and its answer."""
+HEADER_BYTES = 150
+"""The objects of one header."""
+
+
+class Asks:
+    """Writes blocks of the sessions it is given; StateError for offsets that the index cannot record.
+
+    reply: where answers for an input partition come; refused: rows of records that the output does not take
+    fingerprinted: called when a poll's records are
+    """
+
+    def __init__(
+        self,
+        appender: Appender,
+        clock: Clock,
+        config: WorkerConfig,
+        reader: RecordReader,
+        reply: Callable[[Partition], Partition],
+        refused: Callable[[Records], dict[int, Reason]],
+        fingerprinted: Callable[[], None],
+    ) -> None:
+        self._appender = appender
+        self._clock = clock
+        self._config = config
+        self._reader = reader
+        self._reply = reply
+        self._refused = refused
+        self._fingerprinted = fingerprinted
+
+    def start(self, session: Session, opening: Opening) -> None:
+        """The block that begins a session."""
+        flags = BlockFlag.START
+        flags |= BlockFlag.FRESH if opening.fresh else BlockFlag.NONE
+        flags |= BlockFlag.CERTIFIED if opening.certified else BlockFlag.NONE
+        block = replace(
+            self._block(session),
+            flags=flags,
+            emitted_from=opening.emitted_from,
+            emitted_to=opening.emitted_to,
+            beginning=opening.beginning,
+            stable_end=opening.stable_end,
+            program=self._config.program,
+        )
+        self._append(session, [(block, _no_rows(block, session))])
+
+    def ask(self, session: Session, records: Records) -> None:
+        """What was polled next of the session's partition.
+
+        raises: AbortableError where it is not what comes next, or the log does not take it
+        """
+        if records.offsets[0] < session.covered:
+            raise AbortableError(
+                f"{records.partition}: got {records.offsets[0]}, had {session.covered} before"
+            )
+        refused = self._refused(records)
+        reading = self._reader.read(records, refused)
+        self._fingerprinted()
+        whole = replace(
+            self._block(session),
+            end=records.offsets[-1] + 1,
+            offsets=np.array(records.offsets, np.int64),
+            kinds=reading.kinds,
+            readable=reading.readable,
+        )
+        blocks = []
+        low = 0
+        for block in split_block(whole, self._config.block_bytes):
+            high = low + len(block)
+            blocks.append((block, _asked_rows(block, records, reading, refused, low, high)))
+            low = high
+        self._append(session, blocks)
+
+    def report(self, session: Session, end: int) -> None:
+        """An empty block up to offset `end`: tells how far the session has emitted."""
+        block = replace(self._block(session), end=end)
+        self._append(session, [(block, _no_rows(block, session))])
+
+    def is_full(self, session: Session, partitions: int, part: int = 1) -> bool:
+        """Whether one part'th of what may wait for answers does; `partitions` share what all may hold."""
+        share = self._config.most_pending_bytes // max(1, partitions)
+        rows = min(session.window, self._config.most_pending)
+        return session.pending_rows >= rows // part or session.pending_bytes >= max(1, share // part)
+
+    def _block(self, session: Session) -> Block:
+        return Block(
+            topic_id=session.topic_id,
+            number=session.partition.number,
+            reply=self._reply(session.partition).number,
+            session=session.number,
+            flags=BlockFlag.NONE,
+            first=session.covered,
+            end=session.covered,
+            emitted_from=session.chain,
+            emitted_to=session.emitted,
+            arrival_ms=self._clock.now_ms(),
+            topic=session.partition.topic,
+        )
+
+    def _append(self, session: Session, blocks: list[tuple[Block, Asked]]) -> None:
+        _check_positions(session.partition, blocks[-1][0].end)
+        now_s = self._clock.monotonic_s()
+        messages = Messages()
+        for block, asked in blocks:
+            messages.add(None, encode_block(block, self._config.scheme))
+            if not session.pending:
+                session.asked_s = now_s
+            session.pending.append(asked)
+            session.pending_rows += len(asked.records)
+            session.pending_bytes += asked.bytes_held
+            session.covered = block.end
+            if not block.flags & BlockFlag.START:
+                session.reported = block.emitted_to
+        session.active_s = now_s
+        self._appender.append(self._config.log, messages)
+
+
+def _check_positions(partition: Partition, end: int) -> None:
+    beyond = beyond_positions(partition.number, end)
+    if beyond is not None:
+        raise StateError(
+            f"{partition}@{end - 1}: {beyond}; take the topic out of input.topics, or copy it to a new one "
+            "that begins at offset 0"
+        )
+
+
+def _no_rows(block: Block, session: Session) -> Asked:
+    return Asked(block.first, block.end, Records(session.partition))
+
+
+def _asked_rows(
+    block: Block, records: Records, reading: Reading, refused: Mapping[int, Reason], low: int, high: int
+) -> Asked:
+    """The originals of rows low…high, which one block asks about."""
+    part = slice(low, high)
+    originals = Records(
+        records.partition,
+        records.offsets[part],
+        records.timestamps_ms[part],
+        records.keys[part],
+        records.values[part],
+        records.headers[part],
+        records.epochs[part],
+    )
+    reasons, unsendable = (
+        {row - low: reason for row, reason in found.items() if low <= row < high}
+        for found in (reading.reasons, refused)
+    )
+    tombstones = frozenset(np.flatnonzero(block.kinds == RowKind.TOMBSTONE).tolist())
+    held = bytes_held(originals)
+    return Asked(block.first, block.end, originals, reasons, tombstones, held, unsendable)
+
+
+def bytes_held(records: Records) -> int:
+    """Bytes of memory: of keys, values and headers, and of the objects around them."""
+    held = sum(map(len, filter(None, records.values))) + sum(map(len, filter(None, records.keys)))
+    for headers in filter(None, records.headers):
+        held += sum(len(name) + len(value or b"") + HEADER_BYTES for name, value in headers)
+    return held + len(records) * ROW_BYTES

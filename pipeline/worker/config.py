@@ -1,0 +1,57 @@
+"""What a worker needs to know, and the limits of it that nobody can set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.worker.emit import EmitConfig
+
+ASK_AGAIN_S = 0.05
+"""What bench/kafka_latency.py finds best with both clients: the broker is busy with transactions, and each
+time that a worker asks makes two more. Confluent's median was 60 ms with 20 ms, 66 with 10, 48 with this."""
+CHECK_S = 5.0
+MOST_EMITTED = 20_000
+MOST_EMITTED_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """What a worker needs to know. Nothing has a default: settings have theirs, the rest stands above.
+
+    scheme: hash of the fingerprint scheme; group, member: of the input consumer
+    most_pending: rows of one partition that wait for answers before it is paused
+    most_pending_bytes: of memory for waiting rows of all partitions; each may hold its share of it, and is
+        paused then
+    most_emitted, most_emitted_bytes: rows of one transaction, and bytes of their originals, give or take one
+        block of each partition: after a stall all that waited is answered at once, and a transaction that
+        holds it all would outlast `kafka.transaction_timeout` again and again
+    answer_s: without an answer for so long a new session begins; doubled each time, up to ten minutes
+    ask_again_s: while answers are awaited, input is looked for this often; see `Pace`
+    report_s: an idle partition reports after so long; check_s: an idle worker makes sure so often that it was
+        not displaced, and that its topics are still the same ones
+    """
+
+    scheme: bytes
+    topics: tuple[str, ...]
+    log: Partition
+    verdicts: str
+    verdict_partitions: int
+    group: str
+    transactional_id: str
+    emit: EmitConfig
+    member: str | None
+    program: str
+    poll_messages: int
+    block_bytes: int
+    most_pending: int
+    most_pending_bytes: int
+    most_emitted: int
+    most_emitted_bytes: int
+    answer_s: float
+    ask_again_s: float
+    report_s: float
+    check_s: float
+    start: Literal["earliest", "latest"]
+    trimmed: Literal["stop", "continue"]

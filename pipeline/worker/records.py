@@ -1,0 +1,94 @@
+"""Records of one input partition as the rows of a block: readable, unreadable or tombstone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.broker.ports import Records
+from twinsieve.pipeline.messages.reader import Columns, Reads
+from twinsieve.pipeline.wire.block import RowKind
+from twinsieve.pipeline.wire.rows import Readable
+from twinsieve.stages.contract import NO_TIME
+from twinsieve.stages.dead_letter_reasons import Reason
+
+
+class ReadsMessages(Protocol):
+    """Raw messages to columns; `pipeline.messages.reader.MessageReader` is one."""
+
+    def read(self, messages: Sequence[bytes | None]) -> Columns:
+        """Columns of the readable ones, reasons for the others."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """n records as rows.
+
+    kinds: uint8[n], `RowKind`; readable: columns of the readable ones
+    reasons: row → reason, of the unreadable ones
+    """
+
+    kinds: NDArray[np.uint8]
+    readable: Readable
+    reasons: dict[int, Reason] = field(default_factory=dict)
+
+
+class RecordReader:
+    """Reads texts out of records and makes their fingerprints.
+
+    part: where the text is; most_bytes: a longer value is unreadable (`too_large`)
+    stamped: a message without time of its own takes the record's timestamp
+    notices: gets a line for a field that no message has had so far; a worker puts its own list here
+    """
+
+    def __init__(
+        self,
+        messages: ReadsMessages,
+        scheme: Reads,
+        *,
+        part: Literal["value", "key"],
+        most_bytes: int,
+        stamped: bool,
+    ) -> None:
+        self._messages = messages
+        self._scheme = scheme
+        self._part = part
+        self._most_bytes = most_bytes
+        self._stamped = stamped
+        self.notices: list[str] = []
+
+    def read(self, records: Records, refused: Mapping[int, Reason] = MappingProxyType({})) -> Reading:
+        """Rows of these records, in their order.
+
+        refused: rows that the output does not take; their messages are unreadable, so that they lead nobody
+        """
+        kinds = np.full(len(records), RowKind.READABLE, np.uint8)
+        reasons: dict[int, Reason] = {}
+        payloads = records.values if self._part == "value" else records.keys
+        for row, (payload, value) in enumerate(zip(payloads, records.values, strict=True)):
+            if value is None:
+                kinds[row] = RowKind.TOMBSTONE
+            elif row in refused:
+                kinds[row] = RowKind.UNREADABLE
+                reasons[row] = refused[row]
+            elif payload is not None and len(payload) > self._most_bytes:
+                kinds[row] = RowKind.UNREADABLE
+                reasons[row] = Reason.TOO_LARGE
+        candidates = np.flatnonzero(kinds == RowKind.READABLE)
+        columns = self._messages.read([payloads[row] for row in candidates])
+        self.notices += [one.line("messages") for one in columns.unseen]
+        for bad in columns.unreadable:
+            row = int(candidates[bad.row])
+            kinds[row] = RowKind.UNREADABLE
+            reasons[row] = bad.reason
+        bodies, prints = self._scheme.read(columns.texts, columns.keys)
+        times_ms = columns.times_ms
+        if self._stamped and len(columns):
+            stamps = np.array(records.timestamps_ms, np.int64)[candidates[np.array(columns.rows, np.int64)]]
+            times_ms = np.where((times_ms == NO_TIME) & (stamps >= 0), stamps, times_ms)
+        return Reading(kinds, Readable(times_ms, columns.id_hashes, columns.scopes, bodies, prints), reasons)

@@ -1,0 +1,307 @@
+"""A worker's side of a session: where it stands in one input partition, and how it begins."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from twinsieve.pipeline.broker.ports import NO_EPOCH, NO_TOPIC_ID, Committed, Partition, Records, TopicInfo
+from twinsieve.pipeline.wire.positions import MOST_OFFSETS, MOST_PARTITIONS, MOST_TOPICS
+from twinsieve.pipeline.wire.ruling import Result, Ruling
+from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.errors import StateError
+
+
+class Mark(NamedTuple):
+    """What is committed beside an input offset: offsets [first, end) of this very topic were emitted.
+
+    It travels in the offset's metadata, is written by emissions and carried over by `twinsieve reset`, and
+    tells
+    the index what a crash kept from being reported.
+
+    partitions: how many the topic had when the app began with it, under `input.start: latest`; else 0
+    fresh: nothing was asked for yet: the index has not said whether the session may begin here
+    read, epoch: offset behind the last message below `end`, and the epoch of the leader that wrote that
+        message; an epoch of NO_EPOCH where neither is known
+    """
+
+    topic_id: bytes
+    first: int
+    end: int
+    partitions: int = 0
+    fresh: bool = False
+    read: int = 0
+    epoch: int = NO_EPOCH
+
+    def text(self) -> str:
+        """As committed."""
+        text = f"{self.topic_id.hex()} {self.first} {self.end}"
+        if self.fresh:
+            return f"fresh {text} {self.partitions}"
+        return f"3 {text} {self.partitions} {self.read} {self.epoch}"
+
+
+_PARTS = {"1": 4, "2": 5, "3": 7, "fresh": 5}
+"""Parts of each version, the version with them. Every one begins with those of the one before."""
+
+
+def read_mark(metadata: str) -> Mark | None:
+    """The mark of an offset's metadata, None where another program has committed.
+
+    >>> read_mark(Mark(bytes(16), 3, 9, 12, read=8, epoch=2).text())[1:]
+    (3, 9, 12, False, 8, 2)
+    >>> read_mark("1 00000000000000000000000000000000 3 9")[1:]
+    (3, 9, 0, False, 0, -1)
+    """
+    parts = metadata.split(" ")
+    if len(parts) != _PARTS.get(parts[0]):
+        return None
+    try:
+        first, end, *more = int(parts[2]), int(parts[3]), *map(int, parts[4:])
+        partitions, read, epoch = [*more, *(0, 0, NO_EPOCH)[len(more) :]]
+        return Mark(bytes.fromhex(parts[1]), first, end, partitions, parts[0] == "fresh", read, epoch)
+    except ValueError:
+        return None
+
+
+def moved(committed: Committed | None, topic_id: bytes, offset: int) -> Committed:
+    """What `twinsieve reset` commits: the offset moves, the mark of what was emitted stays.
+
+    But for the epoch: whoever resets an input that lost messages says where to go on.
+
+    committed: as it stands; topic_id: of the topic as it is now (one created again gets an empty mark)
+
+    >>> moved(Committed(9, Mark(bytes(16), 3, 9, read=8, epoch=2).text()), bytes(16), 0).metadata.split()[2:]
+    ['3', '9', '0', '0', '-1']
+    """
+    mark = read_mark(committed.metadata) if committed is not None else None
+    if mark is None or mark.topic_id != topic_id or mark.fresh:
+        mark = Mark(topic_id, offset, offset, mark.partitions if mark is not None else 0)
+    return Committed(offset, mark._replace(read=0, epoch=NO_EPOCH).text())
+
+
+def name_topic(info: TopicInfo) -> bytes:
+    """16 bytes that tell a topic from another; made of its name where the broker has no ids."""
+    if info.topic_id != NO_TOPIC_ID:
+        return info.topic_id
+    return hashlib.blake2b(info.name.encode(), digest_size=16).digest()
+
+
+@dataclass(slots=True)
+class Asked:
+    """One block that was sent: its range, and the originals of its rows.
+
+    reasons: of rows that are unreadable; refused: of rows that the output does not take
+    """
+
+    first: int
+    end: int
+    records: Records
+    reasons: dict[int, Reason] = field(default_factory=dict)
+    tombstones: frozenset[int] = frozenset()
+    bytes_held: int = 0
+    refused: dict[int, Reason] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of asking for one partition.
+
+    fresh: no offset is committed yet; rows are asked for once the index has let it begin
+    chain: emitted without gap from here to `emitted`; reported: how far the index has heard of that
+    probing: the session before had no answer; rows are asked for once this one has the first
+    window: rows that may wait for answers; grows with each answer
+    partitions: as in its mark; trimmed: offsets that retention took before it began, until that is committed
+    settled: the index has answered, so that it knows the mark that this session began from
+    covered: the next block's first offset; ready: answered blocks, the head of `pending`
+    read, epoch: as in the mark, of the last message emitted
+    """
+
+    partition: Partition
+    topic_id: bytes
+    number: int
+    fresh: bool
+    chain: int
+    emitted: int
+    covered: int
+    reported: int
+    asked_s: float
+    pending: deque[Asked] = field(default_factory=deque)
+    ready: deque[tuple[Asked, Ruling]] = field(default_factory=deque)
+    pending_rows: int = 0
+    pending_bytes: int = 0
+    active_s: float = 0.0
+    settled: bool = False
+    probing: bool = False
+    window: int = 1 << 62
+    partitions: int = 0
+    trimmed: int = 0
+    read: int = 0
+    epoch: int = NO_EPOCH
+
+    @property
+    def start(self) -> tuple[int, int]:
+        """Where to begin reading, and the epoch of the message before that.
+
+        Nothing that anybody may read lies between the last message emitted and the committed offset.
+        """
+        return (self.covered, NO_EPOCH) if self.epoch == NO_EPOCH else (self.read, self.epoch)
+
+    def emitted_blocks(self, count: int) -> None:
+        """The first blocks that were answered are out."""
+        for _ in range(count):
+            asked, _ = self.ready.popleft()
+            self.pending.popleft()
+            self.pending_rows -= len(asked.records)
+            self.window += len(asked.records)
+            self.pending_bytes -= asked.bytes_held
+            self.emitted = asked.end
+            self.read, self.epoch = self._read_with([asked])
+        self.settled = True
+
+    def _read_with(self, blocks: Iterable[Asked]) -> tuple[int, int]:
+        """`read` and `epoch` once these blocks are out, too."""
+        read, epoch = self.read, self.epoch
+        for records in (asked.records for asked in blocks if len(asked.records)):
+            read, epoch = records.offsets[-1] + 1, records.epochs[-1] if records.epochs else NO_EPOCH
+        return read, epoch
+
+    def mark(self, blocks: int = 0) -> Committed:
+        """What to commit once the first so many blocks that were answered are out."""
+        out = [asked for asked, _ in islice(self.ready, blocks)]
+        emitted = out[-1].end if out else self.emitted
+        read, epoch = self._read_with(out)
+        mark = Mark(self.topic_id, self.chain, emitted, self.partitions, read=read, epoch=epoch)
+        return Committed(emitted, mark.text())
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Where a new session begins, and what its start block says.
+
+    partitions, read, epoch: as in the mark
+    commits: what to commit before the session begins, so that another one that takes its place begins there
+        too
+    """
+
+    topic_id: bytes
+    fresh: bool
+    certified: bool
+    first: int
+    chain: int
+    emitted_from: int
+    emitted_to: int
+    beginning: int
+    stable_end: int
+    trimmed: int = 0
+    partitions: int = 0
+    commits: Committed | None = None
+    read: int = 0
+    epoch: int = NO_EPOCH
+
+    @property
+    def passes_over(self) -> bool:
+        """Whether messages below `first` may have been judged and not emitted; the index is to know soon."""
+        return not self.fresh and not self.emitted_from < self.emitted_to == self.first
+
+
+def plan_opening(
+    partition: Partition,
+    info: TopicInfo,
+    committed: Committed | None,
+    beginning: int,
+    stable_end: int,
+    *,
+    start: Literal["earliest", "latest"],
+    trimmed: Literal["stop", "continue"],
+    known_partitions: int | None = None,
+) -> Opening:
+    """Where the session of a partition begins.
+
+    known_partitions: of an input without a committed offset: how many partitions its topic had when the group
+        began with it, 0 if nobody noted that, None if the group does not know the topic
+    raises: StateError for a topic that was created again, one that ends before the committed offset, and one
+        that retention has trimmed beyond it (`trimmed: stop`)
+    """
+    topic_id = name_topic(info)
+    counted = info.partitions if start == "latest" else 0
+    if committed is None:
+        # What is written to a partition that is added to a known topic is for this app.
+        is_new = known_partitions is None or partition.number < known_partitions
+        first = stable_end if start == "latest" and is_new else beginning
+        counted = known_partitions or counted
+        commits = Committed(first, Mark(topic_id, first, first, counted, fresh=True).text())
+        return Opening(
+            topic_id, True, False, first, first, first, first, beginning, stable_end,
+            partitions=counted, commits=commits if start == "latest" else None,
+        )  # fmt: skip
+    mark = read_mark(committed.metadata)
+    if mark is not None and mark.topic_id != topic_id:
+        raise StateError(
+            f"{partition}: the topic was deleted and created again since offset {committed.offset} was "
+            "committed; `twinsieve reset` says where to begin in the new one"
+        )
+    first = committed.offset
+    if first > stable_end:
+        raise StateError(
+            f"{partition}: ends at {stable_end}, before the committed offset {first}: it lost messages "
+            "or was created again; `twinsieve reset` says where to begin"
+        )
+    lost = max(0, beginning - first)
+    if lost and trimmed == "stop":
+        raise StateError(
+            f"{partition}: retention took {lost} messages from {first} on that were never judged; "
+            "set input.trimmed to continue, or restore them"
+        )
+    first = max(first, beginning)
+    fresh = mark is not None and mark.fresh
+    emitted_from, emitted_to = (mark.first, mark.end) if mark is not None and not fresh else (first, first)
+    chain = emitted_from if emitted_to == first else first
+    # Where retention took the message there is nothing to begin from; a mark says nothing of an offset that
+    # another tool has moved.
+    known = mark is not None and beginning <= mark.read <= first == mark.end
+    return Opening(
+        topic_id, fresh, mark is not None and not fresh, first, chain, emitted_from, emitted_to, beginning,
+        stable_end, lost, partitions=mark.partitions if mark is not None and mark.partitions else counted,
+        read=mark.read if mark is not None and known else 0,
+        epoch=mark.epoch if mark is not None and known else NO_EPOCH,
+    )  # fmt: skip
+
+
+def truncated(partition: Partition, why: object) -> StateError:
+    """What the operator is to do about a partition whose messages are others than those that were read."""
+    return StateError(
+        f"{partition}: it lost messages that were read, and new ones take their offsets; restore it, or "
+        f"start a new app (`twinsieve reset` goes on without the new ones at those offsets): {why}"
+    )
+
+
+class RefusedError(StateError):
+    """The index refuses the session of a partition, in the words of `refusal`."""
+
+    def __init__(self, message: str, partition: Partition) -> None:
+        super().__init__(message)
+        self.partition = partition
+
+
+def refusal(partition: Partition, result: Result) -> RefusedError:
+    """What the operator is to do about a refused session."""
+    reset = "`twinsieve reset` says where to begin"
+    advice = {
+        Result.OFFSETS_MISSING: f"the group's offset is gone, but the app has been at work on it; {reset}",
+        Result.RECREATED: f"another topic of its name was judged; this one was created again; {reset}",
+        Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
+        "offsets; restore it, or start a new app",
+        Result.BEYOND: f"an app records {MOST_TOPICS} input topics (one created again counts anew) of "
+        f"{MOST_PARTITIONS} partitions and {MOST_OFFSETS} offsets, and this is beyond; take the topic out of "
+        "input.topics, or start a new app and seed it from the output",
+    }
+    return RefusedError(f"{partition}: {advice[result]}", partition)
+
+
+NewSession = Callable[[], int]
+"""A random session number, never 0 and never used before."""

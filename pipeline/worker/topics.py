@@ -1,0 +1,149 @@
+"""What a worker knows of its topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from twinsieve.pipeline.broker.ports import AbortableError, Admin, Clock, Partition, TopicInfo
+from twinsieve.pipeline.worker.session import Session, name_topic
+from twinsieve.stages.errors import BrokerError, StateError
+
+
+class KnownTopics:
+    """Topics by name, asked for when needed.
+
+    notices: gets a line when partitions lose their leaders, and when they have some again
+    """
+
+    def __init__(self, admin: Admin, notices: list[str]) -> None:
+        self._admin = admin
+        self._notices = notices
+        self._infos: dict[str, TopicInfo] = {}
+
+    def refresh(self, names: Collection[str]) -> dict[str, TopicInfo | None]:
+        """These topics as they are now, None for one that does not exist. raises: BrokerError"""
+        found = self._admin.topics(names)
+        before = self._leaderless()
+        self._infos.update({name: info for name, info in found.items() if info is not None})
+        after = self._leaderless()
+        self._tell("no leader; what needs it waits", after - before)
+        self._tell("has a leader again", before - after)
+        return found
+
+    def look(self, names: Collection[str]) -> dict[str, TopicInfo]:
+        """These topics as they are now. raises: AbortableError if one does not exist"""
+        found = self.refresh(names)
+        missing = sorted(name for name, info in found.items() if info is None)
+        if missing:
+            raise AbortableError(f"topic {', '.join(missing)} does not exist; create it")
+        return {name: info for name, info in found.items() if info is not None}
+
+    def led(self, *partitions: Partition) -> bool:
+        """Whether all of these had a leader when they were last looked at."""
+        infos = self._infos
+        return not any(at.topic in infos and at.number in infos[at.topic].leaderless for at in partitions)
+
+    def leaderless(self, names: Collection[str]) -> dict[str, frozenset[int]]:
+        """Numbers of their partitions that had no leader then; without topics that have none such."""
+        known = {name: self._infos[name].leaderless for name in names if name in self._infos}
+        return {name: numbers for name, numbers in known.items() if numbers}
+
+    def _leaderless(self) -> set[Partition]:
+        return {Partition(name, number) for name, info in self._infos.items() for number in info.leaderless}
+
+    def _tell(self, what: str, partitions: Collection[Partition]) -> None:
+        if partitions:
+            self._notices.append(f"{', '.join(map(str, sorted(partitions)))}: {what}")
+
+    def ends(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """End of each, behind open transactions too. raises: AbortableError when the broker cannot tell"""
+        try:
+            return self._admin.end_offsets(partitions)
+        except BrokerError as error:
+            raise AbortableError(str(error)) from error
+
+    def partitions(self, names: Collection[str]) -> dict[str, int]:
+        """Partitions of every topic known, these among them. raises: as `look`"""
+        missing = set(names) - self._infos.keys()
+        if missing:
+            self.look(missing)
+        return {name: info.partitions for name, info in self._infos.items()}
+
+    def same(self, sessions: Collection[Session]) -> None:
+        """Nothing, if the sessions' topics still are those that they began with.
+
+        raises: StateError for one that was created again; AbortableError for one that is gone
+        """
+        infos = self.look({session.partition.topic for session in sessions})
+        for session in sessions:
+            at: Partition = session.partition
+            if session.topic_id != name_topic(infos[at.topic]):
+                raise StateError(
+                    f"{at}: the topic was deleted and created again; `twinsieve reset` says where to "
+                    "begin in the new one"
+                )
+
+
+_FIRST_PAUSE_S = 60.0
+_LONGEST_PAUSE_S = 480.0
+
+
+class Ends:
+    """End offsets of whichever partitions tell them.
+
+    A question that includes a partition without a leader takes a client's whole patience (2 s), and then has
+    no answer for the others either. After one such failure each partition is asked alone, and one that does
+    not answer is left alone for a minute, then longer. A round meets one failure at most.
+
+    ask: `Reader.end_offsets`
+    """
+
+    def __init__(self, ask: Callable[[Collection[Partition]], Mapping[Partition, int]], clock: Clock) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._alone: dict[Partition, float] = {}
+        self._pauses_s: dict[Partition, float] = {}
+
+    def of(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """Ends of those that tell. Nothing is raised."""
+        self._forget_others(partitions)
+        together = [at for at in partitions if at not in self._alone]
+        try:
+            found = dict(self._ask(together)) if together else {}
+        except AbortableError:
+            self._suspect(together)
+            return {}
+        now_s = self._clock.monotonic_s()
+        for at in sorted(self._alone, key=self._alone.__getitem__):
+            if self._alone[at] > now_s:
+                break
+            try:
+                found |= self._ask([at])
+            except AbortableError:
+                self._postpone(at)
+                break
+            del self._alone[at]
+            self._pauses_s.pop(at, None)
+        return found
+
+    def heard(self, partition: Partition) -> None:
+        """Something came from there: it is asked again."""
+        if partition in self._pauses_s:
+            self._alone[partition] = self._clock.monotonic_s()
+
+    def _forget_others(self, partitions: Collection[Partition]) -> None:
+        for at in self._alone.keys() - set(partitions):
+            del self._alone[at]
+            self._pauses_s.pop(at, None)
+
+    def _suspect(self, partitions: Collection[Partition]) -> None:
+        now_s = self._clock.monotonic_s()
+        if len(partitions) == 1:
+            self._postpone(*partitions)
+        else:
+            self._alone.update(dict.fromkeys(partitions, now_s))
+
+    def _postpone(self, partition: Partition) -> None:
+        pause_s = self._pauses_s.get(partition, _FIRST_PAUSE_S)
+        self._alone[partition] = self._clock.monotonic_s() + pause_s
+        self._pauses_s[partition] = min(_LONGEST_PAUSE_S, 2 * pause_s)

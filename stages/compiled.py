@@ -1,0 +1,366 @@
+"""Compiled kernels on disk: a folder for each content of the sources, so that no kernel outlives its sources.
+
+Numba's own cache looks at the file of a kernel alone. A kernel that calls a function of another file would
+be loaded as it was, and judge by the rules of the version before. Here the name of the folder is a hash of
+all sources of `stages`, of Numba, llvmlite, Python and the CPU, so an upgrade begins in a new folder. A
+process looks for kernels
+
+1. in `twinsieve/kernels`, which a wheel may carry; nothing is ever written there
+2. in `$NUMBA_CACHE_DIR`, else `$XDG_CACHE_HOME/twinsieve`, else `~/.cache/twinsieve`
+
+and in each of them first for those for just this CPU, then for any CPU of its kind (`portable_cpu`). A
+kernel that is in neither place is compiled and written to the second. If that fails, a warning says so.
+
+This is the one module that `stages` asks for something of the world (tests/house).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import shutil
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import llvmlite
+import llvmlite.binding as llvm
+import numba
+from numba.core import caching, codegen, compiler, config, registry, serialize
+from numba.core.runtime import nrt
+
+# Numba is typed here and there.
+_config: Any = config
+_compile_result: Any = compiler.compile_result
+_Library: Any = codegen.JITCodeLibrary
+_dumps: Any = serialize.dumps
+_cpu: Any = registry.cpu_target
+_runtime: Any = nrt
+_log = logging.getLogger("twinsieve")
+
+_CARRIED = Path(__file__).absolute().parents[1] / "kernels"
+_SOURCES = Path(__file__).absolute().parent
+_PREFIX = "kernels-"
+_SUM_BYTES = 16
+_DAY_S = 86_400
+_UNUSED_DAYS = 30
+_V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt")
+
+
+class Target(NamedTuple):
+    """What machine code is made for: LLVM's triple, CPU name and features, as Numba gives them."""
+
+    triple: str
+    cpu: str
+    features: str
+
+
+class Folders(NamedTuple):
+    """read: where kernels are looked for, in this order; write: where new ones go, None for nowhere."""
+
+    read: tuple[Path, ...]
+    write: Path | None
+
+
+class _KeptLibrary(_Library):  # type: ignore[misc]
+    """Machine code that was kept. Its LLVM code is parsed only if a kernel that is compiled now calls it."""
+
+    def __init__(self, target: Any, name: str, machine_code: bytes, llvm_code: bytes) -> None:
+        super().__init__(target, name)
+        self._shared_module: Any = None
+        self._llvm_code = llvm_code
+        self.enable_object_caching()
+        self._set_compiled_object(machine_code)
+        self._finalize_final_module()
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = llvm.parse_bitcode(self._llvm_code)
+        return self._shared_module
+
+
+def _kept_library(target_context: Any, kept: tuple[str, str, tuple[bytes, bytes]], function: Any) -> Any:
+    """The library of a kernel, of what Numba's library of it gave to be kept.
+
+    function: what Numba knows of the kernel
+    """
+    name, _, code = kept
+    library = _KeptLibrary(target_context.codegen(), name, *code)
+    # Numba takes these names from the LLVM code, which is not parsed.
+    known = {function.llvm_func_name, function.llvm_cpython_wrapper_name}
+    library.codegen._engine._defined_symbols |= known
+    return library
+
+
+def keep(dispatcher: Any, library: Callable[[Any, Any, Any], Any] = _kept_library) -> None:
+    """Let one kernel be loaded from the folders, and written to them once it is compiled.
+
+    library: makes its library of what was kept, as `_kept_library`
+    """
+    if hasattr(dispatcher, "_cache"):  # NUMBA_DISABLE_JIT leaves a plain function
+        dispatcher._cache = KernelCache(dispatcher.py_func, library)
+
+
+@cache
+def folders() -> Folders:
+    """Where this process looks for kernels. They are not made by asking."""
+    own = Target(*_cpu.target_context.codegen().magic_tuple())
+    targets = [own]
+    # Whoever names a CPU gets kernels for that one and no other.
+    if _config.CPU_NAME is None and _config.CPU_FEATURES is None:
+        targets.append(Target(own.triple, portable_cpu(), ""))
+    root = cache_root()
+    roots = [_CARRIED] if root is None else [_CARRIED, root]
+    read = tuple(each / folder_name(target) for each in roots for target in targets)
+    return Folders(read, None if root is None else root / folder_name(own))
+
+
+def cache_root() -> Path | None:
+    """The folder of this user's folders of kernels; None where neither a variable nor a home names one."""
+    for variable, below in (("NUMBA_CACHE_DIR", ""), ("XDG_CACHE_HOME", "twinsieve")):
+        named = os.environ.get(variable)
+        # XDG_CACHE_HOME counts only as an absolute path, by its specification.
+        if named and (variable == "NUMBA_CACHE_DIR" or os.path.isabs(named)):
+            return Path(named).absolute() / below
+    try:
+        return Path.home() / ".cache" / "twinsieve"
+    except RuntimeError:
+        return None
+
+
+def folder_name(target: Target) -> str:
+    """Name of the folder for these sources, this Numba, llvmlite and Python, and that CPU."""
+    return _PREFIX + blake2b(f"{_origin()} {tuple(target)}".encode(), digest_size=16).hexdigest()
+
+
+@cache
+def _origin() -> str:
+    """Everything beside the CPU that compiled kernels depend on."""
+    summed = blake2b(digest_size=16)
+    for path in sorted(_SOURCES.rglob("*")):
+        if path.suffix == ".py" or path.parent.name == "data":
+            content = path.read_bytes()
+            summed.update(f"{path.relative_to(_SOURCES)} {len(content)} ".encode() + content)
+    python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
+    return f"{summed.hexdigest()} {numba.__version__} {llvmlite.__version__} {python}"
+
+
+def portable_cpu() -> str:
+    """CPU name for kernels that run on any machine like this one: `x86-64-v3` where it can, else `generic`.
+
+    Kernels for x86-64-v3 make fingerprints as fast as those for the machine's own CPU, kernels for `generic`
+    take 2.5 times as long.
+    """
+    has = llvm.get_host_cpu_features()
+    return "x86-64-v3" if all(has.get(name) for name in _V3) else "generic"
+
+
+def portable_cpus() -> list[str]:
+    """The CPU names for which this machine can compile kernels that other machines use, fastest first."""
+    return list(dict.fromkeys([portable_cpu(), "generic"]))
+
+
+class KernelCache(caching._Cache):
+    """One kernel's place in the folders, as Numba asks for it; a file for each list of argument types.
+
+    A file is the sum of its content (16 bytes), then Numba's compile result as a pickle. A file that is
+    damaged or cannot be read counts as absent. Files are replaced whole, so processes may write one at once.
+    """
+
+    def __init__(self, function: Any, library: Callable[[Any, Any, Any], Any]) -> None:
+        self._name = f"{function.__module__}.{function.__qualname__}"
+        self._library = library
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder that is written to."""
+        write = folders().write
+        return None if write is None else str(write)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compile result for these argument types, or None."""
+        if not self._enabled:
+            return None
+        name = self._file_name(sig)
+        for folder in folders().read:
+            content = _read(folder / name)
+            if content is not None:
+                _mark_as_used(folder)
+                _name_functions_of_the_runtime()
+                return self._rebuilt(target_context, *pickle.loads(content))
+        return None
+
+    def _rebuilt(
+        self,
+        target_context: Any,
+        kept: Any,
+        function: Any,
+        environment: Any,
+        signature: Any,
+        object_mode: bool,
+        lifted: Any,
+        annotation: str,
+        reload_init: Any,
+        environments: Any,
+    ) -> Any:
+        """The compile result of what was kept, as Numba's `CompileResult._rebuild` makes it."""
+        for load in reload_init:
+            load()
+        library = self._library(target_context, kept, function)
+        result = _compile_result(
+            target_context=target_context,
+            typing_context=target_context.typing_context,
+            library=library,
+            environment=environment,
+            entry_point=target_context.get_executable(library, function, environment),
+            fndesc=function,
+            type_annotation=annotation,
+            signature=signature,
+            objectmode=object_mode,
+            lifted=lifted,
+            reload_init=reload_init,
+            referenced_envs=environments,
+        )
+        for each in environments:
+            library.codegen.set_env(each.env_name, each)
+        return result
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write a compile result; where that fails, say so once and go on."""
+        if self._enabled and not (
+            data.library.has_dynamic_globals or any(not one.can_cache for one in data.lifted)
+        ):
+            content = _dumps(_without_ballast(data))
+            _write(self._file_name(sig), blake2b(content, digest_size=_SUM_BYTES).digest() + content)
+
+    def _file_name(self, sig: Any) -> str:
+        return f"{self._name}-{blake2b(str(sig).encode(), digest_size=8).hexdigest()}.kernel"
+
+    def enable(self) -> None:
+        """Load and save from now on."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Neither load nor save from now on."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Forget nothing: kernels of other sources are in other folders."""
+
+
+@cache
+def _name_functions_of_the_runtime() -> None:
+    """Tell LLVM the addresses of Numba's functions for memory, which kept machine code calls by name.
+
+    `rtsys.initialize` does so too, and then compiles what only kernels that are compiled link with: 27 MB
+    of LLVM's code come into memory for that. Numba calls it by itself before it compiles anything.
+    """
+    for name, address in _runtime._nrt.c_helpers.items():
+        llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
+def _without_ballast(data: Any) -> tuple[Any, ...]:
+    """What is written of a compile result: as Numba does, less what no kernel needs once it is compiled.
+
+    That is the text of its types, and environments without constants: to load one imports the module of a
+    function that was inlined, and with all of them half of Numba.
+    """
+    *most, environments = data._replace(type_annotation="")._reduce()
+    return (*most, tuple(each for each in environments if each.consts))
+
+
+def _read(path: Path) -> bytes | None:
+    """The content of a file of ours; None if it is not there, not readable or not whole."""
+    try:
+        whole = path.read_bytes()
+    except OSError:
+        return None
+    content = whole[_SUM_BYTES:]
+    return content if blake2b(content, digest_size=_SUM_BYTES).digest() == whole[:_SUM_BYTES] else None
+
+
+def writable() -> bool:
+    """Whether compiled kernels can be kept; if not, one warning has said so."""
+    return _write("written", b"")
+
+
+def _write(name: str, content: bytes) -> bool:
+    """Whether the file is in the folder now."""
+    folder = folders().write
+    if folder is None:
+        _say_once("there is no folder to keep compiled kernels in")
+        return False
+    made = None
+    try:
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            _remove_unused(folder.parent)
+        made = folder / f"{name}.{uuid.uuid4().hex[:12]}"
+        made.write_bytes(content)
+        made.replace(folder / name)
+    except OSError as error:
+        _say_once(f"compiled kernels cannot be kept in {folder} ({error.strerror})")
+        if made is not None:
+            _unlink(made)
+        return False
+    return True
+
+
+def _unlink(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+@cache
+def _say_once(what: str) -> None:
+    _log.warning(
+        "twinsieve: %s, so each start compiles for half a minute; "
+        "set NUMBA_CACHE_DIR to a folder that can be written",
+        what,
+    )
+
+
+@cache
+def _mark_as_used(folder: Path) -> None:
+    """Let the folder's time say that it is used, to a day; only ours, and only where that is allowed."""
+    if folder.parent == _CARRIED:
+        return
+    try:
+        if time.time() - folder.stat().st_mtime > _DAY_S:
+            os.utime(folder)
+    except OSError:
+        return
+
+
+def _remove_unused(root: Path) -> None:
+    """Remove folders of kernels that nobody used for 30 days; called when a new one is made, so seldom.
+
+    By use and not by number: Pythons, versions and kinds of CPU that share a home would push each other
+    out. A process that loads from such a folder just now finds its files absent, and compiles.
+    """
+    for folder in root.glob(f"{_PREFIX}*"):
+        try:
+            unused_s = time.time() - folder.stat().st_mtime
+        except OSError:
+            continue
+        if unused_s > _UNUSED_DAYS * _DAY_S:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def kept_in(part: str) -> Path | None:
+    """The folder with all kernels of this part (`judge/kernel_parts.py`); None before they are compiled."""
+    return next((folder for folder in folders().read if (folder / f"{part}.ready").is_file()), None)
+
+
+def mark_as_ready(part: str) -> None:
+    """Let `kept_in` name the folder that is written to."""
+    _write(f"{part}.ready", b"")

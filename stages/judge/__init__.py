@@ -1,0 +1,1 @@
+"""The sieve: verdicts for batches, from the exact stage and the near stage."""

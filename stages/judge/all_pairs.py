@@ -1,0 +1,133 @@
+"""All pairs of a column of fingerprints that differ in at most k bits, from permuted tables.
+
+Equal fingerprints are put together first. Of the distinct ones, each table of `hamming.table_masks` sorts by
+the bits of its key; rows with one key stand beside each other and are compared. A pair that several tables
+show is taken from the first of them, so nothing has to be remembered.
+source: Manku, Jain, Das Sarma 2007, section 3
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.intrinsics import popcount
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.limits import LARGEST_DISTANCE
+from twinsieve.stages.near.hamming import table_masks
+
+_FIRST_ROOM = 1 << 12
+
+
+def all_pairs(fingerprints: NDArray[np.uint64], distance: int, most_pairs: int) -> NDArray[np.int64]:
+    """int64[m, 2]: rows of every pair within the distance, the earlier row first, sorted.
+
+    fingerprints: uint64[n]; distance: bits, 0..7
+    raises: UsageError for a distance beyond that, or if there are more than `most_pairs` pairs
+
+    >>> all_pairs(np.array([7, 0, 6, 7], dtype=np.uint64), 1, 100).tolist()
+    [[0, 2], [0, 3], [2, 3]]
+    """
+    if not 0 <= distance <= LARGEST_DISTANCE:
+        raise UsageError(f"k is {distance}; use 0..{LARGEST_DISTANCE}")
+    distinct, group = np.unique(fingerprints, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    sizes = np.bincount(group, minlength=len(distinct)).astype(np.int64)
+    starts = np.zeros(len(distinct) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    alike = _distinct_pairs(distinct, distance, most_pairs) if distance else np.zeros((0, 2), np.int64)
+    inside = int((sizes * (sizes - 1) // 2).sum())
+    across = int((sizes[alike[:, 0]] * sizes[alike[:, 1]]).sum())
+    if inside + across > most_pairs:
+        raise _too_many(most_pairs)
+    pairs = np.empty((inside + across, 2), np.int64)
+    _expand(alike, order, starts, pairs)
+    pairs.sort(axis=1)
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def _distinct_pairs(distinct: NDArray[np.uint64], distance: int, most_pairs: int) -> NDArray[np.int64]:
+    masks = table_masks(distance + 2, distance)
+    pairs = np.empty((_FIRST_ROOM, 2), np.int64)
+    count = 0
+    for table in range(len(masks)):
+        keys = distinct & masks[table]
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        while True:
+            found = _pairs_of_table(distinct, keys, order, masks, table, distance, pairs[count:])
+            if count + found > most_pairs:
+                raise _too_many(most_pairs)
+            if count + found <= len(pairs):
+                break
+            pairs = np.concatenate([pairs[:count], np.empty((2 * found, 2), np.int64)])
+        count += found
+    return pairs[:count]
+
+
+def _too_many(most_pairs: int) -> UsageError:
+    return UsageError(
+        f"there are more than {most_pairs:,} pairs; use a smaller k, drop equal rows first, or raise "
+        f"most_pairs"
+    )
+
+
+@kernel
+def _pairs_of_table(
+    distinct: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    order: NDArray[np.int64],
+    masks: NDArray[np.uint64],
+    table: int,
+    distance: int,
+    pairs: NDArray[np.int64],
+) -> int:
+    """How many pairs this table is the first to show; as many of them as fit are written to `pairs`."""
+    found = 0
+    low = 0
+    while low < len(keys):
+        high = low + 1
+        while high < len(keys) and keys[high] == keys[low]:
+            high += 1
+        for left in range(low, high):
+            for right in range(left + 1, high):
+                differing = distinct[order[left]] ^ distinct[order[right]]
+                if np.int64(popcount(differing)) > distance:
+                    continue
+                is_first = True
+                for earlier in range(table):
+                    if differing & masks[earlier] == np.uint64(0):
+                        is_first = False
+                        break
+                if is_first:
+                    if found < len(pairs):
+                        pairs[found, 0] = order[left]
+                        pairs[found, 1] = order[right]
+                    found += 1
+        low = high
+    return found
+
+
+@kernel
+def _expand(
+    alike: NDArray[np.int64], order: NDArray[np.int64], starts: NDArray[np.int64], pairs: NDArray[np.int64]
+) -> None:
+    """Write the pairs of rows: of equal fingerprints, and of each two distinct ones that are alike.
+
+    order: int64[n], rows by group; starts: int64[groups + 1], group g is order[starts[g]:starts[g + 1]]
+    """
+    at = 0
+    for group in range(len(starts) - 1):
+        for left in range(starts[group], starts[group + 1]):
+            for right in range(left + 1, starts[group + 1]):
+                pairs[at, 0] = order[left]
+                pairs[at, 1] = order[right]
+                at += 1
+    for pair in range(len(alike)):
+        first, second = alike[pair, 0], alike[pair, 1]
+        for left in range(starts[first], starts[first + 1]):
+            for right in range(starts[second], starts[second + 1]):
+                pairs[at, 0] = order[left]
+                pairs[at, 1] = order[right]
+                at += 1

@@ -1,0 +1,271 @@
+"""The near stage as one object: ring, index and scratch memory, judged chunk by chunk.
+
+Owns the arrays and the threads; the rules live in the kernels (`propose`, `decide`).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import STORED_LENGTH, SieveConfig
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.exact.bloom import BloomGenerations
+from twinsieve.stages.judge import policy
+from twinsieve.stages.judge.decide import decide
+from twinsieve.stages.judge.local import clear, new_local
+from twinsieve.stages.judge.policy import Bloom, Outcome, Policy, Sealed
+from twinsieve.stages.limits import LARGEST_RING, LARGEST_WINDOW
+from twinsieve.stages.near.bucket_table import BucketTable
+from twinsieve.stages.near.buckets import Buckets, entry_count, insert_kept
+from twinsieve.stages.near.hamming import (
+    blocks_of,
+    link_kept,
+    new_chains,
+    no_chains,
+    propose_bits,
+    table_masks,
+)
+from twinsieve.stages.near.propose import MATCHES_PER_ROW, Search, most_matches, new_matches, propose
+from twinsieve.stages.near.resize import resize_chains
+from twinsieve.stages.near.verify import Rules, new_scratch
+from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk
+from twinsieve.stages.window.lengths import signature_limits
+from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, Ring, RingUse
+from twinsieve.stages.window.tags import TagIndex
+
+_NEAR_CODES = {"none": policy.NEAR_NONE, "text": policy.NEAR_TEXT, "hamming": policy.NEAR_HAMMING}
+_EXACT_CODES = {"none": policy.EXACT_NONE, "bloom": policy.EXACT_BLOOM, "trie": policy.EXACT_TRIE}
+
+_WORTH_THREADS = 256
+"""Rows from which on handing work to threads takes less time than it saves (some 50 µs for each wake-up)."""
+
+
+def ring_use(config: SieveConfig) -> RingUse:
+    """The optional ring columns this configuration needs."""
+    return RingUse(
+        text=config.near.method == "text",
+        ids=config.near.same_id == "pass",
+        scopes=config.scoped,
+        simhashes=config.near.method == "hamming",
+    )
+
+
+class NearStage:
+    """Ring of kept messages and candidate index for one configuration.
+
+    raises: UsageError for a window or layout that cannot be kept
+    """
+
+    def __init__(self, config: SieveConfig) -> None:
+        near = config.near
+        window = near.window.messages
+        largest = LARGEST_WINDOW if near.method == "text" else LARGEST_RING
+        if not 1 <= window <= largest:
+            raise UsageError(f"near.window.messages is {window}; use 1..{largest}")
+        self._config = config
+        self._text = near.method == "text"
+        self._scan = self._text and near.candidates == "scan"
+        self.ring = Ring(window, ring_use(config))
+        indexed = self._text and not self._scan
+        self._table = BucketTable(config.layout, window if indexed else 1, near.bucket_load)
+        self.chains = new_chains(near) if near.method == "hamming" else no_chains()
+        self._search = Search(signature_limits(near.similarity), _limit(near.window.age_ms), int(self._scan))
+        self._rules = Rules(
+            near.similarity,
+            int(near.number_guard),
+            int(near.card_guard),
+            int(near.same_id == "pass"),
+            int(config.scoped),
+        )
+        self._policy = Policy(
+            near=_NEAR_CODES[near.method],
+            exact=_EXACT_CODES[config.exact.method],
+            exact_messages=config.exact.window.messages,
+            exact_age=_limit(config.exact.window.age_ms),
+            near_messages=window,
+            near_age=_limit(near.window.age_ms),
+            max_ahead=config.time.max_ahead_ms,
+            late_judge=int(config.time.late == "judge"),
+            late_after=config.time.late_after_ms,
+            compare_text=int(config.key_is_text and self._text),
+        )
+        self._local = new_local(CHUNK_ROWS, config.layout.bands + config.layout.tables)
+        most = most_matches(self.buckets, window, self._scan or near.method == "hamming")
+        self._spare = new_matches(1, most + 1)
+        self._matches = new_matches(CHUNK_ROWS, CHUNK_ROWS * MATCHES_PER_ROW)
+        self._scratch = [new_scratch() for _ in range(max(1, near.shards))]
+        self._threads = ThreadPoolExecutor(near.shards) if near.shards > 1 else None
+
+    def judge(self, chunk: Chunk, bloom: Bloom, sealed: Sealed, outcome: Outcome, *, recorded: bool) -> None:
+        """Nothing; `outcome` has the chunk's verdicts and the state has moved on.
+
+        recorded: all verdicts are given already, nothing needs proposals
+        """
+        characters = int(chunk.starts[-1] - chunk.starts[0])
+        self.ring.reserve(min(characters, STORED_LENGTH * len(chunk.lengths)), len(chunk.lengths))
+        clear(self._local)
+        if recorded or not self.ring.held:
+            # An empty index proposes nothing, and a look into it takes memory.
+            self._matches.counts[:] = 0
+        elif self._policy.near != policy.NEAR_NONE:
+            self._propose(chunk)
+        decide(
+            chunk,
+            self.ring.columns,
+            bloom,
+            sealed,
+            self.buckets,
+            self.chains,
+            self._search,
+            self._rules,
+            self._policy,
+            self._matches,
+            self._spare,
+            self._scratch[0],
+            self._local,
+            outcome,
+        )
+        self._insert(chunk)
+
+    @property
+    def buckets(self) -> Buckets:
+        """The candidate index, as kernels take it."""
+        return self._table.buckets
+
+    def kept_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Rows of the last chunk that became leaders, and their kept indices. Views: read them at once."""
+        count = int(self._local.counts[0])
+        return self._local.kept_rows[:count], self._local.kept_indices[:count]
+
+    def _propose(self, chunk: Chunk) -> None:
+        rows = len(chunk.lengths)
+        room = len(self._matches.kept)
+        shards = len(self._scratch)
+
+        def one(shard: int) -> None:
+            low, high = rows * shard // shards, rows * (shard + 1) // shards
+            first, end = room * shard // shards, room * (shard + 1) // shards
+            scratch = self._scratch[shard]
+            columns = self.ring.columns
+            if self._text:
+                propose(
+                    low,
+                    high,
+                    chunk,
+                    columns,
+                    self.buckets,
+                    self._search,
+                    self._rules,
+                    scratch,
+                    self._matches,
+                    first,
+                    end,
+                )
+            else:
+                propose_bits(
+                    low,
+                    high,
+                    chunk,
+                    columns,
+                    self.chains,
+                    self._search.near_age,
+                    self._rules,
+                    scratch.seen,
+                    self._matches,
+                    first,
+                    end,
+                )
+
+        self._on_threads(one, rows)
+
+    def _insert(self, chunk: Chunk) -> None:
+        rows, kept = self._local.kept_rows, self._local.kept_indices
+        count = int(self._local.counts[0])
+        if count == 0 or self._policy.near == policy.NEAR_NONE or self._scan:
+            return
+        if self._text:
+            self._table.reserve(self._local.keys[self._local.used[: self._local.counts[1]]])
+        shards = len(self._scratch)
+        tables = self.buckets.bands + self.buckets.tables if self._text else len(self.chains.masks)
+
+        def one(shard: int) -> None:
+            low, high = tables * shard // shards, tables * (shard + 1) // shards
+            if self._text:
+                insert_kept(chunk, rows, kept, count, low, high, self.buckets)
+            else:
+                link_kept(chunk, rows, kept, count, low, high, self.chains)
+
+        self._on_threads(one, count)
+
+    def _on_threads(self, work: Any, size: int) -> None:
+        """All shards of the work on `size` rows; whether on threads never shows in what it does."""
+        if self._threads is None or size < _WORTH_THREADS:
+            for shard in range(len(self._scratch)):
+                work(shard)
+        else:
+            # list() waits for all and lets an error of any of them through.
+            list(self._threads.map(work, range(len(self._scratch))))
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of ring and index."""
+        index = sum(a.nbytes for a in self.chains) if self._policy.near == policy.NEAR_HAMMING else 0
+        return self.ring.bytes_used + self.buckets.entries.nbytes + index
+
+    def to_sections(self) -> dict[str, NDArray[Any]]:
+        """Everything a verdict depends on, by name."""
+        sections: dict[str, NDArray[Any]] = {**self.ring.to_sections(), "buckets": self.buckets.entries}
+        if self._policy.near == policy.NEAR_HAMMING:
+            sections |= {"chains.heads": self.chains.heads, "chains.next": self.chains.next}
+        return sections
+
+    def restore(self, sections: dict[str, NDArray[Any]]) -> None:
+        """Nothing; holds what `to_sections` gave under the same parameters; the window may differ."""
+        self.ring.restore(sections)
+        kept, held = self.ring.kept, self.ring.held
+        self._table.restore(sections["buckets"], len(sections["ring.positions"]), kept, held)
+        if self._policy.near == policy.NEAR_HAMMING:
+            heads, links = sections["chains.heads"], sections["chains.next"]
+            self.chains = resize_chains(heads, links, self.chains, kept, held)
+
+
+def near_bytes(config: SieveConfig) -> dict[str, int]:
+    """Worst-case bytes by part; the texts' share is what a window of longest texts would take."""
+    near, use = config.near, ring_use(config)
+    window = near.window.messages
+    row = 24 + 4 * (use.text or use.simhashes) + 8 * (use.ids + use.scopes + use.simhashes)
+    parts = {"ring": window * (row + (4 + 2 + 1 + 32) * use.text), "tags": TagIndex.bytes_for(window)}
+    if use.text:
+        parts["texts"] = window * (2 * STORED_LENGTH + 2 * SKETCH_UNITS + 2 * GRANULE)
+    if use.text and near.candidates == "index":
+        parts["buckets"] = 8 * entry_count(config.layout, window, near.bucket_load)
+    if near.method == "hamming":
+        tables = len(table_masks(blocks_of(near), max(k for _, k in near.distances)))
+        parts["tables"] = tables * 4 * (window + (1 << max(4, window.bit_length())))
+    return parts
+
+
+def no_bloom() -> Bloom:
+    """Placeholder of the kernels' types, for the other exact methods."""
+    return Bloom(
+        np.zeros(1, np.uint8), np.zeros((1, 5), np.int64), np.zeros(2, np.int64), np.zeros(8, np.int64)
+    )
+
+
+def bloom_columns(filters: BloomGenerations) -> Bloom:
+    """The arrays of the filters, as `decide` takes them."""
+    return Bloom(*filters.arrays)
+
+
+def nothing_sealed() -> Sealed:
+    """Placeholder of the kernels' types, for the other exact methods."""
+    none = np.zeros(0, np.int64)
+    return Sealed(np.zeros(0, np.bool_), none, none, none)
+
+
+def _limit(age_ms: int | None) -> int:
+    return -1 if age_ms is None else age_ms

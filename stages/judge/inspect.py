@@ -1,0 +1,186 @@
+"""What the sieve says of one pair, step by step: for `explain`, and for reading what an evaluation missed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from twinsieve.stages.contract import (
+    NO_TIME,
+    STORED_LENGTH,
+    Batch,
+    Bodies,
+    ExactConfig,
+    Fingerprints,
+    Flag,
+    Kind,
+    NearConfig,
+    SieveConfig,
+    Window,
+)
+from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.near.bucket_table import BucketTable
+from twinsieve.stages.near.buckets import bucket_of
+from twinsieve.stages.near.hamming import distance_table
+from twinsieve.stages.near.verify import bag_bound
+from twinsieve.stages.window.chunk import Chunk, whole_batch
+from twinsieve.stages.window.lengths import signature_limits
+
+_MANY_BUCKETS = 2**24
+"""Two keys share a bucket of so many only if they are equal, or nearly never."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairReport:
+    """One pair under one configuration; the earlier message is taken as kept.
+
+    same_key: equal exact keys; eligible: both have bodies for the near stage
+    matched, compared, similarity: of the bodies (0 where not eligible); estimated: a body is not stored whole
+    length_ratio_ok, bag_bound_ok, signature_ok: whether the filters before verification let the pair pass
+    bands_shared, tables_shared: numbers of the MinHash bands and SimHash tables in which the later message
+        finds the earlier one; without any, the lanes do not meet
+    simhash_distance: bits of 64, None without a fingerprint; distance_limit: k for this pair (hamming)
+    number_guard_apart, card_guard_apart: the guard would keep the pair apart
+    verdict: of the later message: unique, exact or near
+    """
+
+    same_key: bool
+    eligible: bool
+    matched: int
+    compared: int
+    similarity: float
+    estimated: bool
+    length_ratio_ok: bool
+    bag_bound_ok: bool
+    signature_ok: bool
+    bands_shared: list[int]
+    tables_shared: list[int]
+    simhash_distance: int | None
+    distance_limit: int
+    number_guard_apart: bool
+    card_guard_apart: bool
+    verdict: str
+
+
+def inspect_pair(
+    bodies: Bodies, fingerprints: Fingerprints, config: SieveConfig, earlier: int, later: int
+) -> PairReport:
+    """The report for rows `earlier` and `later` of a batch; no state is changed."""
+    pair = _pair(bodies, fingerprints, earlier, later)
+    chunk = whole_batch(pair, config.layout, scoped=False)
+    eligible = not bool(pair.bodies.exact_only.any())
+    lengths = [int(length) for length in pair.bodies.body_lengths]
+    matched = compared = 0
+    apart = Flag.NONE
+    if eligible:
+        everything = Sieve(_alone(config, similarity=1, number_guard=False, card_guard=False)).judge(pair)
+        matched, compared = int(everything.matched[1]), int(everything.compared[1])
+        if matched:
+            guarded = Sieve(_alone(config, number_guard=True, card_guard=True)).judge(pair)
+            apart = Flag(int(guarded.flags[1]))
+    similarity = matched / compared if compared else 0.0
+    bands, tables = _shared(chunk, config) if eligible else ([], [])
+    has_prints = bool(pair.fingerprints.has_simhash.all())
+    distance = int(np.bitwise_count(chunk.simhashes[0, 0] ^ chunk.simhashes[1, 0])) if has_prints else None
+    steps = distance_table(config.near.distances)
+    judged = Sieve(_small(config)).judge(pair)
+    return PairReport(
+        same_key=bool((pair.fingerprints.digests[0] == pair.fingerprints.digests[1]).all()),
+        eligible=eligible,
+        matched=matched,
+        compared=compared,
+        similarity=similarity,
+        estimated=eligible and max(lengths) > STORED_LENGTH,
+        length_ratio_ok=2 * min(lengths) * 10_000 >= config.near.similarity * sum(lengths),
+        bag_bound_ok=eligible and _bag_passes(chunk, lengths, config.near.similarity),
+        signature_ok=eligible and _signature_passes(chunk, config.near.similarity),
+        bands_shared=bands,
+        tables_shared=tables,
+        simhash_distance=distance,
+        distance_limit=int(steps[min(*lengths, len(steps) - 1)]),
+        number_guard_apart=bool(apart & Flag.NUMBER_GUARD),
+        card_guard_apart=bool(apart & Flag.CARD_GUARD),
+        verdict=Kind(int(judged.kinds[1])).name.lower(),
+    )
+
+
+def _pair(bodies: Bodies, fingerprints: Fingerprints, earlier: int, later: int) -> Batch:
+    rows = np.array([earlier, later])
+    parts = [slice(int(bodies.starts[row]), int(bodies.starts[row + 1])) for row in rows]
+    two = Bodies(
+        chars=np.concatenate([bodies.chars[part] for part in parts]),
+        starts=np.array([0, *np.cumsum([part.stop - part.start for part in parts])], np.int64),
+        word_starts=np.concatenate([bodies.word_starts[part] for part in parts]),
+        body_lengths=bodies.body_lengths[rows],
+        own_lengths=bodies.own_lengths[rows],
+        exact_only=bodies.exact_only[rows],
+    )
+    prints = Fingerprints(
+        digests=fingerprints.digests[rows],
+        simhashes=fingerprints.simhashes[rows],
+        has_simhash=fingerprints.has_simhash[rows],
+        weak_bits=fingerprints.weak_bits[rows],
+        band_keys=fingerprints.band_keys[rows],
+        bags=fingerprints.bags[rows],
+        signatures=fingerprints.signatures[rows],
+        sketches=fingerprints.sketches,
+        sketch_rows=fingerprints.sketch_rows[rows],
+    )
+    nothing = np.full(2, NO_TIME, np.int64)
+    zeros = np.zeros(2, np.uint64)
+    return Batch(np.arange(2, dtype=np.int64), nothing, nothing, zeros, zeros, two, prints)
+
+
+def _small(config: SieveConfig) -> SieveConfig:
+    """The same rules with windows of two messages, which is all a pair needs."""
+    window = Window(2)
+    return replace(
+        config,
+        scoped=False,
+        exact=replace(config.exact, window=window),
+        near=replace(config.near, window=window, same_id="drop", shards=1),
+    )
+
+
+def _alone(config: SieveConfig, **near: object) -> SieveConfig:
+    """Text comparison of the pair alone: no exact stage, every pair a candidate."""
+    rules: NearConfig = replace(
+        _small(config).near,
+        method="text",
+        candidates="scan",
+        **near,  # type: ignore[arg-type]
+    )
+    return replace(_small(config), exact=ExactConfig(method="none"), near=rules)
+
+
+def _shared(chunk: Chunk, config: SieveConfig) -> tuple[list[int], list[int]]:
+    """Bands and tables in which a look of the later row meets the earlier row's own bucket."""
+    layout = config.layout
+    empty = BucketTable(layout, 1, 1.0).buckets
+    buckets = empty._replace(band_buckets=_MANY_BUCKETS, table_buckets=_MANY_BUCKETS)
+    bands = [
+        band
+        for band in range(layout.bands)
+        if bucket_of(chunk, 0, band, buckets) == bucket_of(chunk, 1, band, buckets)
+    ]
+    tables = []
+    if min(chunk.probes) > layout.bands:
+        for table in range(layout.tables):
+            first = layout.bands + (table << layout.weak)
+            own = bucket_of(chunk, 0, first, buckets)
+            if any(bucket_of(chunk, 1, first + look, buckets) == own for look in range(1 << layout.weak)):
+                tables.append(table)
+    return bands, tables
+
+
+def _bag_passes(chunk: Chunk, lengths: list[int], similarity: int) -> bool:
+    if max(lengths) > STORED_LENGTH:
+        return True
+    bound = bag_bound(chunk.bags, 0, lengths[0], chunk.bags, 1, lengths[1])
+    return 2 * int(bound) * 10_000 >= similarity * sum(lengths)
+
+
+def _signature_passes(chunk: Chunk, similarity: int) -> bool:
+    limit = int(signature_limits(similarity)[chunk.codes[1], chunk.codes[0]])
+    return int(np.bitwise_count(chunk.signatures[0] ^ chunk.signatures[1])) <= limit

@@ -1,0 +1,100 @@
+"""What a chunk has kept so far, by bucket: the part of the index that is not inserted yet.
+
+Phase two asks it two things: which rows kept earlier in this chunk stand in a bucket, newest first, and how
+many of them, since each pushes one older entry of the eight out of sight.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.near.buckets import Buckets, bucket_of, own_probe
+from twinsieve.stages.window.chunk import Chunk
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+NONE = -1
+
+
+class Local(NamedTuple):
+    """Memory for one chunk of at most n rows, in an index of t bands and tables.
+
+    kept_rows: int32[n], kept_indices: int64[n]: what was kept, in order
+    counts: int64[2], rows kept and cells in use
+    keys: int64[cells], bucket or NONE; heads, sizes: int32[cells]; used: int32[n * t], cells in use
+    next: int32[n * t]: node i * t + table (the i-th kept row in one table) to the one kept before it
+    """
+
+    kept_rows: NDArray[np.int32]
+    kept_indices: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    heads: NDArray[np.int32]
+    sizes: NDArray[np.int32]
+    used: NDArray[np.int32]
+    next: NDArray[np.int32]
+
+
+def new_local(rows: int, tables: int) -> Local:
+    """Memory for chunks of that many rows."""
+    cells = 1 << (2 * rows * tables).bit_length()
+    return Local(
+        np.zeros(rows, np.int32),
+        np.zeros(rows, np.int64),
+        np.zeros(2, np.int64),
+        np.full(cells, NONE, np.int64),
+        np.zeros(cells, np.int32),
+        np.zeros(cells, np.int32),
+        np.zeros(rows * tables, np.int32),
+        np.zeros(rows * tables, np.int32),
+    )
+
+
+@kernel
+def clear(local: Local) -> None:
+    """Nothing; the chunk has kept nothing yet."""
+    for i in range(local.counts[1]):
+        local.keys[local.used[i]] = NONE
+    local.counts[0] = 0
+    local.counts[1] = 0
+
+
+@callee
+def cell_of(local: Local, bucket: int) -> np.int64:
+    """The cell of a bucket: its keys[cell] is the bucket, or NONE if nothing kept stands in it."""
+    mask = len(local.keys) - 1
+    cell = np.int64((np.uint64(bucket) * _GOLDEN) >> np.uint64(32)) & mask
+    while local.keys[cell] != bucket and local.keys[cell] != NONE:
+        cell = (cell + 1) & mask
+    return cell
+
+
+@callee
+def add_kept(local: Local, chunk: Chunk, row: int, kept_index: int, buckets: Buckets, indexed: bool) -> None:
+    """Nothing; the row counts as kept, and where `indexed` stands in its buckets."""
+    number = local.counts[0]
+    local.kept_rows[number] = row
+    local.kept_indices[number] = kept_index
+    local.counts[0] = number + 1
+    if not indexed:
+        return
+    tables = buckets.bands + buckets.tables
+    for table in range(tables):
+        probe = own_probe(table, buckets)
+        if chunk.probes[row] <= probe:
+            return
+        bucket = bucket_of(chunk, row, probe, buckets)
+        cell = cell_of(local, bucket)
+        node = number * tables + table
+        if local.keys[cell] == NONE:
+            local.keys[cell] = bucket
+            local.sizes[cell] = 0
+            local.heads[cell] = NONE
+            local.used[local.counts[1]] = cell
+            local.counts[1] += 1
+        local.next[node] = local.heads[cell]
+        local.heads[cell] = node
+        local.sizes[cell] += 1

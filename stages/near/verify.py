@@ -1,0 +1,298 @@
+"""The one verification: is this row alike to that entry of the ring, and may it be dropped for it?
+
+length ratio → char bag → exact Indel similarity on the stored text, cheapest first; then the guards.
+Bodies beyond STORED_LENGTH characters are estimated: from the stored heads and the whole-body sketches.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH, Flag
+from twinsieve.stages.fingerprint.minhash import SKETCH_FROM
+from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.near.guards import MOST_RUNS, digit_runs, numbers_replaced
+from twinsieve.stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
+from twinsieve.stages.text.tables import number_parts
+from twinsieve.stages.window.chunk import Chunk
+from twinsieve.stages.window.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns
+
+ALIKE = 1
+"""Status bit beside those of `Flag`: similarity reaches the threshold."""
+
+BLOCKED = int(Flag.NUMBER_GUARD | Flag.CARD_GUARD | Flag.SAME_ID)
+ESTIMATED = int(Flag.ESTIMATED)
+_NUMBER_GUARD = int(Flag.NUMBER_GUARD)
+_CARD_GUARD = int(Flag.CARD_GUARD)
+SAME_ID = int(Flag.SAME_ID)
+
+_SKETCH_BYTES = 2 * SKETCH_UNITS
+
+
+class Rules(NamedTuple):
+    """What decides about a pair.
+
+    similarity: out of SIMILARITY_SCALE; the rest 0 or 1
+    """
+
+    similarity: int
+    number_guard: int
+    card_guard: int
+    pass_same_id: int
+    scoped: int
+
+
+class Scratch(NamedTuple):
+    """Memory of one thread.
+
+    pattern_row: int64[1], the row the pattern stands for, or -1
+    parts: uint8[], what each code point is to a number, by `number_parts`
+    decoded: uint32[STORED_LENGTH]; runs_a, runs_b: uint64[MOST_RUNS, 2]
+    seen: uint64[1024], candidates met for the current row (a forgetful set: it may forget, never invent)
+    """
+
+    pattern: Pattern
+    pattern_row: NDArray[np.int64]
+    parts: NDArray[np.uint8]
+    decoded: NDArray[np.uint32]
+    runs_a: NDArray[np.uint64]
+    runs_b: NDArray[np.uint64]
+    seen: NDArray[np.uint64]
+
+
+def new_scratch() -> Scratch:
+    """Fresh memory for one thread."""
+    return Scratch(
+        new_pattern(),
+        np.full(1, -1, np.int64),
+        number_parts(),
+        np.zeros(STORED_LENGTH, np.uint32),
+        np.zeros((MOST_RUNS, 2), np.uint64),
+        np.zeros((MOST_RUNS, 2), np.uint64),
+        np.zeros(1024, np.uint64),
+    )
+
+
+def _whole_body_estimates() -> NDArray[np.int64]:
+    """int64[65]: share of common 4-grams (Dice, out of SIMILARITY_SCALE) by equal sketch bytes.
+
+    Two unlike values agree in 8 bits once in 256, which is taken off; Dice = 2J / (1 + J).
+    """
+    estimates = []
+    for equal in range(_SKETCH_BYTES + 1):
+        # Jaccard = (256 * equal - n) / (255 * n), clipped; kept as a fraction of integers.
+        top, bottom = max(0, 256 * equal - _SKETCH_BYTES), 255 * _SKETCH_BYTES
+        estimates.append(min(SIMILARITY_SCALE, 2 * top * SIMILARITY_SCALE // (top + bottom)))
+    return np.array(estimates, dtype=np.int64)
+
+
+def _scattered_estimates() -> NDArray[np.int64]:
+    """int64[65]: square root of the whole-body estimate, in integers."""
+    shares = _whole_body_estimates().tolist()
+    return np.array([_integer_root(share * SIMILARITY_SCALE) for share in shares], dtype=np.int64)
+
+
+def _integer_root(value: int) -> int:
+    root = int(value**0.5)
+    while root * root > value:
+        root -= 1
+    while (root + 1) * (root + 1) <= value:
+        root += 1
+    return root
+
+
+_WHOLE = _whole_body_estimates()
+_SCATTERED = _scattered_estimates()
+
+_EVEN = np.uint64(0x0F0F0F0F0F0F0F0F)
+_HIGH = np.uint64(0x8080808080808080)
+_PAIRS = np.uint64(0x00FF00FF00FF00FF)
+_ADD = np.uint64(0x0001000100010001)
+
+
+@callee
+def _byte_minimum(a: np.uint64, b: np.uint64) -> np.uint64:
+    """Per byte the smaller value; both below 128."""
+    a_wins = (((a | _HIGH) - b) & _HIGH) >> np.uint64(7)
+    use_b = a_wins * np.uint64(255)
+    return (b & use_b) | (a & ~use_b)
+
+
+@callee
+def _byte_sum(value: np.uint64) -> np.int64:
+    halves = (value & _PAIRS) + ((value >> np.uint64(8)) & _PAIRS)
+    return np.int64((halves * _ADD) >> np.uint64(48))
+
+
+@kernel
+def bag_bound(
+    bags_a: NDArray[np.uint64], a: int, length_a: int, bags_b: NDArray[np.uint64], b: int, length_b: int
+) -> int:
+    """At least the length of the longest common subsequence, from two char bags.
+
+    Σ min of counts, plus what saturated bins may hide: min(length a - Σ a, length b - Σ b).
+    bags: uint64[…, 4]; lengths: characters the bags were made of
+    """
+    common, sum_a, sum_b = np.uint64(0), np.uint64(0), np.uint64(0)
+    for j in range(4):
+        x, y = bags_a[a, j], bags_b[b, j]
+        x_low, x_high = x & _EVEN, (x >> np.uint64(4)) & _EVEN
+        y_low, y_high = y & _EVEN, (y >> np.uint64(4)) & _EVEN
+        common += _byte_minimum(x_low, y_low) + _byte_minimum(x_high, y_high)
+        sum_a += x_low + x_high
+        sum_b += y_low + y_high
+    hidden = min(length_a - _byte_sum(sum_a), length_b - _byte_sum(sum_b))
+    return _byte_sum(common) + max(hidden, 0)
+
+
+@callee
+def compare(
+    chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: Rules, scratch: Scratch
+) -> tuple[int, int, int]:
+    """(status, matched, compared) of a row and a ring entry, both of the near stage.
+
+    status: 0 if they are not alike enough (or of different scopes); else ALIKE, with the flag of the first
+        rule that keeps them apart (BLOCKED), and ESTIMATED where a body is longer than STORED_LENGTH
+    matched / compared: similarity; matched = 2 * LCS, compared = summed length
+    """
+    if rules.scoped and chunk.scopes[row] != ring.scopes[slot]:
+        return 0, 0, 0
+    length, other = np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])
+    compared = length + other
+    least = rules.similarity * compared
+    if 2 * min(length, other) * SIMILARITY_SCALE < least:
+        return 0, 0, 0
+    head, other_head = min(length, STORED_LENGTH), min(other, STORED_LENGTH)
+    long = max(length, other) > STORED_LENGTH
+    if not long:
+        bound = bag_bound(chunk.bags, row, head, ring.bags, slot, other_head)
+        if 2 * bound * SIMILARITY_SCALE < least:
+            return 0, 0, 0
+    if scratch.pattern_row[0] != row:
+        set_pattern(scratch.pattern, chunk.chars, chunk.starts[row], head)
+        scratch.pattern_row[0] = row
+    offset = np.int64(ring.offsets[slot]) * GRANULE
+    wide = ring.wides[slot] != 0
+    matched = 2 * np.int64(lcs_with_stored(scratch.pattern, head, ring.texts, offset, other_head, wide))
+    status = ALIKE
+    if long:
+        matched = _estimate(chunk, row, ring, slot, matched, head + other_head, compared)
+        status |= ESTIMATED
+    if matched * SIMILARITY_SCALE < least:
+        return 0, 0, 0
+    if rules.pass_same_id and same_id(chunk, row, ring, slot):
+        return status | SAME_ID, matched, compared
+    if rules.number_guard and _numbers_differ(chunk, row, ring, slot, scratch):
+        return status | _NUMBER_GUARD, matched, compared
+    if rules.card_guard and _cards_differ(chunk, row, ring, slot, rules, scratch):
+        return status | _CARD_GUARD, matched, compared
+    return status, matched, compared
+
+
+@callee
+def same_id(chunk: Chunk, row: int, ring: RingColumns, slot: int) -> bool:
+    """Whether both have the same id, and have one at all."""
+    return chunk.ids[row] != np.uint64(0) and chunk.ids[row] == ring.ids[slot]
+
+
+@callee
+def _estimate(
+    chunk: Chunk,
+    row: int,
+    ring: RingColumns,
+    slot: int,
+    head_matched: int,
+    head_compared: int,
+    compared: int,
+) -> int:
+    """Twice the estimated LCS of two whole bodies, at least one of them longer than what is stored.
+
+    The share of common 4-grams bounds the similarity from below when edits come in blocks; scattered edits
+    break more 4-grams, so that its square root is nearer. The heads tell which: if they differ, edits are
+    scattered and the heads' exact similarity bounds the answer from above; equal heads say nothing of the
+    rest, and the cautious estimate stands. In doubt the message is kept.
+    4-grams do not know their order, so what the heads prove is the limit: each common character outside
+    both heads uses up one of a tail.
+    """
+    if chunk.lengths[row] < SKETCH_FROM or ring.lengths[slot] < SKETCH_FROM:
+        return head_matched
+    stored = min(np.int64(ring.lengths[slot]), STORED_LENGTH)
+    at = np.int64(ring.offsets[slot]) * GRANULE + (stored * 2 if ring.wides[slot] else stored)
+    sketch = chunk.sketch_rows[row]
+    equal = 0
+    for j in range(SKETCH_UNITS):
+        unit = ring.texts[at + j]
+        equal += np.uint8(unit & np.uint16(255)) == chunk.sketches[sketch, 2 * j]
+        equal += np.uint8(unit >> np.uint16(8)) == chunk.sketches[sketch, 2 * j + 1]
+    share = _WHOLE[equal]
+    head_share = head_matched * SIMILARITY_SCALE // head_compared
+    if head_share < SIMILARITY_SCALE:
+        share = max(share, min(head_share, _SCATTERED[equal]))
+    most = head_matched + 2 * (compared - head_compared)
+    return min(share * compared // SIMILARITY_SCALE, most)
+
+
+@callee
+def _cards_differ(
+    chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: Rules, scratch: Scratch
+) -> bool:
+    """Whether both share a card, and their own words before it are not alike."""
+    own = np.int64(chunk.owns[row])
+    if own < 0 or ring.owns[slot] == NO_CARD:
+        return False
+    own = min(own, STORED_LENGTH)
+    other = np.int64(ring.owns[slot])
+    offset = np.int64(ring.offsets[slot]) * GRANULE
+    common = lcs_with_stored(scratch.pattern, own, ring.texts, offset, other, ring.wides[slot] != 0)
+    if min(own, other) < MIN_NEAR_LENGTH:
+        return common < max(own, other)
+    return 2 * common * SIMILARITY_SCALE < rules.similarity * (own + other)
+
+
+@callee
+def _numbers_differ(chunk: Chunk, row: int, ring: RingColumns, slot: int, scratch: Scratch) -> bool:
+    length, other = np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])
+    head, other_head = min(length, STORED_LENGTH), min(other, STORED_LENGTH)
+    count = digit_runs(chunk.chars, chunk.starts[row], head, length > head, scratch.parts, scratch.runs_a)
+    if count == 0:
+        return False
+    offset = np.int64(ring.offsets[slot]) * GRANULE
+    wide = ring.wides[slot] != 0
+    for j in range(other_head):
+        scratch.decoded[j] = stored_char(ring.texts, offset, j, wide)
+    other_count = digit_runs(
+        scratch.decoded, np.int64(0), other_head, other > other_head, scratch.parts, scratch.runs_b
+    )
+    return numbers_replaced(scratch.runs_a, count, scratch.runs_b, other_count)
+
+
+@callee
+def same_text(chunk: Chunk, row: int, ring: RingColumns, slot: int) -> bool:
+    """Whether a row and an entry with its digest tag really have one text, as far as it is stored.
+
+    Two texts forged to one digest are told apart here.
+    """
+    if chunk.lengths[row] != ring.lengths[slot]:
+        return False
+    stored = min(np.int64(abs(chunk.lengths[row])), STORED_LENGTH)
+    start = chunk.starts[row]
+    offset = np.int64(ring.offsets[slot]) * GRANULE
+    wide = ring.wides[slot] != 0
+    for j in range(stored):  # noqa: SIM110
+        if stored_char(ring.texts, offset, j, wide) != chunk.chars[start + j]:
+            return False
+    return True
+
+
+@callee
+def first_meeting(seen: NDArray[np.uint64], row: int, kept_index: int) -> bool:
+    """False if this candidate was surely met before for this row; remembers it."""
+    key = (np.uint64(row + 1) << np.uint64(32)) | np.uint64(kept_index & 0xFFFFFFFF)
+    place = kept_index & 1023
+    if seen[place] == key:
+        return False
+    seen[place] = key
+    return True

@@ -1,0 +1,103 @@
+"""A stretch of a batch, in the form kernels read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import BandLayout, Batch
+from twinsieve.stages.window.lengths import LONGEST_CODED, length_codes
+
+CHUNK_ROWS = 1024
+"""Rows judged against one state of the index; small enough that the pairs inside stay in the cache."""
+
+_CODES = length_codes()
+
+
+class Chunk(NamedTuple):
+    """n rows; C-contiguous columns.
+
+    times, arrivals: int64[n], ms or NO_TIME; positions: int64[n]; ids, scopes: uint64[n]
+    digests: uint64[n, 2], salted with the scope
+    chars: uint32[…], starts: int64[n + 1]; lengths: int32[n], body length, or -(key length) if exact-only
+    owns: int32[n], own length before a card, or -1 without one
+    codes: uint8[n], length codes; probes: int32[n], how many buckets the row may look into (0: none)
+    bags: uint64[n, 4]; signatures: uint32[n]; band_keys: uint32[n, bands]
+    simhashes: uint64[n, 2]; weak_bits: uint8[n, tables, weak]; has_simhash: bool[n]
+    sketches: uint8[m, 64]; sketch_rows: int32[n]
+    """
+
+    positions: NDArray[np.int64]
+    times: NDArray[np.int64]
+    arrivals: NDArray[np.int64]
+    ids: NDArray[np.uint64]
+    scopes: NDArray[np.uint64]
+    digests: NDArray[np.uint64]
+    chars: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+    owns: NDArray[np.int32]
+    codes: NDArray[np.uint8]
+    probes: NDArray[np.int32]
+    bags: NDArray[np.uint64]
+    signatures: NDArray[np.uint32]
+    band_keys: NDArray[np.uint32]
+    simhashes: NDArray[np.uint64]
+    weak_bits: NDArray[np.uint8]
+    has_simhash: NDArray[np.bool_]
+    sketches: NDArray[np.uint8]
+    sketch_rows: NDArray[np.int32]
+
+
+def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
+    """All rows of a batch as one chunk; `rows` then gives its stretches without copying."""
+    bodies, prints = batch.bodies, batch.fingerprints
+    key_lengths = np.diff(bodies.starts).astype(np.int32)
+    lengths = np.where(bodies.exact_only, -key_lengths, bodies.body_lengths).astype(np.int32)
+    own = np.where(bodies.own_lengths < bodies.body_lengths, bodies.own_lengths, -1).astype(np.int32)
+    codes = _CODES[np.clip(lengths, 0, LONGEST_CODED)]
+    by_simhash = prints.has_simhash & (lengths >= layout.simhash_from)
+    probes = layout.bands + by_simhash * (layout.tables << layout.weak)
+    digests = prints.digests
+    if scoped:
+        digests = digests ^ batch.scopes[:, None]
+    return Chunk(
+        _column(batch.positions, np.int64),
+        _column(batch.times_ms, np.int64),
+        _column(batch.arrivals_ms, np.int64),
+        _column(batch.ids, np.uint64),
+        _column(batch.scopes, np.uint64),
+        _column(digests, np.uint64),
+        _column(bodies.chars, np.uint32),
+        _column(bodies.starts, np.int64),
+        lengths,
+        own,
+        codes,
+        np.where(bodies.exact_only, 0, probes).astype(np.int32),
+        _column(prints.bags, np.uint8).view(np.uint64),
+        _column(prints.signatures, np.uint32),
+        _column(prints.band_keys, np.uint32),
+        _column(prints.simhashes, np.uint64),
+        _column(prints.weak_bits, np.uint8),
+        _column(prints.has_simhash, np.bool_),
+        _column(prints.sketches, np.uint8),
+        _column(prints.sketch_rows, np.int32),
+    )
+
+
+def rows(chunk: Chunk, low: int, high: int) -> Chunk:
+    """Rows low…high of a chunk, sharing its memory."""
+    whole = {"chars", "sketches"}
+    parts = {
+        name: column if name in whole else column[low : high + (name == "starts")]
+        for name, column in chunk._asdict().items()
+    }
+    return Chunk(**parts)
+
+
+def _column(column: NDArray[np.generic], dtype: type[np.generic]) -> NDArray[np.generic]:
+    contiguous = np.ascontiguousarray(column, dtype=dtype)
+    # A read-only column (decoded from a block) is another type to a kernel; one type compiles once.
+    return contiguous if contiguous.flags.writeable else contiguous.copy()

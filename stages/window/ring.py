@@ -1,0 +1,271 @@
+"""The ring of kept messages: columns by slot, and the arena their texts live in.
+
+Entry k (its *kept index*, counted from 0) lives in slot k % capacity until entry k + capacity overwrites it.
+Texts stand in a circular arena of 16-bit units, in the same order; a text with a character beyond the
+Basic Multilingual Plane takes two units a character. The arena grows between chunks, never inside one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import NO_TIME, STORED_LENGTH
+from twinsieve.stages.fingerprint.minhash import SKETCH_FROM
+from twinsieve.stages.kernel import callee
+from twinsieve.stages.pages import zeros
+from twinsieve.stages.window.chunk import Chunk
+from twinsieve.stages.window.tags import TagIndex, tag_insert, tag_remove
+
+GRANULE = 4
+"""Texts begin at multiples of this many units, so that an offset fits 32 bits up to 32 GiB of text."""
+
+SKETCH_UNITS = 32
+NO_CARD = 0xFFFF
+
+KEPT, HEAD, STREAM_TIME, FIRST_TIME, OLDEST = 0, 1, 2, 3, 4
+"""Places in `counters`: messages kept so far; where the next text goes, in granules; stream time in ms, and
+the first one known: entries kept before any time was known count as kept then; and the first kept index the
+ring ever had (it is not 0 in a ring that was enlarged)."""
+_COUNTERS = 5
+
+_SMALL_BYTES = 1 << 16
+"""Slots fill one after another: the first ones of each column stand in small pages (`stages/pages.py`)."""
+
+_LARGEST_TEXT = (2 * STORED_LENGTH + SKETCH_UNITS) // GRANULE
+
+
+class RingUse(NamedTuple):
+    """Which optional columns are in use."""
+
+    text: bool
+    ids: bool
+    scopes: bool
+    simhashes: bool
+
+
+class RingColumns(NamedTuple):
+    """What kernels see of the ring: capacity N rows, or one row for columns that are not in use.
+
+    positions, times: int64[N]; tags: uint64[N], first half of the digest
+    offsets: uint32[N], granules; lengths: int32[N], body length, or -(key length) for exact-only rows
+    owns: uint16[N], own length before a card or NO_CARD; wides: uint8[N], two units a character
+    bags: uint64[N, 4]; ids, scopes, simhashes: uint64[N]
+    texts: uint16[units]; counters: int64[5], see KEPT and the rest; tag_slots: int32[cells]
+    """
+
+    positions: NDArray[np.int64]
+    times: NDArray[np.int64]
+    tags: NDArray[np.uint64]
+    offsets: NDArray[np.uint32]
+    lengths: NDArray[np.int32]
+    owns: NDArray[np.uint16]
+    wides: NDArray[np.uint8]
+    bags: NDArray[np.uint64]
+    ids: NDArray[np.uint64]
+    scopes: NDArray[np.uint64]
+    simhashes: NDArray[np.uint64]
+    texts: NDArray[np.uint16]
+    counters: NDArray[np.int64]
+    tag_slots: NDArray[np.int32]
+
+
+_BY_SLOT = frozenset(RingColumns._fields) - {"texts", "counters", "tag_slots"}
+
+
+class Ring:
+    """Owner of the columns; `columns` is what kernels get, and is replaced when the arena grows."""
+
+    def __init__(self, capacity: int, use: RingUse) -> None:
+        def column(dtype: type[np.generic], used: bool = True, width: int = 1) -> NDArray[Any]:
+            return zeros((capacity if used else 1) * width, dtype, small_bytes=_SMALL_BYTES)
+
+        self.capacity = capacity
+        self.use = use
+        self._tag_index = TagIndex(capacity)
+        counters = np.zeros(_COUNTERS, np.int64)
+        counters[STREAM_TIME] = counters[FIRST_TIME] = NO_TIME
+        self.columns = RingColumns(
+            positions=column(np.int64),
+            times=column(np.int64),
+            tags=column(np.uint64),
+            offsets=column(np.uint32, use.text),
+            lengths=column(np.int32, use.text or use.simhashes),
+            owns=column(np.uint16, use.text),
+            wides=column(np.uint8, use.text),
+            bags=column(np.uint64, use.text, 4).reshape(-1, 4),
+            ids=column(np.uint64, use.ids),
+            scopes=column(np.uint64, use.scopes),
+            simhashes=column(np.uint64, use.simhashes),
+            texts=np.zeros(4 * _LARGEST_TEXT * GRANULE, np.uint16),
+            counters=counters,
+            tag_slots=self._tag_index.slots,
+        )
+
+    @property
+    def kept(self) -> int:
+        """Messages kept since the beginning."""
+        return int(self.columns.counters[KEPT])
+
+    @property
+    def held(self) -> int:
+        """Entries that are still in the ring."""
+        return min(self.kept - int(self.columns.counters[OLDEST]), self.capacity)
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of all columns, the arena included."""
+        return sum(int(column.nbytes) for column in self.columns)
+
+    @property
+    def oldest_slot(self) -> int:
+        """Slot of the oldest entry that is still in the ring; any slot while it is empty."""
+        return (self.kept - self.held) % self.capacity
+
+    def slots_held(self) -> NDArray[np.int64]:
+        """int64[held]: slots in log order, oldest first."""
+        return np.arange(self.kept - self.held, self.kept, dtype=np.int64) % self.capacity
+
+    def forget(self, positions: NDArray[np.int64]) -> None:
+        """Nothing; entries of these positions are no candidates of the near stage any more.
+
+        They look as bodies that are compared exactly only.
+        """
+        if len(self.columns.lengths) != self.capacity:
+            return
+        slots = self.slots_held()
+        self.columns.lengths[slots[np.isin(self.columns.positions[slots], positions)]] = 0
+
+    def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
+        """Position of the newest entry for each of the tags that the ring holds."""
+        slots = self.slots_held()
+        slots = slots[np.isin(self.columns.tags[slots], tags)]
+        return dict(
+            zip(self.columns.tags[slots].tolist(), self.columns.positions[slots].tolist(), strict=True)
+        )
+
+    def reserve(self, characters: int, messages: int) -> None:
+        """Make room in the arena for that many more characters in that many texts, kept all."""
+        if self._tag_index.reserve(self.held, messages):
+            self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
+        if not self.use.text:
+            return
+        needed = characters * 2 // GRANULE + messages * (1 + SKETCH_UNITS // GRANULE) + 2 * _LARGEST_TEXT
+        size = len(self.columns.texts) // GRANULE
+        head = int(self.columns.counters[HEAD])
+        tail = int(self.columns.offsets[self.oldest_slot]) if self.held else head
+        live = (head - tail) % size
+        if size - live > needed:
+            return
+        self._move_texts(size + max(size // 16, needed), tail, live)
+
+    def _move_texts(self, new_size: int, tail: int, live: int) -> None:
+        """Moves the live texts to the front of another arena, in their order."""
+        old = self.columns.texts
+        size = len(old) // GRANULE
+        texts = np.zeros(new_size * GRANULE, np.uint16)
+        first = min(live, size - tail)
+        texts[: first * GRANULE] = old[tail * GRANULE : (tail + first) * GRANULE]
+        texts[first * GRANULE : live * GRANULE] = old[: (live - first) * GRANULE]
+        slots = self.slots_held()
+        offsets = self.columns.offsets
+        offsets[slots] = (offsets[slots].astype(np.int64) - tail) % size
+        self.columns.counters[HEAD] = live
+        self.columns = self.columns._replace(texts=texts)
+
+    def to_sections(self) -> dict[str, NDArray[np.generic]]:
+        """The columns by name, without the tag table, which a load rebuilds."""
+        return {f"ring.{name}": c for name, c in self.columns._asdict().items() if name != "tag_slots"}
+
+    def restore(self, sections: dict[str, NDArray[np.generic]]) -> None:
+        """Nothing; the columns then hold what `to_sections` gave for a ring of these columns.
+
+        A larger ring holds as much as the saved one did, a smaller one the newest of it.
+        """
+        saved = {name: sections[f"ring.{name}"] for name in RingColumns._fields if name != "tag_slots"}
+        counters = np.zeros(_COUNTERS, np.int64)
+        counters[: len(saved["counters"])] = saved["counters"]
+        saved["counters"] = counters
+        before = len(saved["positions"])
+        if before != self.capacity:
+            held = min(int(counters[KEPT] - counters[OLDEST]), before, self.capacity)
+            counters[OLDEST] = counters[KEPT] - held
+            indices = np.arange(counters[OLDEST], counters[KEPT], dtype=np.int64)
+            for name, column in self.columns._asdict().items():
+                if name in saved and len(column) == self.capacity and len(saved[name]) == before:
+                    moved = np.zeros_like(column)
+                    moved[indices % self.capacity] = saved[name][indices % before]
+                    saved[name] = moved
+                elif name in _BY_SLOT:
+                    saved[name] = column
+        self.columns = RingColumns(**saved, tag_slots=self._tag_index.slots)
+        self._tag_index.rebuild(self.columns.tags, self.oldest_slot, self.held)
+        self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
+
+
+@callee
+def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
+    """Slot of a chunk's row, which now is the newest entry of the ring.
+
+    Its time is stream time. `Ring.reserve` must have made room for its text.
+    """
+    counters = ring.counters
+    kept = counters[KEPT]
+    capacity = len(ring.positions)
+    slot = kept % capacity
+    mask = len(ring.tag_slots) - 1
+    if kept - counters[OLDEST] >= capacity:
+        tag_remove(ring.tag_slots, mask, ring.tags, ring.tags[slot], slot)
+    ring.positions[slot] = chunk.positions[row]
+    ring.times[slot] = counters[STREAM_TIME]
+    ring.tags[slot] = chunk.digests[row, 0]
+    tag_insert(ring.tag_slots, mask, ring.tags, ring.tags[slot], slot)
+    if len(ring.lengths) == capacity:
+        ring.lengths[slot] = chunk.lengths[row]
+    if len(ring.ids) == capacity:
+        ring.ids[slot] = chunk.ids[row]
+    if len(ring.scopes) == capacity:
+        ring.scopes[slot] = chunk.scopes[row]
+    if len(ring.simhashes) == capacity:
+        ring.simhashes[slot] = chunk.simhashes[row, 0]
+    if len(ring.offsets) == capacity:
+        ring.owns[slot] = NO_CARD if chunk.owns[row] < 0 else min(chunk.owns[row], STORED_LENGTH)
+        for j in range(4):
+            ring.bags[slot, j] = chunk.bags[row, j]
+        _store_text(ring, chunk, row, slot)
+    counters[KEPT] = kept + 1
+    return slot
+
+
+@callee
+def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
+    start = chunk.starts[row]
+    stored = min(chunk.starts[row + 1] - start, STORED_LENGTH)
+    wide = False
+    for j in range(stored):
+        wide |= chunk.chars[start + j] > np.uint32(0xFFFF)
+    sketch = chunk.sketch_rows[row] if chunk.lengths[row] >= SKETCH_FROM else -1
+    units = stored * 2 if wide else stored
+    total = units + SKETCH_UNITS if sketch >= 0 else units
+    granules = (total + GRANULE - 1) // GRANULE
+    head = ring.counters[HEAD]
+    if (head + granules) * GRANULE > len(ring.texts):
+        head = 0
+    ring.counters[HEAD] = head + granules
+    ring.offsets[slot] = head
+    ring.wides[slot] = wide
+    at = head * GRANULE
+    texts = ring.texts
+    for j in range(stored):
+        char = chunk.chars[start + j]
+        if wide:
+            texts[at + 2 * j] = char & np.uint32(0xFFFF)
+            texts[at + 2 * j + 1] = char >> np.uint32(16)
+        else:
+            texts[at + j] = char
+    if sketch >= 0:
+        for j in range(SKETCH_UNITS):
+            low = np.uint16(chunk.sketches[sketch, 2 * j])
+            texts[at + units + j] = low | (np.uint16(chunk.sketches[sketch, 2 * j + 1]) << np.uint16(8))

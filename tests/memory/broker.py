@@ -1,0 +1,96 @@
+"""An embedded broker in memory: what a Kafka cluster does, on an injected clock, with fault hooks.
+
+It ships with the program: tests, examples and the model test of the protocol run on it. One `MemoryCluster`
+holds topics, groups and transactions; every process connects to it by its own `MemoryBroker`, so that one of
+them can be killed without notice. A hook is called at every step with its name (`transactor.commit.before`);
+what it raises is what the process meets there, and a process stalls for as long as it takes. What goes wrong
+with the cluster itself is said to `MemoryCluster.faults`.
+
+>>> cluster = MemoryCluster(ManualClock())
+>>> cluster.create(NewTopic("posts", 1))
+>>> broker = MemoryBroker(cluster)
+>>> transactor = broker.transactor("one")
+>>> transactor.begin()
+>>> messages = Messages()
+>>> messages.add(b"k", b"v")
+>>> transactor.send("posts", 0, messages)
+>>> cluster.values("posts")
+[]
+>>> transactor.commit()
+>>> cluster.values("posts")
+[b'v']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from tests.memory.appender import MemoryAppender
+from tests.memory.clients import MemoryAdmin, MemoryReader, MemoryTransactor
+from tests.memory.cluster import CrashError, ManualClock, MemoryCluster
+from tests.memory.consumer import MemoryConsumer
+from tests.memory.lock import one_at_a_time
+from tests.memory.plain import MemoryPlainTransactor
+from twinsieve.pipeline.broker.ports import Hook, Messages, NewTopic, no_hook
+from twinsieve.stages.errors import BrokerError
+
+__all__ = ["CrashError", "Hook", "ManualClock", "MemoryBroker", "MemoryCluster", "Messages", "NewTopic"]
+
+
+@one_at_a_time
+class MemoryBroker:
+    """One process's connection to a cluster. A process that dies just stops calling.
+
+    delivery: as `kafka.delivery`
+    """
+
+    def __init__(
+        self,
+        cluster: MemoryCluster,
+        hook: Hook = no_hook,
+        delivery: Literal["exactly-once", "at-least-once"] = "exactly-once",
+    ) -> None:
+        self._cluster = cluster
+        self._hook = hook
+        self._delivery = delivery
+        self._appenders: list[MemoryAppender] = []
+
+    def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> MemoryConsumer:
+        """As `Broker.group_consumer`."""
+        self._hook("broker.group_consumer")
+        for topic in topics:
+            if topic not in self._cluster.topics:
+                raise BrokerError(f"topic {topic} does not exist; create it first", retryable=False)
+        return MemoryConsumer(self._cluster, self._hook, group, tuple(topics), member)
+
+    def reader(self) -> MemoryReader:
+        """As `Broker.reader`."""
+        self._hook("broker.reader")
+        return MemoryReader(self._cluster, self._hook)
+
+    def appender(self) -> MemoryAppender:
+        """As `Broker.appender`."""
+        self._hook("broker.appender")
+        made = MemoryAppender(self._cluster, self._hook)
+        self._appenders.append(made)
+        return made
+
+    def transactor(self, transactional_id: str) -> MemoryTransactor | MemoryPlainTransactor:
+        """As `Broker.transactor`."""
+        self._hook("broker.transactor")
+        if self._delivery == "at-least-once":
+            return MemoryPlainTransactor(self._cluster, self._hook)
+        return MemoryTransactor(self._cluster, self._hook, transactional_id)
+
+    def admin(self) -> MemoryAdmin:
+        """As `Broker.admin`."""
+        return MemoryAdmin(self._cluster, self._hook)
+
+    def die(self, keep: Callable[[int], int]) -> None:
+        """The process ends without notice; `keep(n)`: how many of n messages on their way arrive."""
+        for appender in self._appenders:
+            appender.lose(keep)
+
+    def close(self) -> None:
+        """Nothing to give up."""

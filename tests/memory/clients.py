@@ -1,0 +1,338 @@
+"""The clients of the memory broker that belong to no group: reader, transactor, admin."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from tests.memory.cluster import MemoryCluster
+from tests.memory.groups import Handle
+from tests.memory.in_flight import InFlight
+from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
+from tests.memory.log import Outcome, PartitionLog
+from twinsieve.pipeline.broker.ports import (
+    NO_EPOCH,
+    AbortableError,
+    Committed,
+    Hook,
+    Membership,
+    Messages,
+    NewTopic,
+    Partition,
+    Records,
+    TopicInfo,
+    TruncatedError,
+)
+from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.errors import BrokerError, UsageError
+
+_FLUSH_STEP_S = 0.1
+
+
+@one_at_a_time
+class MemoryReader:
+    """As `ports.Reader`; a poll that finds nothing lets its time-out pass on the cluster's clock."""
+
+    def __init__(self, cluster: MemoryCluster, hook: Hook, name: str = "reader") -> None:
+        self._cluster = cluster
+        self._hook = hook
+        self._name = name
+        self._assigned: set[Partition] = set()
+        self._positions: dict[Partition, int] = {}
+        self._epochs: dict[Partition, int] = {}
+        self._paused: set[Partition] = set()
+        self._turn = 0
+
+    def assign(self, partitions: Collection[Partition]) -> None:
+        """As `Reader.assign`."""
+        self._assigned = set(partitions)
+        self._positions = {at: place for at, place in self._positions.items() if at in self._assigned}
+        self._paused &= self._assigned
+
+    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
+        """As `Reader.seek`."""
+        self._reach("seek")
+        if partition in self._assigned:
+            self._cluster.log(partition)
+            self._positions[partition], self._epochs[partition] = offset, epoch
+
+    @waits
+    def poll(self, timeout_s: float, max_records: int) -> list[Records]:
+        """As `Reader.poll`."""
+        self._hook(f"{self._name}.poll.before")
+        with CLUSTER_LOCK:
+            found = self._fetch(max_records)
+        if not found and timeout_s > 0:
+            self._cluster.clock.sleep(timeout_s)
+            with CLUSTER_LOCK:
+                self._cluster.tick()
+                found = self._fetch(max_records)
+        self._hook(f"{self._name}.poll.after")
+        return found
+
+    def _fetch(self, max_records: int) -> list[Records]:
+        if not self._cluster.reachable:
+            return []
+        # A topic that is gone brings nothing, and one that was created again is read on at the same offset.
+        ready = sorted(
+            at for at in self._positions if at not in self._paused and self._cluster.has_leader(at)
+        )
+        self._turn += 1
+        found = []
+        for step in range(len(ready)):
+            partition = ready[(step + self._turn) % len(ready)]
+            log, position = self._cluster.log(partition), self._positions[partition]
+            self._compare(partition, log)
+            if not log.beginning <= position <= log.end:
+                raise AbortableError(f"{partition}: offset {position} is outside {log.beginning}..{log.end}")
+            share = -(-max_records // (len(ready) - step))
+            records = Records(partition)
+            self._positions[partition] = log.read(records, position, share)
+            if self._positions[partition] > position:
+                self._epochs[partition] = log.epoch_before(self._positions[partition])
+            if len(records):
+                found.append(records)
+                max_records -= len(records)
+        return found
+
+    def _compare(self, partition: Partition, log: PartitionLog) -> None:
+        """Nothing, where the log holds what the position stands behind. raises: TruncatedError, once"""
+        epoch, position = self._epochs[partition], self._positions[partition]
+        if NO_EPOCH < epoch < log.epoch and log.epoch_end(epoch) < position:
+            self._epochs[partition] = NO_EPOCH
+            raise TruncatedError(
+                partition, f"{partition}: epoch {epoch} ends at {log.epoch_end(epoch)}, before {position}"
+            )
+
+    def position(self, partition: Partition) -> int:
+        """As `Reader.position`."""
+        if partition not in self._positions:
+            raise AbortableError(f"{partition}: no position yet; seek first")
+        return self._positions[partition]
+
+    def pause(self, partitions: Collection[Partition]) -> None:
+        """As `Reader.pause`."""
+        self._paused.update(self._assigned.intersection(partitions))
+
+    def resume(self, partitions: Collection[Partition]) -> None:
+        """As `Reader.resume`."""
+        self._paused.difference_update(partitions)
+
+    @waits
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `Reader.beginning_offsets`."""
+        logs = self._logs("beginning_offsets", partitions)
+        return {partition: log.beginning for partition, log in logs.items()}
+
+    @waits
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `Reader.end_offsets`."""
+        logs = self._logs("end_offsets", partitions)
+        return {partition: log.stable_end for partition, log in logs.items()}
+
+    def _logs(self, call: str, partitions: Collection[Partition]) -> dict[Partition, PartitionLog]:
+        self._reach(call)
+        self._cluster.wait_for_leaders(call, partitions)
+        with CLUSTER_LOCK:
+            return {partition: self._cluster.log(partition) for partition in partitions}
+
+    def close(self) -> None:
+        """As `Reader.close`."""
+        self.assign(())
+
+    def _reach(self, call: str) -> None:
+        self._hook(f"{self._name}.{call}")
+        reach(self._cluster, call)
+
+
+@one_at_a_time
+class MemoryTransactor:
+    """As `ports.Transactor`."""
+
+    def __init__(self, cluster: MemoryCluster, hook: Hook, transactional_id: str) -> None:
+        self._cluster = cluster
+        self._hook = hook
+        self._id = transactional_id
+        reach(cluster, "transactor")
+        slot = cluster.take_over(transactional_id)
+        self._epoch = slot.epoch
+        self._in_flight = InFlight()
+        self._hook("transactor.made")
+
+    def begin(self) -> None:
+        """As `Transactor.begin`."""
+        self._hook("transactor.begin")
+        if self._cluster.holder(self._id, self._epoch).transaction is not None:
+            raise UsageError(f"transactional id {self._id}: a transaction is open already")
+        self._cluster.begin(self._id, self._epoch)
+
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
+        """As `Transactor.unsendable`."""
+        return too_large(self._cluster, topic, messages)
+
+    def send(self, topic: str, partition: int | None, messages: Messages) -> None:
+        """As `Transactor.send`; keyed messages go by a checksum of the key."""
+        self._hook("transactor.send.before")
+        reach(self._cluster, "send")
+        transaction = self._cluster.open_transaction(self._id, self._epoch)
+        shares = {partition: messages} if partition is not None else self._cluster.by_key(topic, messages)
+        for number, share in shares.items():
+            self._cluster.check(Partition(topic, number), share)
+            self._cluster.hand_over(self._in_flight, Partition(topic, number), share, transaction)
+        self._hook("transactor.send.after")
+
+    def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
+        """As `Transactor.send_offsets`."""
+        self._hook("transactor.send_offsets.before")
+        reach(self._cluster, "send_offsets")
+        self._cluster.tick()
+        transaction = self._cluster.open_transaction(self._id, self._epoch)
+        handle = membership.handle
+        if membership.generation < 0 or not isinstance(handle, Handle):
+            raise AbortableError("send_offsets: no membership of a group; poll first")
+        group = self._cluster.group(handle.group)
+        group.check(handle.member_id, handle.instance, membership.generation)
+        for partition, offset in offsets.items():
+            transaction.offsets[(handle.group, partition)] = offset
+        self._hook("transactor.send_offsets.after")
+
+    @waits
+    def commit(self) -> None:
+        """As `Transactor.commit`."""
+        self._hook("transactor.commit.before")
+        reach(self._cluster, "commit")
+        left = flush(self._cluster, self._in_flight)
+        with CLUSTER_LOCK:
+            self._cluster.tick()
+            self._cluster.open_transaction(self._id, self._epoch)
+            if left:
+                raise AbortableError(f"commit: {left} messages were not acknowledged")
+            self._cluster.end(self._cluster.holder(self._id, self._epoch), Outcome.COMMITTED)
+        self._hook("transactor.commit.after")
+
+    def abort(self) -> None:
+        """As `Transactor.abort`."""
+        self._hook("transactor.abort")
+        self._cluster.end(self._cluster.holder(self._id, self._epoch), Outcome.ABORTED)
+
+    def close(self) -> None:
+        """As `Transactor.close`."""
+        if self._cluster.slots[self._id].epoch == self._epoch:
+            self.abort()
+
+
+@one_at_a_time
+class MemoryAdmin:
+    """As `ports.Admin`."""
+
+    def __init__(self, cluster: MemoryCluster, hook: Hook) -> None:
+        self._cluster = cluster
+        self._hook = hook
+
+    def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
+        """As `Admin.topics`."""
+        self._reach("topics")
+        found: dict[str, TopicInfo | None] = {}
+        for name in names:
+            topic = self._cluster.topics.get(name)
+            found[name] = None
+            if topic is not None:
+                shown = dict(topic.settings) if settings else {}
+                dead = frozenset(at.number for at in self._cluster.faults.leaderless if at.topic == name)
+                found[name] = TopicInfo(name, topic.topic_id, len(topic.logs), topic.replication, shown, dead)
+        return found
+
+    def create_topic(self, topic: NewTopic) -> None:
+        """As `Admin.create_topic`."""
+        self._reach("create_topic")
+        self._cluster.create(topic)
+
+    @waits
+    def delete_records(self, before: Mapping[Partition, int]) -> None:
+        """As `Admin.delete_records`."""
+        for partition, log in self._logs("delete_records", before).items():
+            log.trim(before[partition])
+
+    @waits
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `Admin.beginning_offsets`."""
+        logs = self._logs("beginning_offsets", partitions)
+        return {partition: log.beginning for partition, log in logs.items()}
+
+    @waits
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """As `Admin.end_offsets`."""
+        logs = self._logs("end_offsets", partitions)
+        return {partition: log.end for partition, log in logs.items()}
+
+    @waits
+    def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
+        """As `Admin.offsets_at`."""
+        found = {}
+        for partition, log in self._logs("offsets_at", times_ms).items():
+            later = (offset for offset, entry in log.visible() if entry.timestamp_ms >= times_ms[partition])
+            found[partition] = next(later, log.end)
+        return found
+
+    def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
+        """As `Admin.group_offsets`."""
+        self._reach("group_offsets")
+        if stable and any(name == group for name, _ in self._cluster.unstable_offsets()):
+            raise BrokerError(f"offsets of group {group}: an open transaction moves them", retryable=True)
+        held = self._cluster.groups.get(group)
+        return dict(held.offsets) if held is not None else {}
+
+    def members(self, group: str) -> Mapping[str, str | None]:
+        """As `Admin.members`."""
+        reach(self._cluster, "members")
+        self._cluster.tick()
+        known = self._cluster.groups.get(group)
+        return {key: each.instance for key, each in known.members.items()} if known is not None else {}
+
+    def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
+        """As `Admin.set_group_offsets`."""
+        self._reach("set_group_offsets")
+        self._cluster.tick()
+        if self._cluster.group(group).members:
+            raise BrokerError(f"group {group} has live members; stop them first", retryable=False)
+        self._cluster.group(group).offsets.update(offsets)
+
+    def close(self) -> None:
+        """As `Admin.close`."""
+
+    def _reach(self, call: str) -> None:
+        self._hook(f"admin.{call}")
+        reach(self._cluster, call)
+
+    def _logs(self, call: str, partitions: Collection[Partition]) -> dict[Partition, PartitionLog]:
+        self._reach(call)
+        self._cluster.wait_for_leaders(call, partitions)
+        with CLUSTER_LOCK:
+            return {partition: self._cluster.log(partition) for partition in partitions}
+
+
+def too_large(cluster: MemoryCluster, topic: str, messages: Messages) -> dict[int, Reason]:
+    """Rows above the topic's limit; all rows where there is no such topic."""
+    limit = cluster.topics[topic].max_message_bytes if topic in cluster.topics else 0
+    return {
+        row: Reason.TOO_LARGE_FOR_TOPIC
+        for row, (key, value) in enumerate(zip(messages.keys, messages.values, strict=True))
+        if len(key or b"") + len(value or b"") > limit
+    }
+
+
+def flush(cluster: MemoryCluster, in_flight: InFlight) -> int:
+    """Messages that found no leader within `request_timeout_s`. Called without the lock."""
+    deadline_s = cluster.clock.monotonic_s() + cluster.request_timeout_s
+    while True:
+        with CLUSTER_LOCK:
+            cluster.deliver()
+            left = len(in_flight)
+        if not left or cluster.clock.monotonic_s() >= deadline_s:
+            return left
+        cluster.clock.sleep(min(_FLUSH_STEP_S, cluster.request_timeout_s))
+
+
+def reach(cluster: MemoryCluster, call: str) -> None:
+    """Nothing, unless the cluster is away. raises: AbortableError"""
+    if not cluster.reachable:
+        raise AbortableError(f"{call}: the broker does not answer")

@@ -1,0 +1,39 @@
+"""What can go wrong in a memory cluster; nothing does until a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from twinsieve.pipeline.broker.ports import Partition
+
+
+def at_once() -> float:
+    """Seconds until a message is written: none."""
+    return 0.0
+
+
+def never_fails(waiting: int) -> int | None:
+    """The append succeeds."""
+    return None
+
+
+@dataclass(slots=True)
+class Faults:
+    """The faults of a cluster, each as a real one shows it.
+
+    leaderless: partitions without a leader. Nothing is read there, questions about their offsets fail after
+        `MemoryCluster.lookup_timeout_s`, and what is written waits for a leader until its producer gives up.
+    append_latency_s: asked for each appended message: seconds until the broker writes it. Messages of one
+        appender keep their order. What a process leaves behind when it dies is written all the same.
+    append_failure: asked at each `confirm` that leaves messages unacknowledged, with their number. None: they
+        go on waiting. A number: the append fails; so many of them, the oldest, are written all the same, and
+        perhaps later than what a new producer appends.
+
+    Others need no switch: `MemoryCluster.reachable`, `delete` and `create`; `PartitionLog.trim` (retention)
+    and `truncate`; a hook that lets time pass, or other processes act, is a process that stalls in a call.
+    """
+
+    leaderless: set[Partition] = field(default_factory=set)
+    append_latency_s: Callable[[], float] = at_once
+    append_failure: Callable[[int], int | None] = never_fails
