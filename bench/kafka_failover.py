@@ -29,10 +29,10 @@ from bench.kafka_load import PARTITIONS
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 from tests.broker.server import free_ports
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.pipeline.service.build import group_of_workers
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _TRICKLE = 200.0
@@ -152,7 +152,7 @@ class Failover:
     def _drained(self) -> bool:
         time.sleep(1.0)
         parts = [Partition(f"{self._app}.in", number) for number in range(PARTITIONS)]
-        committed = self._admin.group_offsets(group_of_workers(self._app))
+        committed = self._admin.group_offsets(Names(self._app).workers)
         ends = self._admin.end_offsets(parts)
         return all(at in committed and committed[at].offset >= ends[at] for at in parts)
 

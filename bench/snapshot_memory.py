@@ -20,6 +20,7 @@ import numpy as np
 from bench.machine import machine_line
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.sieve import Sieve
 
@@ -54,14 +55,15 @@ def write(config: SieveConfig, folder: str) -> None:
     held = sieve.stats().bytes_used
     frozen = sieve.freeze()
     ledger = ledger_to_bytes(Ledger())
-    SnapshotStore(folder, "bench", keep=1).write(Snapshot(1, 0, _LOG_ID, _LOG_ID, _LOG_ID, ledger, frozen))
+    snapshot = Snapshot(1, 0, _LOG_ID, _LOG_ID, _LOG_ID, ledger, frozen)
+    SnapshotStore(file_system(folder), "bench", keep=1).write(snapshot)
     print(f"  writing: peak {(peak_bytes() - before) / held:.2f} times the sieve of {held / 2**20:.0f} MiB")
 
 
 def restore(config: SieveConfig, folder: str) -> None:
     """Prints what a restore costs."""
     before = peak_bytes()
-    snapshots = SnapshotStore(folder, "bench", keep=1).read(_LOG_ID)
+    snapshots = SnapshotStore(file_system(folder), "bench", keep=1).read(_LOG_ID)
     found = next(snapshots)
     if not isinstance(found, FoundSnapshot):
         raise found

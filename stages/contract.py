@@ -20,6 +20,12 @@ MIN_NEAR_LENGTH = 8
 STORED_LENGTH = 512
 """Characters of a body that the ring keeps and exact verification reads."""
 
+PARITY_BELOW = 40
+"""Bodies with fewer characters carry parities in their signature, others one-bit MinHash."""
+
+SKETCH_FROM = 256
+"""Bodies of this many characters or more have a sketch."""
+
 SIMILARITY_SCALE = 10_000
 """`similarity` settings are integers out of this, so that integer arithmetic decides."""
 

@@ -17,6 +17,8 @@ from tests.configs import emit_config, index_config, worker_config
 from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.log import Entry
 from tests.twins import HashSieve, Later, TinyScheme
+from twinsieve.pipeline.broker.mark import moved
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Broker,
@@ -32,13 +34,12 @@ from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves
 from twinsieve.pipeline.messages.reader import MessageReader
-from twinsieve.pipeline.service.build import group_of_index, group_of_seed, group_of_workers
 from twinsieve.pipeline.settings.model import InputSettings, Settings
+from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.pipeline.wire.frame import What, scheme_hash
 from twinsieve.pipeline.wire.ruling import decode_ruling
 from twinsieve.pipeline.worker.config import WorkerConfig
 from twinsieve.pipeline.worker.records import RecordReader
-from twinsieve.pipeline.worker.session import moved
 from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.errors import StateError
 
@@ -47,7 +48,7 @@ DECISIONS = Partition("app.decisions", 0)
 VERDICTS = "app.verdicts"
 OUTPUT, DUPLICATES, DEAD = "out", "dup", "dead"
 APP, SEEDED = "app", "seeded"
-GROUP, INDEX_GROUP, SEED_GROUP = group_of_workers(APP), group_of_index(APP), group_of_seed(APP)
+GROUP, INDEX_GROUP, SEED_GROUP = Names(APP).workers, Names(APP).index, Names(APP).seed
 SCHEME = scheme_hash(TinyScheme.scheme_id)
 
 WORKER = worker_config(
@@ -362,7 +363,7 @@ class Process:
 
     def _make_index(self) -> Index:
         config = replace(self.index_config, member=f"index-{self.slot}" if self.static else None)
-        store = SnapshotStore(self.snapshots, "app", keep=2) if self.snapshots else None
+        store = SnapshotStore(file_system(self.snapshots), "app", keep=2) if self.snapshots else None
         return Index(
             self._broker,
             self.world.clock,

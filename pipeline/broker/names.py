@@ -39,3 +39,22 @@ class Names:
     def index_transactions(self) -> str:
         """Transactional id of the index: one for the whole deployment, so that a new index fences the old."""
         return f"{self.app}.index"
+
+    @property
+    def workers(self) -> str:
+        """Consumer group on the input topics; its offsets are what `reset` moves."""
+        return f"{self.app}.workers"
+
+    @property
+    def seed(self) -> str:
+        """Consumer group on the topic that `seed` reads."""
+        return f"{self.app}.seed"
+
+    @property
+    def index(self) -> str:
+        """Consumer group on the fingerprint log."""
+        return f"{self.app}.index"
+
+    def worker_transactions(self, job: str, slot: str) -> str:
+        """Transactional id of one worker. job: `worker` or `seed`; slot: the stable name of its process"""
+        return f"{self.app}.{job}.{slot}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from twinsieve.stages.errors import BrokerError
+from twinsieve.stages.errors import SieveError
 
 Header = tuple[str, bytes | None]
 """Name and value; order and repetitions are kept; a null value is not the empty one."""
@@ -19,6 +19,18 @@ NO_EPOCH = -1
 
 NO_TOPIC_ID = bytes(16)
 """Topic id of a broker or client that cannot tell one."""
+
+
+class BrokerError(SieveError):
+    """The broker failed; `retryable` says whether waiting can help."""
+
+    def __init__(self, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+    def lines(self) -> list[str]:
+        """One for each topic, where several are wrong."""
+        return [f"twinsieve: {line}" for line in str(self).splitlines()]
 
 
 class AbortableError(BrokerError):

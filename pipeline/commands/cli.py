@@ -17,7 +17,7 @@ from importlib import import_module
 import click
 
 from twinsieve.pipeline.commands.terminal import say_error
-from twinsieve.stages.errors import BrokerError, ConfigError, SieveError, UsageError
+from twinsieve.stages.errors import SieveError
 from twinsieve.stages.program import program_version
 
 _COMMANDS = {
@@ -133,17 +133,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         say_error("twinsieve: interrupted")
         return 1
-    except ConfigError as error:
-        for finding in error.findings:
-            say_error(finding)
-        return 2
-    except BrokerError as error:
-        for line in str(error).splitlines():
-            say_error(f"twinsieve: {line}")
-        return 1
     except SieveError as error:
-        say_error(f"twinsieve: {error}")
-        return 2 if isinstance(error, UsageError) else 1
+        for line in error.lines():
+            say_error(line)
+        return error.exit_code
     except _ReaderGoneError:
         return _end_by_sigpipe()
     except OSError as error:

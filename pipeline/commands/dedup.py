@@ -22,7 +22,7 @@ from twinsieve.pipeline.commands.options import (
 )
 from twinsieve.pipeline.commands.terminal import examples as help_examples
 from twinsieve.pipeline.commands.terminal import say_error, talk
-from twinsieve.stages.errors import FileError
+from twinsieve.pipeline.files import FileError
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.dedup.run import Progress as Shown

@@ -31,15 +31,16 @@ from twinsieve.pipeline.commands.terminal import examples
 )
 def command(messages: int, seed: int, repeats: float, truth: bool, output: str) -> None:
     """Make up a stream of microblog posts with reposts, edits, chains, polls and reports."""
+    import orjson
+
     from twinsieve.pipeline.files.format import refuse_endings_of_reports
     from twinsieve.pipeline.files.write import Output, outputs_of, refuse_clashes
     from twinsieve.pipeline.generate.stream import CHUNK, generate
-    from twinsieve.pipeline.messages.spelling import to_json
 
     refuse_clashes([], outputs_of({"-o": output}))
     refuse_endings_of_reports({"-o": output})
     posts = generate(messages, seed, repeats=repeats, truth=truth)
     with Output(output) as out:
         while chunk := list(islice(posts, CHUNK)):
-            out.write(b"".join(to_json(post) + b"\n" for post in chunk))
+            out.write(b"".join(orjson.dumps(post, option=orjson.OPT_APPEND_NEWLINE) for post in chunk))
         out.finish()

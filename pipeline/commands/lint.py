@@ -9,7 +9,8 @@ import click
 
 from twinsieve.pipeline.commands.options import FILE_NAME, overrides_from, settings_options
 from twinsieve.pipeline.commands.terminal import examples, printable
-from twinsieve.stages.errors import ConfigError, SieveError
+from twinsieve.pipeline.settings import ConfigError
+from twinsieve.stages.errors import SieveError
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings
@@ -82,16 +83,10 @@ def command(
 
 def _second_look(settings: Settings, name: str) -> list[str]:
     """Problems that only those see who use it: word lists, layouts, scripts' variants, paths of fields."""
-    from twinsieve.pipeline.messages.reader import MessageReader
-    from twinsieve.pipeline.settings.stage_config import scheme_config
-    from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
-    from twinsieve.stages.text.normalizer import Normalizer
+    from twinsieve.pipeline.service.build import make_scheme
 
     try:
-        MessageReader(settings)
-        scheme = scheme_config(settings)
-        Normalizer(scheme.text)
-        Fingerprinter(scheme.features, scheme.layout, scheme.digest)
+        make_scheme(settings)
     except ConfigError as error:
         return error.findings
     except SieveError as error:

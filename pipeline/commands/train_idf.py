@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -21,7 +20,6 @@ from twinsieve.pipeline.commands.terminal import examples, say_error
 if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings
     from twinsieve.stages.contract import Bodies
-    from twinsieve.stages.text.normalizer import Normalizer
 
 
 @click.command(
@@ -53,9 +51,7 @@ def command(
     from twinsieve.pipeline.files.format import refuse_other_endings
     from twinsieve.pipeline.files.names import expand
     from twinsieve.pipeline.files.write import Output, inputs_of, outputs_of, refuse_clashes, settings_of
-    from twinsieve.pipeline.settings.stage_config import scheme_config
-    from twinsieve.stages.fingerprint.idf import train_idf
-    from twinsieve.stages.text.normalizer import Normalizer
+    from twinsieve.pipeline.settings.stage_config import scheme_of
 
     # Weighing by IDF is what the result is for, so it cannot be asked for while there is none.
     others = [pair for pair in pairs if not pair.startswith(("features.weights=", "features.idf_file="))]
@@ -63,12 +59,10 @@ def command(
     names, _ = expand(list(inputs), [output])
     refuse_clashes(inputs_of(names) + settings_of(config, settings), outputs_of({"-o": output}))
     refuse_other_endings("lines of features and weights", ("text", "tsv"), {"-o": output})
-    scheme = scheme_config(settings)
+    scheme = scheme_of(settings)
     unread = [0]
-    learned = train_idf(
-        _bodies(names, form, delimiter, encoding, settings, Normalizer(scheme.text), unread),
-        replace(scheme.features, idf=None),
-        min_documents,
+    learned = scheme.train_idf(
+        _bodies(names, form, delimiter, encoding, settings, scheme.bodies, unread), min_documents
     )
     with Output(output) as out:
         out.write("".join(f"{feature}\t{idf}\n" for feature, idf in learned).encode())
@@ -82,7 +76,7 @@ def _bodies(
     delimiter: str | None,
     encoding: str | None,
     settings: Settings,
-    normalizer: Normalizer,
+    bodies: Callable[[list[str]], Bodies],
     unread: list[int],
 ) -> Iterator[Bodies]:
     from twinsieve.pipeline.files.format import format_of
@@ -94,4 +88,4 @@ def _bodies(
         with Source(name) as source:
             for chunk in reader.chunks(source):
                 unread[0] += len(chunk.columns.unreadable)
-                yield normalizer.bodies(chunk.columns.texts)
+                yield bodies(chunk.columns.texts)

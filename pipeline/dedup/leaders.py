@@ -22,8 +22,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.messages.spelling import Written, decoded, to_json, written_at
-from twinsieve.stages.errors import FileError, StateError
+from twinsieve.stages.errors import StateError
 
 ANEW = "name a state file that does not exist, to begin anew"
 """What helps where a state or its leaders cannot be used."""

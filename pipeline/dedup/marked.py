@@ -10,13 +10,14 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.format import TABLES, Dialect, Format
 from twinsieve.pipeline.files.messages import Chunk, InputReader
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.source import STDIN
 from twinsieve.pipeline.messages.decode import decode_json
 from twinsieve.stages.dead_letter_reasons import Reason
-from twinsieve.stages.errors import FileError, UsageError
+from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa

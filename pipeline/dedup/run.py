@@ -38,6 +38,7 @@ from twinsieve.pipeline.dedup.state import (
     write_state,
 )
 from twinsieve.pipeline.dedup.windows import Reaches
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.format import TABLES, Dialect, Format
 from twinsieve.pipeline.files.messages import Chunk, InputReader
 from twinsieve.pipeline.files.source import Source, StoppedError, is_stream
@@ -60,10 +61,9 @@ from twinsieve.pipeline.messages.reader import Columns, make_batch
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.messages.unseen import STOPPING
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
 from twinsieve.stages.contract import NO_TIME, Batch, Kind, Verdicts, Window
-from twinsieve.stages.errors import FileError, SieveError, UsageError
-from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.errors import SieveError, UsageError
 from twinsieve.stages.judge.sieve import Sieve, SieveStats
 
 _ENOUGH_ROWS = 1000
@@ -152,7 +152,7 @@ class Dedup:
         self._settings = settings
         self._arrival_ms = arrival_ms
         self._digests: list[str | None] = []
-        self._scheme = Scheme(scheme_config(settings))
+        self._scheme = scheme_of(settings)
         config = sieve_config(settings, self._scheme.scheme_id)
         with ExitStack() as undo:
             earlier = None

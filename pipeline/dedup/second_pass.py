@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.dedup.kept import KeptRows
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.address import is_address, shown
 from twinsieve.pipeline.files.messages import Chunk, InputReader
 from twinsieve.pipeline.files.source import STDIN, Source, is_stream
 from twinsieve.stages.contract import Kind, Verdicts
-from twinsieve.stages.errors import FileError, UsageError
+from twinsieve.stages.errors import UsageError
 
 Keep = Literal["first", "last", "longest"]
 _NONE = -1

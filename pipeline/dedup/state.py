@@ -15,10 +15,11 @@ from typing import Self
 import orjson
 
 from twinsieve.pipeline.dedup.leaders import ANEW
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output, Place
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import SieveConfig
-from twinsieve.stages.errors import FileError, StateError, UsageError
+from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.judge.sieve import Sieve
 
 _MAGIC = b"twinsieve files\n"

@@ -11,11 +11,10 @@ from twinsieve.pipeline.files.source import Source
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import Columns
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.inspect import PairReport, inspect_pair
-from twinsieve.stages.judge.scheme import Scheme
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ def explain(earlier: Told, later: Told, settings: Settings) -> Explanation:
 
     Where exact fields decide and the messages are texts alone, they count as different in those fields.
     """
-    scheme = Scheme(scheme_config(settings))
+    scheme = scheme_of(settings)
     keys = None
     if settings.exact.fields:
         keys = [earlier.key or b"earlier", later.key or b"later"]

@@ -2,5 +2,11 @@
 
 from __future__ import annotations
 
+from twinsieve.stages.errors import SieveError
+
 FORMATS = ("jsonl", "json", "csv", "tsv", "text", "parquet", "arrow")
 """What can be said with --format; tsv is CSV with tabs. `--help` needs this and loads nothing else."""
+
+
+class FileError(SieveError):
+    """A file or stream failed under us; the text names it and says what became of the output."""

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from twinsieve.stages.errors import FileError, UsageError
+from twinsieve.pipeline.files import FileError
+from twinsieve.stages.errors import UsageError
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _PLACE = re.compile(r"[^:]*(:\d*)?")

@@ -9,8 +9,9 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import ByteSink
-from twinsieve.stages.errors import FileError, UsageError
+from twinsieve.stages.errors import UsageError
 
 _UTF_8 = "utf-8"
 _MARKS = (

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.encoding import codec_of, is_wide
 from twinsieve.pipeline.files.format import TABLES, Dialect, Format
 from twinsieve.pipeline.files.rows import Rows, holds_lines, join_records, split_documents, split_lines
@@ -18,7 +19,7 @@ from twinsieve.pipeline.messages.paths import path_of
 from twinsieve.pipeline.messages.reader import Columns, MessageReader, Unreadable
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.dead_letter_reasons import Reason
-from twinsieve.stages.errors import FileError, UsageError
+from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa

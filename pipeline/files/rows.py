@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.source import StoppedError
-from twinsieve.stages.errors import FileError
 
 _T = TypeVar("_T")
 

@@ -11,6 +11,7 @@ from itertools import chain
 from types import TracebackType
 from typing import Any, Self
 
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.address import is_address, open_address, shown
 from twinsieve.pipeline.files.encoding import (
     as_utf8,
@@ -24,7 +25,6 @@ from twinsieve.pipeline.files.encoding import (
 from twinsieve.pipeline.files.table import Table
 from twinsieve.pipeline.files.unpack import CutOffError, DamagedError, NeedsMemoryError, unpacked
 from twinsieve.pipeline.files.write import descriptor_of
-from twinsieve.stages.errors import FileError
 
 STDIN = "-"
 

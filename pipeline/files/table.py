@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.messages.reader import Unreadable
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.dead_letter_reasons import Reason
-from twinsieve.stages.errors import FileError, UsageError
+from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,7 +19,6 @@ from twinsieve.pipeline.generate.dress import Dresser
 from twinsieve.pipeline.generate.edits import edited
 from twinsieve.pipeline.generate.grammar import LANGUAGES, Grammar
 from twinsieve.pipeline.generate.series import Series
-from twinsieve.stages.errors import UsageError
 
 CHUNK = 8_192
 """Posts made at a time; part of what the seed means."""
@@ -125,10 +124,10 @@ def generate_columns(
 
     repeats: share of copies, dressed copies, edits and chains of earlier posts, 0 to 0.9
     rate: posts a second of stream time, on average
-    raises: UsageError for values out of range
+    raises: ValueError for values out of range
     """
     if count < 0 or not 0 <= repeats <= 0.9 or not 0 < rate < 1e6:
-        raise UsageError(
+        raise ValueError(
             f"generate: count {count}, repeats {repeats}, rate {rate}: take a count from 0, repeats "
             "from 0 to 0.9 and a rate up to a million a second"
         )

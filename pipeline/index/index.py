@@ -24,6 +24,7 @@ from twinsieve.pipeline.broker.committed_offsets import committed_offsets
 from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Broker,
+    BrokerError,
     Clock,
     Committed,
     FatalError,
@@ -48,7 +49,7 @@ from twinsieve.pipeline.wire.frame import (
     version_of,
 )
 from twinsieve.pipeline.wire.ruling import Ruling
-from twinsieve.stages.errors import BrokerError, StateError
+from twinsieve.stages.errors import StateError
 
 _STAND_BY_S = 0.02
 """A poll while nothing is to be judged: long enough for a client to take part in its group."""

@@ -17,11 +17,10 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
-import fsspec
 from fsspec import AbstractFileSystem
 
 from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes
-from twinsieve.stages.errors import StateError, UsageError
+from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<4sH16s16s16sqqQQ")
 _MAGIC = b"TSVS"
@@ -69,27 +68,18 @@ class FoundSnapshot:
     sieve: Callable[[], BinaryIO]
 
 
-def file_system(address: str) -> tuple[AbstractFileSystem, str]:
-    """Whatever serves an address, and the folder there.
-
-    raises: UsageError when nothing does, or its package is not installed
-    """
-    try:
-        return fsspec.core.url_to_fs(address)  # type: ignore[no-any-return]
-    except (ImportError, ValueError) as error:
-        raise UsageError(
-            f"{address} cannot be used ({error}); name a folder, or install the package of that store"
-        ) from error
-
-
 class SnapshotStore:
-    """Snapshots of one app, newest first. raises: UsageError for an address that nothing serves"""
+    """Snapshots of one app, newest first.
 
-    def __init__(self, address: str, app: str, keep: int) -> None:
-        self._files, folder = file_system(address)
+    place: a file system and the folder there; keep: how many snapshots are kept
+    """
+
+    def __init__(self, place: tuple[AbstractFileSystem, str], app: str, keep: int) -> None:
+        self._files, folder = place
         self._folder = f"{folder.rstrip('/')}/{app}"
-        self._address = f"{address.rstrip('/')}/{app}"
         self._keep = keep
+        local = "file" in self._protocols()
+        self._address = self._folder if local else str(self._files.unstrip_protocol(self._folder))
 
     def write(self, snapshot: Snapshot) -> str:
         """Store one and forget the oldest beyond `keep`; returns where it is.

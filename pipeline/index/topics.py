@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinsieve.pipeline.broker.ports import Admin, Clock, TopicInfo
-from twinsieve.stages.errors import BrokerError, StateError
+from twinsieve.pipeline.broker.ports import Admin, BrokerError, Clock, TopicInfo
+from twinsieve.stages.errors import StateError
 
 
 class InternalTopics:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from twinsieve.pipeline.broker.ports import Partition
-from twinsieve.stages.errors import BrokerError
+from twinsieve.pipeline.broker.ports import BrokerError, Partition
 
 UNREADABLE_NAME = "\udcff"
 """Stands for header names that are not UTF-8 where a client does not hand them out: no client can send it,

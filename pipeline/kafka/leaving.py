@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
+from twinsieve.pipeline.broker.ports import BrokerError
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
-from twinsieve.stages.errors import BrokerError
 
 _LEAVE_S = 5.0
 _log = logging.getLogger(__name__)
@@ -22,6 +22,9 @@ class GroupAdmin(Protocol):
 
     def remove_member(self, group: str, name: str, member_id: str) -> None:
         """The group forgets this static member, unless the name belongs to another id by now."""
+
+    def close(self) -> None:
+        """Disconnect."""
 
 
 def leave(admin: Callable[[], GroupAdmin], group: str, name: str, member_id: str) -> None:

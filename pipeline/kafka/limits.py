@@ -12,9 +12,7 @@ from dataclasses import dataclass
 import lz4.frame
 import zstandard
 
-from twinsieve.pipeline.broker.ports import Admin, Header, Messages
-from twinsieve.stages.dead_letter_reasons import Reason
-from twinsieve.stages.errors import BrokerError
+from twinsieve.pipeline.broker.ports import Admin, BrokerError, Header, Messages, Reason
 
 _KAFKA_DEFAULT_BYTES = 1_048_588
 _NEVER_MS = 1 << 62

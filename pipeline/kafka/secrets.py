@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from twinsieve.stages.errors import ConfigError
+from twinsieve.pipeline.settings import ConfigError
 
 
 def secret_text(key: str, value: SecretStr | None, file: str | None) -> str | None:

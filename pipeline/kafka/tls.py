@@ -6,8 +6,8 @@ import socket
 import ssl
 
 from twinsieve.pipeline.kafka.secrets import secret_text
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import ConfigError
 
 _HANDSHAKE_S = 3.0
 _REFUSAL_S = 1.0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from twinsieve.pipeline.broker.ports import AbortableError, Membership, Messages
+from twinsieve.pipeline.broker.ports import AbortableError, Membership, Messages, Reason
 from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.limits import Limits
-from twinsieve.stages.dead_letter_reasons import Reason
-from twinsieve.stages.errors import UsageError
 
 
 class Transacting(Closing):
@@ -22,7 +20,7 @@ class Transacting(Closing):
 
     def _require_open(self, call: str) -> None:
         if not self._open:
-            raise UsageError(f"{call} outside a transaction; call begin first")
+            raise RuntimeError(f"{call} outside a transaction; call begin first")
 
     def _require_member(self, membership: Membership) -> None:
         # With what a consumer that has left its group says of itself the broker asks no questions: it would

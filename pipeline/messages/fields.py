@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from twinsieve.pipeline.messages.paths import MISSING
 from twinsieve.pipeline.messages.spelling import Written, same_value, to_json
+from twinsieve.pipeline.settings.values import moment_ms
 from twinsieve.stages.contract import NO_TIME
 
-_SECONDS_BELOW = 10**11
-_MILLISECONDS_BELOW = 10**14
 _MOST_LEVELS = 200
 """orjson reads 1,024 levels but writes 254, and Python's own writer fewer than its recursion limit."""
 
@@ -35,38 +32,14 @@ def is_deep(value: object) -> bool:
 
 
 def time_ms(value: object) -> int | None:
-    """Milliseconds since 1970 of an ISO 8601 date or time, or of seconds or milliseconds as a number.
+    """The time that `moment_ms` reads; a field that is missing, null or empty is NO_TIME, None any other.
 
-    No zone means UTC. Numbers below 10^11 are seconds, below 10^14 milliseconds. A field that is missing,
-    null or empty is NO_TIME; None: it is something else.
-
-    >>> time_ms("2020-02-12"), time_ms("2012-09-01T00:00:52+08:00"), time_ms(1581465600), time_ms("soon")
-    (1581465600000, 1346428852000, 1581465600000, None)
+    >>> time_ms("2020-02-12"), time_ms(""), time_ms("soon")
+    (1581465600000, -1, None)
     """
     if value is MISSING or value is None or value == "":
         return NO_TIME
-    if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value.strip())
-        except ValueError:
-            try:
-                return _from_number(float(value))
-            except ValueError:
-                return None
-        try:
-            return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
-        except (OverflowError, ValueError):
-            return None
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return _from_number(value)
-    return None
-
-
-def _from_number(value: float) -> int | None:
-    # False for NaN too; an integer of any size compares where math.isfinite overflows.
-    if not 0 <= value < _MILLISECONDS_BELOW:
-        return None
-    return round(value * 1000) if value < _SECONDS_BELOW else round(value)
+    return moment_ms(value)
 
 
 def as_bytes(value: object) -> bytes:

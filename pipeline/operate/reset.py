@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from twinsieve.pipeline.broker.ports import Admin, Broker, Committed, Partition, TopicInfo
+from twinsieve.pipeline.broker.mark import Mark, moved, name_topic, read_mark
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, Committed, Partition, TopicInfo
 from twinsieve.pipeline.operate.reset_targets import Place, Targets
-from twinsieve.pipeline.service.build import group_of_workers
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.worker.session import Mark, moved, name_topic, read_mark
-from twinsieve.stages.errors import BrokerError, ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def plan(settings: Settings, broker: Broker, targets: Targets) -> list[Move]:
     beginning, stable_end = reader.beginning_offsets(wanted), reader.end_offsets(wanted)
     times = {at: time for at in wanted if (time := targets.time_of(at)) is not None}
     by_time = admin.offsets_at(times) if times else {}
-    held = admin.group_offsets(group_of_workers(settings.app))
+    held = admin.group_offsets(Names(settings.app).workers)
     moves, wrong = [], unknown
     for at in wanted:
         place = targets.place(at)
@@ -108,7 +108,7 @@ def apply(settings: Settings, broker: Broker, moves: Sequence[Move]) -> None:
 
     raises: BrokerError while workers of this app run
     """
-    group = group_of_workers(settings.app)
+    group = Names(settings.app).workers
     admin = broker.admin()
     try:
         admin.set_group_offsets(group, {move.partition: move.after for move in moves if move.changes})

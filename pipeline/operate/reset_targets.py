@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from twinsieve.pipeline.broker.ports import Partition
-from twinsieve.pipeline.messages.fields import time_ms
+from twinsieve.pipeline.settings.values import moment_ms
 from twinsieve.stages.errors import UsageError
 
 
@@ -92,7 +92,7 @@ def _read(text: str) -> _Target:
         return _Target(Place(text))
     if text.isascii() and text.isdigit() and len(text) < 19:
         return _Target(Place.OFFSET, int(text))
-    time = time_ms(text) if "-" in text[1:] else None
+    time = moment_ms(text) if "-" in text[1:] else None
     if time is None or time < 0:
         raise UsageError(f"--to {text!r} is no target; {_HINT}")
     return _Target(Place.TIME, time)

@@ -6,11 +6,12 @@ whether `run` stops on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
-from twinsieve.pipeline.broker.ports import Admin, TopicInfo
+from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, TopicInfo
 from twinsieve.pipeline.operate.topic_plan import (
     FRAME_BYTES,
     Need,
@@ -20,13 +21,13 @@ from twinsieve.pipeline.operate.topic_plan import (
     plan_of,
 )
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.errors import BrokerError
 
 _HEADERS_BYTES = 4 << 10
 """What the headers of a duplicate or dead letter may add to the message that came in."""
 _KAFKA_BYTES = 1_048_588
 _HOUR_MS = 3_600_000
 _FOR_EVER = -1
+_T = TypeVar("_T")
 _NO_INPUT = "input topic does not exist; create it, or correct input.topics"
 
 
@@ -52,6 +53,18 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.topic}: {self.text}"
+
+
+def asked(settings: Settings, broker: Broker, question: Callable[[Settings, Admin], _T]) -> _T:
+    """The answer to one question; the broker is closed. raises: BrokerError"""
+    try:
+        admin = broker.admin()
+        try:
+            return question(settings, admin)
+        finally:
+            admin.close()
+    finally:
+        broker.close()
 
 
 def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Finding]:

@@ -22,7 +22,8 @@ from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
 from twinsieve.pipeline.operate.acls import trims_log
 from twinsieve.pipeline.settings.checks import SHADOW
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+from twinsieve.pipeline.settings.named_files import file_system
+from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import (
     ASK_AGAIN_S,
@@ -68,8 +69,8 @@ class Builder:
             log=Partition(names.fingerprints, 0),
             verdicts=names.verdicts,
             verdict_partitions=settings.topics.verdict_partitions,
-            group=group_of_workers(settings.app) if self.job == "worker" else group_of_seed(settings.app),
-            transactional_id=f"{names.prefix}{self.job}.{self.slot}",
+            group=names.workers if self.job == "worker" else names.seed,
+            transactional_id=names.worker_transactions(self.job, self.slot),
             emit=EmitConfig(
                 output=output.topic,
                 duplicates=output.duplicates,
@@ -103,7 +104,7 @@ class Builder:
             log=Partition(names.fingerprints, 0),
             decisions=Partition(names.decisions, 0),
             verdicts=names.verdicts,
-            group=group_of_index(settings.app),
+            group=names.index,
             transactional_id=names.index_transactions,
             member=f"{self.slot}-index",
             most_blocks=MOST_BLOCKS,
@@ -136,7 +137,7 @@ class Builder:
         StateError"""
         settings, config = self.settings, self.index_config()
         sieve = sieve_config(settings, self.scheme.scheme_id)
-        store = SnapshotStore(settings.state.dir, settings.app, settings.state.keep)
+        store = SnapshotStore(file_system(settings.state.dir), settings.app, settings.state.keep)
         # Decisions, answers and the log offset must stand or fall together, however messages are delivered.
         kafka = settings.kafka.model_copy(update={"delivery": "exactly-once"})
         with ExitStack() as stack:
@@ -163,21 +164,6 @@ def _salvage(config: SieveConfig, saved: BinaryIO) -> Sieve:
         return Sieve(config)
 
 
-def group_of_workers(app: str) -> str:
-    """Consumer group on the input topics; its offsets are what `reset` moves."""
-    return f"{app}.workers"
-
-
-def group_of_seed(app: str) -> str:
-    """Consumer group on the topic that `seed` reads."""
-    return f"{app}.seed"
-
-
-def group_of_index(app: str) -> str:
-    """Consumer group on the fingerprint log."""
-    return f"{app}.index"
-
-
 def shadow(settings: Settings) -> Settings:
     """The same settings under an app of their own: own groups, own internal topics, own state."""
     return settings.model_copy(update={"app": f"{settings.app}{SHADOW}"})
@@ -198,7 +184,7 @@ def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
 def make_scheme(settings: Settings) -> Scheme:
     """The fingerprint scheme of these settings. raises: ConfigError; UsageError, also for a field's name"""
     MessageReader(settings)
-    return Scheme(scheme_config(settings))
+    return scheme_of(settings)
 
 
 def new_session() -> int:

@@ -7,13 +7,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from twinsieve.pipeline.broker.ports import AbortableError, Clock, FatalError, Partition
+from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, Clock, FatalError, Partition
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
-from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
 _POLL_S = 0.05

@@ -7,11 +7,9 @@ another pipeline finds it there.
 from __future__ import annotations
 
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Admin, Partition
+from twinsieve.pipeline.broker.ports import Admin, BrokerError, Partition
 from twinsieve.pipeline.index.ends import recorded_output
-from twinsieve.pipeline.service.build import group_of_index
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.errors import BrokerError
 
 
 def refuse_another_output(settings: Settings, admin: Admin) -> None:
@@ -19,7 +17,7 @@ def refuse_another_output(settings: Settings, admin: Admin) -> None:
 
     raises: BrokerError for another output, with what to do; a retryable one where no broker can tell just now
     """
-    group = group_of_index(settings.app)
+    group = Names(settings.app).index
     # The index before this one may have died in a transaction, which is open until the next one takes over.
     held = admin.group_offsets(group, stable=False).get(Partition(Names(settings.app).fingerprints, 0))
     known = recorded_output(held)

@@ -16,9 +16,10 @@ from contextlib import suppress
 from types import FrameType
 from typing import Literal
 
-from twinsieve.pipeline.broker.ports import Admin, Broker, Clock
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, Clock
 from twinsieve.pipeline.operate.topics import Severity, check, create
-from twinsieve.pipeline.service.build import Builder, group_of_seed, make_scheme, shadow
+from twinsieve.pipeline.service.build import Builder, make_scheme, shadow
 from twinsieve.pipeline.service.http import Pages
 from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
@@ -27,7 +28,6 @@ from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.warm_up import Progress, warm_up
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config
-from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
 _END_S = 30.0
@@ -261,7 +261,7 @@ def _refuse_another_output(settings: Settings, admin: Admin, stop: threading.Eve
 def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
     # No more than a warning: a seed that has just ended stays a member for a session's time, and one that
     # runs ends by itself once this app has offsets.
-    group = group_of_seed(settings.app)
+    group = Names(settings.app).seed
     try:
         members = admin.members(group)
     except BrokerError as error:

@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from twinsieve.pipeline.broker.ports import Admin, Broker, Clock, Partition
-from twinsieve.pipeline.service.build import Builder, group_of_seed, group_of_workers, make_scheme
+from twinsieve.pipeline.broker.mark import moved, name_topic
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, Clock, Partition
+from twinsieve.pipeline.service.build import Builder, make_scheme
 from twinsieve.pipeline.service.loops import IndexLoop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import (
@@ -29,9 +31,7 @@ from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.warm_up import warm_up
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
-from twinsieve.pipeline.worker.session import moved, name_topic
 from twinsieve.stages.contract import Kind
-from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger("twinsieve")
 LOOK_S = 1.0
@@ -130,14 +130,14 @@ class SeedWatch:
 
         raises: BrokerError where the app has gone live, or no broker answers
         """
-        live = group_of_workers(self._app)
+        live = Names(self._app).workers
         if self._admin.group_offsets(live):
             raise BrokerError(
                 f"app {self._app} has gone live beside its seed (group {live} has offsets), so the rest would"
                 " stand behind newer messages; nothing is lost, the windows hold what was seeded until now",
                 retryable=False,
             )
-        committed = self._admin.group_offsets(group_of_seed(self._app))
+        committed = self._admin.group_offsets(Names(self._app).seed)
         self.left = sum(
             max(0, end - (committed[at].offset if at in committed else 0)) for at, end in self._ends.items()
         )
@@ -196,15 +196,15 @@ def begin_seed(
         info = admin.topics([topic])[topic]
         if info is None:
             raise BrokerError(f"--topic {topic}: there is no such topic", retryable=False)
-        if admin.group_offsets(group_of_workers(settings.app)):
+        if admin.group_offsets(Names(settings.app).workers):
             raise BrokerError(
-                f"app {settings.app} is live already (group {group_of_workers(settings.app)} has offsets); "
+                f"app {settings.app} is live already (group {Names(settings.app).workers} has offsets); "
                 "a seed would stand behind newer messages; seed a new app before its first run",
                 retryable=False,
             )
         partitions = [Partition(topic, number) for number in range(info.partitions)]
         ends = reader.end_offsets(partitions)
-        group = group_of_seed(settings.app)
+        group = Names(settings.app).seed
         if since_ms is not None and not admin.group_offsets(group):
             starts = admin.offsets_at(dict.fromkeys(partitions, since_ms))
             its_id = name_topic(info)

@@ -1,1 +1,19 @@
 """One YAML file to typed settings, every problem at its line."""
+
+from __future__ import annotations
+
+from twinsieve.stages.errors import SieveError
+
+
+class ConfigError(SieveError):
+    """A configuration file has problems; `findings` holds all of them, one line each."""
+
+    exit_code = 2
+
+    def __init__(self, findings: list[str]) -> None:
+        super().__init__("\n".join(findings))
+        self.findings = findings
+
+    def lines(self) -> list[str]:
+        """The findings: each begins with its own place."""
+        return self.findings

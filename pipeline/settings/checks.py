@@ -219,7 +219,7 @@ def _state(settings: Settings) -> list[Problem]:
     if "://" not in settings.state.dir:
         return []
     # Every command checks settings; few are to wait for what serves remote addresses.
-    from twinsieve.pipeline.index.snapshot_store import file_system
+    from twinsieve.pipeline.settings.named_files import file_system
 
     try:
         file_system(settings.state.dir)

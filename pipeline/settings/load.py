@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.checks import cross_check
 from twinsieve.pipeline.settings.model import ExactSettings, NearSettings, Settings
 from twinsieve.pipeline.settings.named_files import read_referenced
@@ -37,7 +38,6 @@ from twinsieve.pipeline.settings.yaml_tree import (
     read_flow,
     read_yaml,
 )
-from twinsieve.stages.errors import ConfigError
 
 _PREFIX = "TWINSIEVE_"
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from pydantic import SecretStr
 
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.yaml_tree import KeyPath
+from twinsieve.stages.errors import UsageError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 _MAX_SECRET_BYTES = 4096
 _SECRETS = frozenset({"seed", "password", "key_password"})
@@ -100,3 +104,19 @@ def _fill(section: dict[str, object], name: str, content: bytes) -> str | None:
     if not section.get(name):
         section[name] = int(text)
     return None
+
+
+def file_system(address: str) -> tuple[AbstractFileSystem, str]:
+    """Whatever serves an address, and the folder there.
+
+    raises: UsageError when nothing does, or its package is not installed
+    """
+    # Takes .2 s to import.
+    import fsspec
+
+    try:
+        return fsspec.core.url_to_fs(address)  # type: ignore[no-any-return]
+    except (ImportError, ValueError) as error:
+        raise UsageError(
+            f"{address} cannot be used ({error}); name a folder, or install the package of that store"
+        ) from error

@@ -8,19 +8,29 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.named_files import open_regular
 from twinsieve.stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
-from twinsieve.stages.errors import ConfigError, UsageError
-from twinsieve.stages.fingerprint.digest import DigestConfig
-from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
-from twinsieve.stages.judge.scheme import SchemeConfig
-from twinsieve.stages.text.rules import TextConfig
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.scheme import (
+    DigestConfig,
+    FeatureConfig,
+    Scheme,
+    SchemeConfig,
+    TextConfig,
+    dictionary_entries,
+)
 
 MAX_LIST_BYTES = 256 << 20
 """Of a dictionary or a list of words or weights; jieba's own dictionary has 5 MB."""
 
 _SHOWN_FINDINGS = 20
+
+
+def scheme_of(settings: Settings) -> Scheme:
+    """Reads texts as the settings say. raises: ConfigError; UsageError for what only those see who use it"""
+    return Scheme(scheme_config(settings))
 
 
 def scheme_config(settings: Settings) -> SchemeConfig:

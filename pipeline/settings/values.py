@@ -7,6 +7,7 @@ what they say or are refused. The same readers serve the file, the environment a
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
@@ -18,6 +19,8 @@ _DURATIONS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_0
 _SIZES = {"B": 1, "kB": 1_000, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s?([A-Za-z]{1,3})")
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9_]{0,18})")
+_SECONDS_BELOW = 10**11
+_MILLISECONDS_BELOW = 10**14
 _TRUE = frozenset({"true", "on", "yes"})
 _FALSE = frozenset({"false", "off", "no"})
 
@@ -167,3 +170,35 @@ Names = Annotated[tuple[Text, ...], BeforeValidator(_read_names), Field(min_leng
 OptionalDurationMs = Annotated[DurationMs | None, BeforeValidator(_read_none)]
 OptionalCount = Annotated[Count | None, BeforeValidator(_read_none)]
 OptionalText = Annotated[Text | None, BeforeValidator(_read_none)]
+
+
+def moment_ms(value: object) -> int | None:
+    """Milliseconds since 1970 of an ISO 8601 date or time, or of seconds or milliseconds as a number.
+
+    No zone means UTC. Numbers below 10^11 are seconds, below 10^14 milliseconds. None: it is something else.
+
+    >>> moment_ms("2020-02-12"), moment_ms("2012-09-01T00:00:52+08:00"), moment_ms(1581465600)
+    (1581465600000, 1346428852000, 1581465600000)
+    """
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value.strip())
+        except ValueError:
+            try:
+                return _from_number(float(value))
+            except ValueError:
+                return None
+        try:
+            return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+        except (OverflowError, ValueError):
+            return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _from_number(value)
+    return None
+
+
+def _from_number(value: float) -> int | None:
+    # False for NaN too; an integer of any size compares where math.isfinite overflows.
+    if not 0 <= value < _MILLISECONDS_BELOW:
+        return None
+    return round(value * 1000) if value < _SECONDS_BELOW else round(value)

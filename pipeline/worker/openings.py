@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
+from twinsieve.pipeline.broker.mark import name_topic, read_mark
 from twinsieve.pipeline.broker.ports import (
     Clock,
     Committed,
@@ -19,9 +20,7 @@ from twinsieve.pipeline.worker.session import (
     NewSession,
     Opening,
     Session,
-    name_topic,
     plan_opening,
-    read_mark,
 )
 
 

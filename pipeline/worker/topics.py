@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from twinsieve.pipeline.broker.ports import AbortableError, Admin, Clock, Partition, TopicInfo
-from twinsieve.pipeline.worker.session import Session, name_topic
-from twinsieve.stages.errors import BrokerError, StateError
+from twinsieve.pipeline.broker.mark import name_topic
+from twinsieve.pipeline.broker.ports import AbortableError, Admin, BrokerError, Clock, Partition, TopicInfo
+from twinsieve.pipeline.worker.session import Session
+from twinsieve.stages.errors import StateError
 
 
 class KnownTopics:

@@ -28,6 +28,7 @@ from enum import StrEnum
 from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Broker,
+    BrokerError,
     Clock,
     Committed,
     Hook,
@@ -48,7 +49,6 @@ from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import NewSession, RefusedError, Session, truncated
 from twinsieve.pipeline.worker.targets import Targets
 from twinsieve.pipeline.worker.topics import Ends, KnownTopics
-from twinsieve.stages.errors import BrokerError
 
 
 class WorkerStep(StrEnum):

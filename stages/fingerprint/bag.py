@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import STORED_LENGTH
+from twinsieve.stages.contract import PARITY_BELOW, STORED_LENGTH
 from twinsieve.stages.kernel import compiled
 
 BAG_BYTES = 32
@@ -19,9 +19,6 @@ BAG_BYTES = 32
 
 BAG_LIMIT = 15
 """Largest count a bin holds; a bin with this value may stand for more."""
-
-PARITY_BELOW = 40
-"""Bodies with fewer characters carry parities in their signature, others one-bit MinHash."""
 
 
 @compiled(callee=True)

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from twinsieve.stages.contract import BandLayout, Bodies, Fingerprints
+from twinsieve.stages.contract import SKETCH_FROM, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.bag import BAG_BYTES, fill_bags
 from twinsieve.stages.fingerprint.digest import DigestConfig, digests
@@ -15,7 +15,6 @@ from twinsieve.stages.fingerprint.idf import run_weights
 from twinsieve.stages.fingerprint.keywords import Keywords
 from twinsieve.stages.fingerprint.minhash import (
     SIGNATURE_HASHES,
-    SKETCH_FROM,
     SKETCH_HASHES,
     HashFamily,
     fill_bands,

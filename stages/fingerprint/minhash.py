@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.fingerprint.bag import PARITY_BELOW
+from twinsieve.stages.contract import PARITY_BELOW
 from twinsieve.stages.fingerprint.mixing import NO_CHAR, derive, gram_hash, mix32, mix64
 from twinsieve.stages.kernel import compiled
 
@@ -22,9 +22,6 @@ SIGNATURE_HASHES = 32
 
 SKETCH_HASHES = 64
 """Bytes of a sketch: one byte of each of so many MinHash values."""
-
-SKETCH_FROM = 256
-"""Bodies of at least so many characters have a sketch."""
 
 _CHUNK = 2048
 _STEP = 8

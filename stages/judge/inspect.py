@@ -149,7 +149,7 @@ def _alone(config: SieveConfig, **near: object) -> SieveConfig:
         _small(config).near,
         method="text",
         candidates="scan",
-        **near,  # type: ignore[arg-type]
+        **near,
     )
     return replace(_small(config), exact=ExactConfig(method="none"), near=rules)
 

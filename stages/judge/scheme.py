@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import pkgutil
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b, pbkdf2_hmac
 from importlib.metadata import version
@@ -12,11 +13,22 @@ from typing import Any
 
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.fingerprint.digest import DigestConfig
-from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig, text_version
+
+__all__ = [
+    "DigestConfig",
+    "FeatureConfig",
+    "Scheme",
+    "SchemeConfig",
+    "TextConfig",
+    "dictionary_entries",
+]
+# Whoever configures a scheme finds its parts here.
 
 # Makes a guess at the seed cost some 20 ms, as the scheme id stands in files and logs that others may read.
 _GUESS_ROUNDS = 100_000
@@ -63,6 +75,10 @@ class Scheme:
     def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
         """The second half of `read`."""
         return self._fingerprinter.fingerprints(bodies, keys)
+
+    def train_idf(self, batches: Iterable[Bodies], min_documents: int) -> list[tuple[str, float]]:
+        """As `fingerprint.idf.train_idf`, of the features that this scheme makes."""
+        return train_idf(batches, replace(self.config.features, idf=None), min_documents)
 
     @cached_property
     def scheme_id(self) -> str:

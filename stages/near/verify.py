@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH, Flag
-from twinsieve.stages.fingerprint.minhash import SKETCH_FROM
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, SKETCH_FROM, STORED_LENGTH, Flag
 from twinsieve.stages.kernel import callee, kernel
 from twinsieve.stages.near.guards import MOST_RUNS, digit_runs, numbers_replaced
 from twinsieve.stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char

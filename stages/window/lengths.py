@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
-from twinsieve.stages.fingerprint.bag import PARITY_BELOW
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, PARITY_BELOW, SIMILARITY_SCALE
 
 STEPS_PER_OCTAVE = 24
 LONGEST_CODED = 1580

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import NO_TIME, STORED_LENGTH
-from twinsieve.stages.fingerprint.minhash import SKETCH_FROM
+from twinsieve.stages.contract import NO_TIME, SKETCH_FROM, STORED_LENGTH
 from twinsieve.stages.kernel import callee
 from twinsieve.stages.pages import zeros
 from twinsieve.stages.window.chunk import Chunk

@@ -9,7 +9,8 @@ import pytest
 
 from twinsieve.pipeline.evaluate.scores import Counts, score
 from twinsieve.pipeline.evaluate.truth import HEADER, Pair, Truth, covered_rows, ideal_pass, read_pairs
-from twinsieve.stages.errors import FileError, UsageError
+from twinsieve.pipeline.files import FileError
+from twinsieve.stages.errors import UsageError
 
 
 @pytest.mark.parametrize("packed", [False, True])

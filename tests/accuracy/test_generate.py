@@ -19,7 +19,6 @@ from twinsieve.stages.contract import (
     SieveConfig,
     Window,
 )
-from twinsieve.stages.errors import UsageError
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 
@@ -109,5 +108,5 @@ def test_posts_without_repeats_are_unlike_each_other() -> None:
 
 @pytest.mark.parametrize("wrong", [{"count": -1}, {"repeats": 0.95}, {"repeats": -0.1}, {"rate": 0}])
 def test_values_out_of_range_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(UsageError, match="generate: count"):
+    with pytest.raises(ValueError, match="generate: count"):
         next(generate(**{"count": 5, **wrong}))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from tests.broker.worlds import fresh, read
 from twinsieve.pipeline.broker.ports import Broker, NewTopic, Partition, Records
-from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.commands.kafka.connect import connect, connect_by_settings
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.service.run import run_service
 from twinsieve.pipeline.settings.model import Settings

@@ -30,11 +30,10 @@ from tests.broker.groups import shares
 from tests.broker.services import origins
 from tests.broker.worlds import DEADLINE_S, fresh, messages, read_all, until
 from tests.shared_store import PROTOCOL
-from twinsieve.pipeline.broker.ports import Broker, NewTopic, Partition, Records
+from twinsieve.pipeline.broker.ports import Broker, BrokerError, NewTopic, Partition, Records
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.errors import BrokerError
 
 _COMMAND = [
     sys.executable,

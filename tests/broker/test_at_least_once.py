@@ -6,7 +6,6 @@ import pytest
 
 from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
 from twinsieve.pipeline.broker.ports import AbortableError, Committed, Membership, Partition
-from twinsieve.stages.errors import UsageError
 
 
 def test_what_was_sent_stays_and_offsets_come_with_the_commit(plain_world: World) -> None:
@@ -122,9 +121,9 @@ def test_calls_out_of_turn_are_refused(plain_world: World) -> None:
     broker = plain_world.broker()
     topic = make_topic(broker)
     transactor = broker.transactor(fresh("tx"))
-    with pytest.raises(UsageError):
+    with pytest.raises(RuntimeError):
         transactor.send(topic, 0, messages([b"never"]))
-    with pytest.raises(UsageError):
+    with pytest.raises(RuntimeError):
         transactor.commit()
     transactor.abort()
     transactor.begin()

@@ -18,6 +18,7 @@ from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords
 
 from tests.broker.bombs import CODECS, bomb
+from twinsieve.pipeline.broker.ports import BrokerError
 from twinsieve.pipeline.kafka.kafka_python.decoding import (
     GZIP,
     LZ4,
@@ -27,7 +28,6 @@ from twinsieve.pipeline.kafka.kafka_python.decoding import (
     decode_safely,
     unpack,
 )
-from twinsieve.stages.errors import BrokerError
 
 _MIB = 1 << 20
 _LIMIT = 64 * _MIB

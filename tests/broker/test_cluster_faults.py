@@ -8,6 +8,7 @@ from tests.broker.harmed import HarmedWorld
 from tests.broker.worlds import assigned, fetched, fresh, messages, read, read_all, until, write
 from twinsieve.pipeline.broker.ports import (
     AbortableError,
+    BrokerError,
     Committed,
     FatalError,
     NewTopic,
@@ -17,7 +18,6 @@ from twinsieve.pipeline.broker.ports import (
 )
 from twinsieve.pipeline.kafka.confluent import admin as confluent_admin
 from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
-from twinsieve.stages.errors import BrokerError
 
 
 def test_a_partition_without_a_leader_stops_what_needs_it_and_nothing_else(

@@ -17,6 +17,7 @@ from tests.broker.worlds import fresh, messages, until
 from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Broker,
+    BrokerError,
     Committed,
     FatalError,
     Membership,
@@ -32,7 +33,6 @@ from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonMember
 from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError
 
 _READ = ("Read", "Describe", "DescribeConfigs")
 _GRANT = r"grant it \(twinsieve topics acls prints what is needed\)"

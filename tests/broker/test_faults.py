@@ -24,6 +24,7 @@ from tests.broker.worlds import (
 from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Broker,
+    BrokerError,
     Committed,
     FatalError,
     NewTopic,
@@ -32,7 +33,6 @@ from twinsieve.pipeline.broker.ports import (
 )
 from twinsieve.pipeline.kafka.confluent import transactor as confluent_transactor
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
-from twinsieve.stages.errors import BrokerError
 
 
 def quick(client: str, cluster: Cluster) -> Broker:

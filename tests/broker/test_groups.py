@@ -7,8 +7,14 @@ import time
 import pytest
 
 from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
-from twinsieve.pipeline.broker.ports import AbortableError, Committed, FatalError, GroupConsumer, Partition
-from twinsieve.stages.errors import BrokerError
+from twinsieve.pipeline.broker.ports import (
+    AbortableError,
+    BrokerError,
+    Committed,
+    FatalError,
+    GroupConsumer,
+    Partition,
+)
 
 
 def test_an_assigned_partition_is_silent_until_it_is_sought(world: World) -> None:

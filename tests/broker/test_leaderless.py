@@ -10,11 +10,10 @@ from confluent_kafka import KafkaError, KafkaException
 
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import fresh, until
-from twinsieve.pipeline.broker.ports import AbortableError, NewTopic, Partition
+from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, NewTopic, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError
 
 _PARTITIONS = 6
 _PATIENCE_S = 5.0

@@ -8,11 +8,10 @@ import pytest
 from confluent_kafka import KafkaException
 
 from tests.broker.worlds import messages
-from twinsieve.pipeline.broker.ports import AbortableError, Partition
+from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, Partition
 from twinsieve.pipeline.kafka.confluent import producers as confluent_producers
 from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError
 
 
 class LookingUp:

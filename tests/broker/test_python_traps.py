@@ -26,6 +26,7 @@ from tests.broker.worlds import (
 )
 from twinsieve.pipeline.broker.ports import (
     AbortableError,
+    BrokerError,
     Committed,
     FatalError,
     NewTopic,
@@ -39,7 +40,6 @@ from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonGroupCons
 from twinsieve.pipeline.kafka.kafka_python.options import common_options
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError
 
 _POLL_INTERVAL_MS = 2_500
 

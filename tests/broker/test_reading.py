@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.broker.worlds import World, fresh, make_topic, messages, read, read_all, until, write
-from twinsieve.pipeline.broker.ports import AbortableError, Messages, NewTopic, Partition
-from twinsieve.stages.errors import BrokerError
+from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, Messages, NewTopic, Partition
 
 
 def test_everything_appended_comes_back_as_it_was(world: World) -> None:

@@ -14,13 +14,18 @@ from tests.broker.certificates import KEY_PASSWORD
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.server import free_ports
 from tests.broker.worlds import fresh, messages, read_all, until, write
-from twinsieve.pipeline.broker.ports import Broker, FatalError, Messages, NewTopic, Partition
+from twinsieve.pipeline.broker.ports import Broker, BrokerError, FatalError, Messages, NewTopic, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.commands.kafka.connect import connect as connect_again
+from twinsieve.pipeline.kafka.leaving import GroupAdmin
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError, ConfigError, SieveError, UsageError
+from twinsieve.stages.errors import SieveError
 
 SECRET = "correct-horse-battery"
+
+
+def never_left() -> GroupAdmin:
+    raise AssertionError("nobody leaves a group here")
 
 
 def hasty(client: str, bootstrap: str, **security: object) -> Broker:
@@ -29,7 +34,7 @@ def hasty(client: str, bootstrap: str, **security: object) -> Broker:
     if client == "confluent":
         from twinsieve.pipeline.kafka.confluent.client import ConfluentBroker
 
-        return ConfluentBroker(settings, "test", 2.5)
+        return ConfluentBroker(settings, "test", never_left, 2.5)
     from twinsieve.pipeline.kafka.kafka_python.client import PythonBroker
 
     return PythonBroker(settings, "test", 2.5)
@@ -283,8 +288,8 @@ def test_a_client_that_is_not_installed_says_what_to_install(monkeypatch: pytest
     for name in [name for name in sys.modules if name.startswith("twinsieve.pipeline.kafka.confluent")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(UsageError, match=r"in a checkout: pip install '\.\[confluent\]'"):
-        connect_again(KafkaSettings(client="confluent"))
+    with pytest.raises(ConfigError, match=r"in a checkout: pip install '\.\[confluent\]'"):
+        connect(KafkaSettings(client="confluent"))
 
 
 def test_kafka_python_without_crc32c_says_what_it_costs(

@@ -9,14 +9,14 @@ import pytest
 
 from tests.broker.services import Row, Service, origins, settings_for, wait_for
 from tests.broker.worlds import fresh, until
-from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.broker.mark import read_mark
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.ports import BrokerError, NewTopic, Partition
+from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
 from twinsieve.pipeline.operate.reset import Move, apply, plan
 from twinsieve.pipeline.operate.reset_targets import read_targets
-from twinsieve.pipeline.service.build import group_of_workers
 from twinsieve.pipeline.service.seed import run_seed
-from twinsieve.pipeline.worker.session import read_mark
 from twinsieve.stages.contract import Kind
-from twinsieve.stages.errors import BrokerError
 
 POSTS = [
     "今天武汉下雨了，大家出门记得带伞",
@@ -63,7 +63,7 @@ def test_offsets_move_only_while_nobody_runs_and_nothing_comes_out_twice(service
     (move,) = moved(service, "earliest")
     assert "3 -> 0, goes back 3" in str(move)
     at = Partition(service.settings.input.topics[0], 0)
-    held = service.broker.admin().group_offsets(group_of_workers(service.settings.app))[at]
+    held = service.broker.admin().group_offsets(Names(service.settings.app).workers)[at]
     mark = read_mark(held.metadata)
     assert held.offset == 0
     assert mark is not None
@@ -80,7 +80,7 @@ def test_offsets_are_found_by_time_and_by_number(service: Service) -> None:
     at = Partition(service.settings.input.topics[0], 0)
     for target, offset in (("2", 2), ("latest", 4), ("2001-01-01", 0), ("2100-01-01", 4)):
         moved(service, target)
-        held = service.broker.admin().group_offsets(group_of_workers(service.settings.app))
+        held = service.broker.admin().group_offsets(Names(service.settings.app).workers)
         assert held[at].offset == offset, target
 
 

@@ -14,9 +14,8 @@ from confluent_kafka.admin import AdminClient
 
 from tests.broker.services import Service, origins, written_settings
 from tests.broker.worlds import DEADLINE_S, until
-from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.broker.ports import BrokerError, NewTopic
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.errors import BrokerError
 
 _COMMAND = [sys.executable, "-m", "twinsieve"]
 _POSTS = [

@@ -8,13 +8,12 @@ import pytest
 
 from tests.broker.worlds import World, fresh
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.broker.ports import BrokerError, NewTopic
 from twinsieve.pipeline.operate.acls import acls, grants
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
 from twinsieve.pipeline.operate.topics import Severity, check, create
 from twinsieve.pipeline.service.run import check_topics
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.errors import BrokerError
 
 GOOD = {"retention.ms": "-1", "max.message.bytes": "1048588"}
 

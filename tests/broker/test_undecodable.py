@@ -13,8 +13,7 @@ from kafka import KafkaProducer
 from tests.broker.cluster import Cluster
 from tests.broker.services import Service, origins, settings_for, until_ended, wait_for
 from tests.broker.worlds import KafkaWorld, make_topic, read_all, until, write
-from twinsieve.pipeline.broker.ports import AbortableError, Partition, Reader, Records
-from twinsieve.stages.errors import BrokerError
+from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, Partition, Reader, Records
 
 _BATCH = 20
 

@@ -8,7 +8,6 @@ import pytest
 
 from tests.broker.worlds import World, fresh, make_topic, messages, read_all, until, write
 from twinsieve.pipeline.broker.ports import AbortableError, FatalError, Membership, Messages, Partition
-from twinsieve.stages.errors import UsageError
 
 
 def test_a_transaction_is_seen_whole_or_not_at_all(world: World) -> None:
@@ -39,7 +38,7 @@ def test_calls_outside_a_transaction_are_misuse(world: World) -> None:
     broker = world.broker()
     topic = make_topic(broker)
     transactor = broker.transactor(fresh("tx"))
-    with pytest.raises(UsageError):
+    with pytest.raises(RuntimeError):
         transactor.send(topic, 0, messages([b"a"]))
 
 

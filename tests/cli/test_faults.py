@@ -16,9 +16,9 @@ import pytest
 
 from tests.cli.conftest import SMALL, Run
 from twinsieve.pipeline.dedup.state import StateLock
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output, place_all
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.stages.errors import FileError
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 

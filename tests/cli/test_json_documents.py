@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import SMALL, Run
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.rows import holds_lines, one_line, split_documents
-from twinsieve.stages.errors import FileError
 
 _POSTS = [
     {"id": 1, "text": '今天武汉下雨了，\n大家 "出门" 记得 [带伞]'},

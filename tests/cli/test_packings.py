@@ -25,8 +25,8 @@ import pytest
 import zstandard
 
 from tests.cli.conftest import SMALL, Run
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.source import Source
-from twinsieve.stages.errors import FileError
 
 _ROWS = b"".join(json.dumps({"id": n, "text": f"{n} " * 9}).encode() + b"\n" for n in range(3))
 

@@ -13,9 +13,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.rows import Rows, join_records, split_lines
 from twinsieve.pipeline.files.source import Source
-from twinsieve.stages.errors import FileError
 
 _TEXT = st.binary(max_size=60) | st.lists(
     st.sampled_from([b"a", b"\n", b"\r\n", b'"', b",", b"\xe4\xbd\xa0"])

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import Run
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import Override, check_settings, load_settings
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.schema import SECRETS, by_letters, schema
 from twinsieve.pipeline.settings.stage_config import scheme_config
 from twinsieve.pipeline.settings.values import read_duration_ms, read_size_bytes
-from twinsieve.stages.errors import ConfigError
 
 
 def _findings(tmp_path: Path, text: str | bytes, environ: dict[str, str] | None = None) -> list[str]:

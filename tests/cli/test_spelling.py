@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import SMALL, Run
-from twinsieve.pipeline.dedup.run import state as files_state
+from twinsieve.pipeline.dedup import state as files_state
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.messages.spelling import written_at
 from twinsieve.pipeline.settings.model import Settings

@@ -17,10 +17,10 @@ import zstandard
 from tests.memory.broker import ManualClock, MemoryCluster
 from tests.memory.log import Entry, Outcome, Transaction
 from tests.service.test_changed_settings import Deployment, base, deployment, posts
-from twinsieve.pipeline.blocks_frame import VERSION
-from twinsieve.pipeline.ports import Committed, NewTopic, Partition
-from twinsieve.pipeline.service_build import make_scheme
-from twinsieve.stages.scheme import Scheme
+from twinsieve.pipeline.broker.ports import Committed, NewTopic, Partition
+from twinsieve.pipeline.service.build import make_scheme
+from twinsieve.pipeline.wire.frame import VERSION
+from twinsieve.stages.judge.scheme import Scheme
 
 FOLDER = Path(__file__).parent
 COUNT = 60

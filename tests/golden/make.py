@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from twinsieve.pipeline.blocks import Block, BlockFlag, RowKind, encode_block
-from twinsieve.pipeline.blocks_frame import scheme_hash
-from twinsieve.pipeline.blocks_rows import Readable
-from twinsieve.pipeline.blocks_verdicts import Result, Ruling, Source, blank_verdicts, encode_ruling
+from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block
+from twinsieve.pipeline.wire.frame import scheme_hash
+from twinsieve.pipeline.wire.rows import Readable
+from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, blank_verdicts, encode_ruling
 from twinsieve.stages.contract import NO_TIME, Bodies, Fingerprints, Flag, Kind
 
 FOLDER = Path(__file__).parent

@@ -8,17 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from twinsieve.pipeline.broker.ports import BrokerError
 from twinsieve.pipeline.commands import cli
+from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.stages import errors
-from twinsieve.stages.errors import (
-    BrokerError,
-    ConfigError,
-    FileError,
-    MessageError,
-    SieveError,
-    StateError,
-    UsageError,
-)
+from twinsieve.stages.errors import SieveError, StateError, UsageError
 
 
 def test_the_drawn_tree_is_the_tree() -> None:
@@ -43,7 +38,6 @@ def test_every_error_says_when_it_is_raised() -> None:
         (FileError("f: gone"), 1, "twinsieve: f: gone\n"),
         (StateError("s: damaged"), 1, "twinsieve: s: damaged\n"),
         (BrokerError("away", retryable=True), 1, "twinsieve: away\n"),
-        (MessageError("p[0]@1", "empty", "is empty"), 1, "twinsieve: p[0]@1: is empty\n"),
         (FileError("\x1b[2J: gone"), 1, "twinsieve: \\x1b[2J: gone\n"),
         (KeyboardInterrupt(), 1, "twinsieve: interrupted\n"),
     ],

@@ -32,8 +32,7 @@ from tests.memory.cluster import CrashError, ManualClock, MemoryCluster
 from tests.memory.consumer import MemoryConsumer
 from tests.memory.lock import one_at_a_time
 from tests.memory.plain import MemoryPlainTransactor
-from twinsieve.pipeline.broker.ports import Hook, Messages, NewTopic, no_hook
-from twinsieve.stages.errors import BrokerError
+from twinsieve.pipeline.broker.ports import BrokerError, Hook, Messages, NewTopic, no_hook
 
 __all__ = ["CrashError", "Hook", "ManualClock", "MemoryBroker", "MemoryCluster", "Messages", "NewTopic"]
 

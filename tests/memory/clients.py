@@ -12,6 +12,7 @@ from tests.memory.log import Outcome, PartitionLog
 from twinsieve.pipeline.broker.ports import (
     NO_EPOCH,
     AbortableError,
+    BrokerError,
     Committed,
     Hook,
     Membership,
@@ -23,7 +24,6 @@ from twinsieve.pipeline.broker.ports import (
     TruncatedError,
 )
 from twinsieve.stages.dead_letter_reasons import Reason
-from twinsieve.stages.errors import BrokerError, UsageError
 
 _FLUSH_STEP_S = 0.1
 
@@ -162,7 +162,7 @@ class MemoryTransactor:
         """As `Transactor.begin`."""
         self._hook("transactor.begin")
         if self._cluster.holder(self._id, self._epoch).transaction is not None:
-            raise UsageError(f"transactional id {self._id}: a transaction is open already")
+            raise RuntimeError(f"transactional id {self._id}: a transaction is open already")
         self._cluster.begin(self._id, self._epoch)
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:

@@ -12,8 +12,15 @@ from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK
 from tests.memory.log import Entry, Outcome, PartitionLog, Topic, Transaction
 from twinsieve.pipeline.broker.key_partitions import partition_of
-from twinsieve.pipeline.broker.ports import AbortableError, Clock, FatalError, Messages, NewTopic, Partition
-from twinsieve.stages.errors import BrokerError, UsageError
+from twinsieve.pipeline.broker.ports import (
+    AbortableError,
+    BrokerError,
+    Clock,
+    FatalError,
+    Messages,
+    NewTopic,
+    Partition,
+)
 
 _LEADER_STEP_S = 0.1
 
@@ -211,7 +218,9 @@ class MemoryCluster:
         """The open transaction of the newest holder."""
         transaction = self.holder(transactional_id, epoch).transaction
         if transaction is None:
-            raise UsageError(f"transactional id {transactional_id}: no transaction is open; begin one first")
+            raise RuntimeError(
+                f"transactional id {transactional_id}: no transaction is open; begin one first"
+            )
         return transaction
 
     def by_key(self, topic: str, messages: Messages) -> dict[int, Messages]:

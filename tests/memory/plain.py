@@ -11,7 +11,6 @@ from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
 from twinsieve.pipeline.broker.ports import AbortableError, Committed, Hook, Membership, Messages, Partition
 from twinsieve.stages.dead_letter_reasons import Reason
-from twinsieve.stages.errors import UsageError
 
 
 @one_at_a_time
@@ -88,7 +87,7 @@ class MemoryPlainTransactor:
 
     def _need_open(self, call: str) -> None:
         if not self._open:
-            raise UsageError(f"{call} outside a transaction; call begin first")
+            raise RuntimeError(f"{call} outside a transaction; call begin first")
 
     def _forget(self) -> None:
         self._open = False

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.driver import INDEX, Process, World
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
+from twinsieve.pipeline.settings.named_files import file_system
 
 _EVERY_S = 10.0
 _LIFE_S = 6.0
@@ -17,7 +18,7 @@ class _Lives:
 
     def __init__(self, folder: Path) -> None:
         self.world = World(partitions=1)
-        self._store = SnapshotStore(str(folder), "app", keep=2)
+        self._store = SnapshotStore(file_system(str(folder)), "app", keep=2)
         self._folder = folder
         self._number = 0
 

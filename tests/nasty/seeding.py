@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from tests.driver import APP, SEED_GROUP, SEEDED, WORKER, Process
 from tests.memory.broker import CrashError, MemoryBroker
-from twinsieve.pipeline.broker.ports import Broker, Partition
+from twinsieve.pipeline.broker.ports import Broker, BrokerError, Partition
 from twinsieve.pipeline.service.seed import LOOK_S, SeedWatch, begin_seed
 from twinsieve.pipeline.service.seed_order import OrderedBroker
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.config import WorkerConfig
-from twinsieve.stages.errors import BrokerError, StateError
+from twinsieve.stages.errors import StateError
 
 SETTINGS = Settings(app=APP)
 SEED_WORKER = replace(

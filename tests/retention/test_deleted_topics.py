@@ -10,6 +10,7 @@ import pytest
 from tests.driver import DECISIONS, INDEX, LOG, VERDICTS, Process, World, texts
 from twinsieve.pipeline.broker.ports import NewTopic
 from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, SnapshotStore
+from twinsieve.pipeline.settings.named_files import file_system
 
 TOPICS = {LOG.topic: 1, DECISIONS.topic: 1, VERDICTS: 2}
 
@@ -119,7 +120,11 @@ def test_log_and_decisions_are_deleted_behind_the_older_snapshot(tmp_path: Path)
         world.settle()
         world.clock.sleep(1.0)
     log, decisions = world.cluster.log(LOG), world.cluster.log(DECISIONS)
-    kept = list(SnapshotStore(str(tmp_path), "app", keep=2).read(world.cluster.topics[LOG.topic].topic_id))
+    kept = list(
+        SnapshotStore(file_system(str(tmp_path)), "app", keep=2).read(
+            world.cluster.topics[LOG.topic].topic_id
+        )
+    )
     oldest = kept[-1]
     assert isinstance(oldest, FoundSnapshot)
     assert log.beginning == oldest.at > 0

@@ -18,6 +18,7 @@ from twinsieve.pipeline.index.follower import Follower
 from twinsieve.pipeline.index.ledger import ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
 from twinsieve.pipeline.index.state import IndexState
+from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.pipeline.worker.worker import WorkerStep
 from twinsieve.stages.errors import StateError
 
@@ -337,7 +338,7 @@ def test_retention_before_a_snapshot_does_not_explain_a_loss_behind_it(tmp_path:
     settings = with_snapshots(tmp_path)
     world = judged(**settings)
     world.kill_all()
-    store = SnapshotStore(str(tmp_path), "app", keep=2)
+    store = SnapshotStore(file_system(str(tmp_path)), "app", keep=2)
     snapshots = store.read(world.cluster.topics[LOG.topic].topic_id)
     found = next(snapshots)
     assert isinstance(found, FoundSnapshot)

@@ -9,10 +9,11 @@ import orjson
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.log import Entry
 from tests.twins import Later
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Messages, NewTopic, Partition, no_hook
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.operate.topics import create
-from twinsieve.pipeline.service.build import Builder, group_of_workers
+from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.judge.scheme import Scheme
@@ -78,7 +79,7 @@ class Stepped:
         raise AssertionError(f"stuck: {self.index.notices} {self.worker.notices}")
 
     def _quiet(self) -> bool:
-        offsets = self.cluster.group(group_of_workers(self._settings.app)).offsets
+        offsets = self.cluster.group(Names(self._settings.app).workers).offsets
         partitions = [
             Partition(name, number)
             for name in self._settings.input.topics

@@ -17,9 +17,10 @@ import pytest
 from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.log import Entry
 from tests.twins import Later
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import AbortableError, FatalError, Messages, NewTopic, Partition, no_hook
 from twinsieve.pipeline.operate.topics import create
-from twinsieve.pipeline.service.build import Builder, group_of_workers, make_scheme, wire_scheme
+from twinsieve.pipeline.service.build import Builder, make_scheme, wire_scheme
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.frame import What
 from twinsieve.pipeline.wire.ruling import Source, decode_ruling
@@ -130,7 +131,7 @@ class Deployment:
         return True
 
     def done(self) -> bool:
-        committed = self.cluster.group(group_of_workers("t")).offsets.get(IN)
+        committed = self.cluster.group(Names("t").workers).offsets.get(IN)
         return committed is not None and committed.offset >= self.cluster.log(IN).end
 
     def produce(self, texts: Iterator[str]) -> None:

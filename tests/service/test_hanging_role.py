@@ -8,11 +8,10 @@ import threading
 import pytest
 
 from tests.memory.broker import ManualClock
-from twinsieve.pipeline.broker.ports import FatalError
+from twinsieve.pipeline.broker.ports import BrokerError, FatalError
 from twinsieve.pipeline.service.loops import Loop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import drive
-from twinsieve.stages.errors import BrokerError
 
 
 class _Role(Loop):

@@ -19,9 +19,9 @@ from tests.memory.clients import MemoryReader
 from tests.service.running import wait_for
 from tests.service.scraped import Scraped
 from twinsieve.pipeline.broker.ports import Messages, NewTopic, Partition, Records
+from twinsieve.pipeline.service import run as service
 from twinsieve.pipeline.service.http import Pages
 from twinsieve.pipeline.service.run import SystemClock
-from twinsieve.pipeline.service import run as service
 from twinsieve.pipeline.settings.model import Settings
 
 LOG = Partition("t.fingerprints", 0)

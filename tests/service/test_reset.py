@@ -9,17 +9,18 @@ from click.testing import CliRunner
 
 from tests.driver import GROUP, OUTPUT, WORKER, World
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.broker.ports import Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.broker.mark import Mark
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.ports import BrokerError, Committed, Messages, NewTopic, Partition
 from twinsieve.pipeline.commands.kafka import reset as reset_command
 from twinsieve.pipeline.operate.reset import apply, plan
 from twinsieve.pipeline.operate.reset_targets import read_targets
-from twinsieve.pipeline.service.build import group_of_workers
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import InputSettings, Settings
-from twinsieve.pipeline.worker.session import Mark
-from twinsieve.stages.errors import BrokerError, ConfigError, UsageError
+from twinsieve.stages.errors import UsageError
 
 SETTINGS = Settings(app="t", input=InputSettings(topics=("posts",)))
-WORKERS = group_of_workers("t")
+WORKERS = Names("t").workers
 NONE = "none was committed: what was judged before is passed over as replayed"
 
 
@@ -204,7 +205,10 @@ def test_offsets_that_are_gone_are_set_by_a_reset_and_nothing_comes_out_twice() 
 def test_the_command_moves_only_with_yes(
     cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch, sure: bool
 ) -> None:
-    monkeypatch.setattr("twinsieve.pipeline.commands.kafka.connect", lambda *_, **__: MemoryBroker(cluster))
+    monkeypatch.setattr(
+        "twinsieve.pipeline.commands.kafka.connect.connect_by_settings",
+        lambda *_, **__: MemoryBroker(cluster),
+    )
     arguments = ["--set", "app=t", "--to", "earliest", *(["--yes"] if sure else [])]
     result = CliRunner().invoke(reset_command.command, arguments)
     assert result.exit_code == 0, result.output

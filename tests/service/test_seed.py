@@ -11,9 +11,10 @@ import pytest
 from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryAdmin
 from tests.service.test_service import Service, wait_for
-from twinsieve.pipeline.broker.ports import Broker, Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.ports import Broker, BrokerError, Committed, Messages, NewTopic, Partition
 from twinsieve.pipeline.operate.topics import create
-from twinsieve.pipeline.service.build import group_of_seed, group_of_workers, make_scheme, wire_scheme
+from twinsieve.pipeline.service.build import make_scheme, wire_scheme
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.service.seed import Seeded, run_seed
 from twinsieve.pipeline.service.seed_order import OrderedBroker
@@ -21,7 +22,6 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.frame import What
 from twinsieve.pipeline.wire.ruling import Ruling, Source, decode_ruling
 from twinsieve.stages.contract import Kind
-from twinsieve.stages.errors import BrokerError
 
 
 def post(number: int) -> str:
@@ -99,7 +99,7 @@ def test_a_seed_emits_nothing_and_then_repeats_are_duplicates_of_it(
     seeded = seed(settings, cluster)
     assert (seeded.finished, seeded.kinds) == (True, {Kind.UNIQUE: 150})
     assert outputs(cluster) == 0
-    offsets = cluster.group(group_of_seed("t")).offsets
+    offsets = cluster.group(Names("t").seed).offsets
     assert {at: committed.offset for at, committed in offsets.items()} == {
         Partition("posts.unique", 0): 90,
         Partition("posts.unique", 1): 60,
@@ -159,7 +159,7 @@ def test_a_seed_that_is_stopped_says_so(settings: Settings, cluster: MemoryClust
 
 
 def test_a_live_app_is_not_seeded(settings: Settings, cluster: MemoryCluster) -> None:
-    cluster.group(group_of_workers("t")).offsets[Partition("posts", 0)] = Committed(0)
+    cluster.group(Names("t").workers).offsets[Partition("posts", 0)] = Committed(0)
     with pytest.raises(BrokerError, match=r"is live already .*seed a new app before its first run"):
         seed(settings, cluster)
 
@@ -220,7 +220,7 @@ def test_a_partition_that_brings_nothing_is_not_waited_for_for_ever() -> None:
 def test_a_run_says_that_it_starts_beside_a_seed(
     settings: Settings, cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seeding = MemoryBroker(cluster).group_consumer(group_of_seed("t"), ["posts.unique"], "seeding")
+    seeding = MemoryBroker(cluster).group_consumer(Names("t").seed, ["posts.unique"], "seeding")
     seeding.poll(0.0, 1)
     write(cluster, "posts", 0, range(250, 270), first_s=100)
     service = Service(settings, cluster, member="one")
@@ -259,9 +259,9 @@ def test_a_seed_ends_when_its_app_goes_live(settings: Settings, cluster: MemoryC
 
     thread = threading.Thread(target=run)
     thread.start()
-    group = group_of_seed("t")
+    group = Names("t").seed
     wait_for(lambda: group in cluster.groups and bool(cluster.groups[group].members), "the seed has joined")
-    cluster.group(group_of_workers("t")).offsets[Partition("posts", 0)] = Committed(0)
+    cluster.group(Names("t").workers).offsets[Partition("posts", 0)] = Committed(0)
     thread.join(60)
     assert not thread.is_alive()
     assert str(ended[0]).startswith("app t has gone live beside its seed (group t.workers has offsets)")

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry
 
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, wait_for
-from twinsieve.pipeline.broker.ports import FatalError, Messages, NewTopic, Partition
-from twinsieve.pipeline.service.build import group_of_index, group_of_workers
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.ports import BrokerError, FatalError, Messages, NewTopic, Partition
 from twinsieve.pipeline.service.http import MOST_CONNECTIONS, Pages
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import (
@@ -27,7 +27,7 @@ from twinsieve.pipeline.settings.model import (
     TopicSettings,
     WindowSettings,
 )
-from twinsieve.stages.errors import BrokerError, UsageError
+from twinsieve.stages.errors import UsageError
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_uniques_come_out_and_a_stop_reports_and_leaves_a_snapshot(
     )
     service.end()
     assert service.error is None
-    offsets = cluster.group(group_of_workers("t")).offsets
+    offsets = cluster.group(Names("t").workers).offsets
     assert offsets[Partition("posts", 0)].offset == 3
     assert len(cluster.values("posts.duplicates")) == 1
     assert list((tmp_path / "state" / "t").iterdir())
@@ -91,14 +91,14 @@ def test_a_dry_run_makes_and_touches_nothing_but_its_own_topics(
     strict = settings.model_copy(update={"topics": TopicSettings(auto_create=False)})
     service = Service(strict, cluster, member="one", dry_run=True)
     produce(cluster, POSTS)
-    group = group_of_workers("t-shadow")
+    group = Names("t-shadow").workers
     at = Partition("posts", 0)
     wait_for(lambda: group in cluster.groups and at in cluster.group(group).offsets
              and cluster.group(group).offsets[at].offset == 3, "the shadow has judged")  # fmt: skip
     service.end()
     own = {"t-shadow.fingerprints", "t-shadow.decisions", "t-shadow.verdicts"}
     assert set(cluster.topics) == {"posts"} | own
-    assert set(cluster.groups) == {group, group_of_index("t-shadow")}
+    assert set(cluster.groups) == {group, Names("t-shadow").index}
 
 
 def test_missing_topics_are_named_and_never_made_silently(settings: Settings, cluster: MemoryCluster) -> None:

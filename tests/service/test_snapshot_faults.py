@@ -18,6 +18,7 @@ from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
 from twinsieve.pipeline.settings.checks import cross_check
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.judge.scheme import Scheme
@@ -53,7 +54,7 @@ class _Full:
 def test_a_full_disk_is_one_line_and_leaves_the_older_snapshot_and_nothing_half(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = SnapshotStore(str(tmp_path), "t", keep=2)
+    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     store.write(snapshot(1))
     with monkeypatch.context() as patch:
         patch.setattr(store._files, "open", lambda path, mode: _Full(path))
@@ -67,7 +68,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_older_snapshot_and_nothing_half(
 
 
 def test_half_snapshots_of_killed_processes_are_swept(tmp_path: Path) -> None:
-    store = SnapshotStore(str(tmp_path), "t", keep=2)
+    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     store.write(snapshot(1))
     left = tmp_path / "t" / "index-0000000000000002-0badcafe.snapshot.4711.partial"
     left.write_bytes(b"half")
@@ -80,7 +81,7 @@ def test_half_snapshots_of_killed_processes_are_swept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [0, 3, 50, -1])
 def test_a_cut_snapshot_is_named_and_the_older_one_is_used(tmp_path: Path, cut: int) -> None:
-    store = SnapshotStore(str(tmp_path), "t", keep=2)
+    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     store.write(snapshot(1))
     newest = Path(store.write(snapshot(2)))
     newest.write_bytes(newest.read_bytes()[:cut])
@@ -100,7 +101,7 @@ def _pieces(stream: BinaryIO, piece: bytes, count: int) -> None:
 
 def test_a_snapshot_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
     piece, count = os.urandom(1 << 20), 48
-    store = SnapshotStore(str(tmp_path), "t", keep=2)
+    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     tracemalloc.start()
     try:
         store.write(replace(snapshot(1), sieve=lambda stream: _pieces(stream, piece, count)))
@@ -117,7 +118,7 @@ def test_a_snapshot_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_a_store_that_fails_while_a_sieve_is_read_is_named(tmp_path: Path) -> None:
-    store = SnapshotStore(str(tmp_path), "t", keep=2)
+    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     store.write(snapshot(1))
     snapshots = store.read(LOG_ID)
     found = next(snapshots)
@@ -129,7 +130,7 @@ def test_a_store_that_fails_while_a_sieve_is_read_is_named(tmp_path: Path) -> No
 
 
 def test_a_snapshot_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = SnapshotStore(str(tmp_path), "t", keep=2)
+    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     store.write(snapshot(1))
 
     def refuse(path: str, mode: str) -> None:
@@ -142,7 +143,7 @@ def test_a_snapshot_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: p
 
 
 def test_snapshots_of_a_log_that_was_deleted_are_not_in_the_way(tmp_path: Path) -> None:
-    store = SnapshotStore(str(tmp_path), "t", keep=2)
+    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     for at in (70, 80, 90):
         store.write(snapshot(at, b"an older log...."))
     for at in (1, 2, 3):
@@ -156,7 +157,7 @@ def test_snapshots_of_a_log_that_was_deleted_are_not_in_the_way(tmp_path: Path) 
 def test_whatever_a_store_raises_is_one_line(
     tmp_path: Path, doing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = SnapshotStore(str(tmp_path), "t", keep=2)
+    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     store.write(snapshot(1))
 
     def refuse(*_: object, **__: object) -> None:
@@ -173,7 +174,10 @@ def test_whatever_a_store_raises_is_one_line(
 
 
 def test_a_listing_that_a_store_remembers_is_asked_for_anew(tmp_path: Path) -> None:
-    mine, theirs = SnapshotStore(str(tmp_path), "t", keep=2), SnapshotStore(str(tmp_path), "t", keep=2)
+    mine, theirs = (
+        SnapshotStore(file_system(str(tmp_path)), "t", keep=2),
+        SnapshotStore(file_system(str(tmp_path)), "t", keep=2),
+    )
     seen: list[str] = []
     mine._files.invalidate_cache = lambda *_: seen.append("asked")  # type: ignore[method-assign]
     assert mine.newest_at(LOG_ID) is None
@@ -188,7 +192,7 @@ def test_a_listing_that_a_store_remembers_is_asked_for_anew(tmp_path: Path) -> N
 def test_an_address_that_nothing_serves_is_named_by_lint_and_run(address: str, said: str) -> None:
     settings = Settings.model_validate({"state": {"dir": address}})
     with pytest.raises(UsageError, match=said):
-        SnapshotStore(settings.state.dir, "t", keep=2)
+        SnapshotStore(file_system(settings.state.dir), "t", keep=2)
     ((key, problem),) = cross_check(settings, {})
     assert key == "state.dir"
     assert said in problem

@@ -14,8 +14,8 @@ from tests.service.test_service import POSTS, Service, produce, wait_for
 from tests.service.test_service import cluster as cluster
 from tests.service.test_service import settings as settings
 from twinsieve.pipeline.broker.ports import AbortableError, Partition, Polled
-from twinsieve.pipeline.service.loops import Standstill
 from twinsieve.pipeline.service import loops as service_loops
+from twinsieve.pipeline.service.loops import Standstill
 from twinsieve.pipeline.settings.model import Settings
 
 ONE, TWO = Partition("posts", 0), Partition("posts", 1)

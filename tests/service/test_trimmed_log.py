@@ -10,10 +10,10 @@ import pytest
 from tests.service.test_changed_settings import COUNT, IN, Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
 from tests.shared_store import PROTOCOL
+from twinsieve.pipeline.broker.mark import moved
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Partition
-from twinsieve.pipeline.service.build import group_of_workers
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.worker.session import moved
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.scheme import Scheme
@@ -39,7 +39,7 @@ def world(settings: Settings, scheme: Scheme) -> Deployment:
 
 def _all_again(world: Deployment) -> None:
     """As `reset --to earliest`: the offset moves, the mark stays."""
-    offsets = world.cluster.group(group_of_workers("t")).offsets
+    offsets = world.cluster.group(Names("t").workers).offsets
     topic_id = world.cluster.topics[IN.topic].topic_id
     offsets[IN] = moved(offsets[IN], topic_id, 0)
 

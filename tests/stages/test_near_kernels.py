@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from tests import oracle, unicode_twin
-from twinsieve.stages.contract import STORED_LENGTH
-from twinsieve.stages.fingerprint.bag import BAG_BYTES, PARITY_BELOW, fill_bags
+from twinsieve.stages.contract import PARITY_BELOW, STORED_LENGTH
+from twinsieve.stages.fingerprint.bag import BAG_BYTES, fill_bags
 from twinsieve.stages.near.guards import MOST_RUNS, digit_runs, number_part, numbers_replaced
 from twinsieve.stages.near.lcs import lcs_with_stored, new_pattern, set_pattern
 from twinsieve.stages.near.verify import bag_bound

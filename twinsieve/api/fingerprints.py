@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from twinsieve.api.columns import a_type, is_null, shown, texts_of, values_of
 from twinsieve.api.options import Options, settings_of
-from twinsieve.pipeline.settings.stage_config import scheme_config
+from twinsieve.pipeline.settings.stage_config import scheme_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.all_pairs import all_pairs
 from twinsieve.stages.judge.scheme import Scheme
@@ -90,7 +90,7 @@ def find_all(fingerprints: object, k: int, *, most_pairs: int = MOST_PAIRS) -> N
 
 @lru_cache(maxsize=8)
 def _scheme(profile: Literal["plain", "microblog"], seed: int) -> Scheme:
-    return Scheme(scheme_config(settings_of(Options(profile=profile, seed=seed), None)))
+    return scheme_of(settings_of(Options(profile=profile, seed=seed), None))
 
 
 def _fingerprints_of(column: object) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from twinsieve.api.columns import a_type
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import Override, check_tree, load_settings, tree_of
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.stages.contract import SieveConfig
-from twinsieve.stages.errors import ConfigError, UsageError
+from twinsieve.stages.errors import UsageError
 
 WINDOW = 200_000
 EXACT_WINDOW = 2_000_000

@@ -24,7 +24,7 @@ from twinsieve.api.times import TimeUnit
 from twinsieve.api.verdicts import NO_POSITION, Verdicts
 from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.stage_config import scheme_config
+from twinsieve.pipeline.settings.stage_config import scheme_of
 from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Kind
 from twinsieve.stages.contract import Verdicts as EngineVerdicts
 from twinsieve.stages.errors import UsageError
@@ -114,7 +114,7 @@ class Sieve:
             threads=threads,
         )
         chosen = settings_of(options, settings)
-        scheme = Scheme(scheme_config(chosen))
+        scheme = scheme_of(chosen)
         config = engine_config(chosen, scheme.scheme_id)
         self._begin(chosen, scheme, Engine(config), LeaderIds(state.leader_window(config)), 0)
         self._tells_when_full = window is None and settings is None

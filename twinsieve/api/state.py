@@ -22,12 +22,13 @@ from pydantic import ValidationError
 
 from twinsieve.api.leader_ids import LeaderIds
 from twinsieve.api.options import engine_config
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import read_referenced
-from twinsieve.pipeline.settings.stage_config import scheme_config
+from twinsieve.pipeline.settings.stage_config import scheme_of
 from twinsieve.stages.contract import SieveConfig
-from twinsieve.stages.errors import FileError, StateError, UsageError
+from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.sieve import Sieve as Engine
 from twinsieve.stages.judge.state import read_state, write_state
@@ -111,7 +112,7 @@ def _read(stream: BinaryIO, seed: int | None) -> Saved:
     if header["seeded"] and seed is None and header["settings"]["digest"].get("seed_file") is None:
         raise UsageError("was saved with a secret seed; give it, as in Sieve.load(path, seed=…)")
     settings = _settings_of(header, seed)
-    scheme = Scheme(scheme_config(settings))
+    scheme = scheme_of(settings)
     config = engine_config(settings, scheme.scheme_id)
     try:
         ids = LeaderIds.from_sections(read_state(stream, scheme.scheme_id, {}), leader_window(config))

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from twinsieve.pipeline.broker.ports import Broker
+from functools import partial
+from typing import TYPE_CHECKING
+
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
-from twinsieve.stages.errors import UsageError
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.kafka.confluent.client import ConfluentBroker
+    from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
+    from twinsieve.pipeline.kafka.kafka_python.client import PythonBroker
 
 
-def connect_by_settings(settings: Settings) -> Broker:
+def connect_by_settings(settings: Settings) -> ConfluentBroker | PythonBroker:
     """A broker as the section `kafka` says, under the name of the app. raises: as `connect`"""
     return connect(settings.kafka, client_id=settings.app)
 
 
-def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> Broker:
+def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> ConfluentBroker | PythonBroker:
     """A broker that talks through the client that the settings name; nothing is sent yet.
 
     client_id: shows in the broker's logs and quotas
-    raises: UsageError when the client is not installed; ConfigError for an unreadable secret file
+    raises: ConfigError when the client is not installed, and for an unreadable secret file
     """
     # Each client is imported only when it is asked for: confluent is an extra, and both are slow to load.
     if settings.client == "confluent":
@@ -25,11 +32,20 @@ def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> Broker:
         except ModuleNotFoundError as error:
             if error.name != "confluent_kafka":
                 raise
-            raise UsageError(
-                "kafka.client is confluent, but confluent-kafka is not installed; "
-                "run in a checkout: pip install '.[confluent]'"
+            raise ConfigError(
+                [
+                    "twinsieve: kafka.client is confluent, but confluent-kafka is not installed; "
+                    "run in a checkout: pip install '.[confluent]'"
+                ]
             ) from error
-        return ConfluentBroker(settings, client_id)
+        return ConfluentBroker(settings, client_id, partial(_leaver, settings, client_id))
     from twinsieve.pipeline.kafka.kafka_python.client import PythonBroker
 
     return PythonBroker(settings, client_id)
+
+
+def _leaver(settings: KafkaSettings, client_id: str) -> PythonAdmin:
+    # Loaded when a member leaves and not before: every start waits for what is loaded.
+    from twinsieve.pipeline.kafka.kafka_python.client import make_admin
+
+    return make_admin(settings, client_id)

@@ -10,7 +10,7 @@ import click
 
 from twinsieve.pipeline.commands.options import settings_from, settings_options
 from twinsieve.pipeline.commands.terminal import examples, printable
-from twinsieve.stages.errors import ConfigError
+from twinsieve.pipeline.settings import ConfigError
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings

@@ -34,10 +34,10 @@ def command(
 ) -> None:
     """Fill the windows from an existing output, before going live. Emits nothing; goes on when repeated."""
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-    from twinsieve.pipeline.messages.fields import time_ms
     from twinsieve.pipeline.service.seed import run_seed
+    from twinsieve.pipeline.settings.values import moment_ms
 
-    since_ms = time_ms(since) if since is not None else None
+    since_ms = moment_ms(since) if since is not None else None
     if since is not None and (since_ms is None or since_ms < 0):
         raise click.UsageError(f"--since {since!r} is no time; write it as 2024-05-01T12:00:00+08:00")
     settings = settings_from(config, pairs, **given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,7 +12,6 @@ from twinsieve.pipeline.commands.options import FILE_NAME, settings_from, settin
 from twinsieve.pipeline.commands.terminal import examples, printable
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.broker.ports import Admin
     from twinsieve.pipeline.settings.model import Settings
 
 _T = TypeVar("_T")
@@ -78,17 +77,10 @@ def show_acls(
         click.echo(printable(line))
 
 
-def _asked(settings: Settings, question: Callable[[Settings, Admin], list[_T]]) -> list[_T]:
+def _asked(settings: Settings, question: Callable[[Settings, Any], list[_T]]) -> list[_T]:
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+    from twinsieve.pipeline.operate.topics import asked
 
     refuse_missing_secrets(settings)
     log_to_stderr(settings)
-    broker = connect_by_settings(settings)
-    try:
-        admin = broker.admin()
-        try:
-            return question(settings, admin)
-        finally:
-            admin.close()
-    finally:
-        broker.close()
+    return asked(settings, connect_by_settings(settings), question)

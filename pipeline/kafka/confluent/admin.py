@@ -19,7 +19,14 @@ from confluent_kafka import (
 )
 from confluent_kafka import admin as confluent_admin
 
-from twinsieve.pipeline.broker.ports import NO_TOPIC_ID, Committed, NewTopic, Partition, TopicInfo
+from twinsieve.pipeline.broker.ports import (
+    NO_TOPIC_ID,
+    BrokerError,
+    Committed,
+    NewTopic,
+    Partition,
+    TopicInfo,
+)
 from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.confluent.options import Heard, cause, reason
 from twinsieve.pipeline.kafka.confluent.refusals import (
@@ -33,7 +40,6 @@ from twinsieve.pipeline.kafka.confluent.refusals import (
 from twinsieve.pipeline.kafka.tls import handshake_problem
 from twinsieve.pipeline.kafka.unreachable import unreachable
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError
 
 _ANSWER_S = 10.0
 _ATTEMPT_S = 2.0

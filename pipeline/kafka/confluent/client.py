@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from twinsieve.pipeline.kafka.clients import CONNECT_TIMEOUT_S, Clients
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
@@ -19,14 +19,19 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 class ConfluentBroker(Clients[ConfluentAdmin]):
     """Makes confluent-kafka clients.
 
+    leaver: a client that can take a static member out of its group, for which librdkafka has no request
     connect_timeout_s: how long the first client tries to reach a broker at all
     """
 
     def __init__(
-        self, settings: KafkaSettings, client_id: str, connect_timeout_s: float = CONNECT_TIMEOUT_S
+        self,
+        settings: KafkaSettings,
+        client_id: str,
+        leaver: Callable[[], GroupAdmin],
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> None:
         super().__init__(settings, null_headers=True, bare_records=True)
-        self._client_id = client_id
+        self._make_leaver = leaver
         self._connect_timeout_s = connect_timeout_s
         self._options = common_options(settings, client_id)
 
@@ -57,10 +62,4 @@ class ConfluentBroker(Clients[ConfluentAdmin]):
         return ConfluentAdmin(self._settings, self._options, self._connect_timeout_s)
 
     def _leaver(self) -> GroupAdmin:
-        # librdkafka has no request that takes a static member out of its group; the other client is loaded at
-        # the end only, for every start waits for what is loaded.
-        from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
-        from twinsieve.pipeline.kafka.kafka_python.options import common_options as python_options
-
-        options = python_options(self._settings, self._client_id, self._connect_timeout_s)
-        return self._kept(PythonAdmin(self._settings, options))
+        return self._kept(self._make_leaver())

@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from twinsieve.pipeline.broker.ports import (
     NO_EPOCH,
+    BrokerError,
     Committed,
     FatalError,
     Membership,
@@ -25,7 +26,6 @@ from twinsieve.pipeline.kafka.confluent.reading import Reading, client_errors, c
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S
 from twinsieve.pipeline.kafka.leaving import GroupAdmin, leave
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError
 
 _LAST_S = 5.0
 _LAST_MESSAGES = 10_000

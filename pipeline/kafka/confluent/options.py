@@ -10,11 +10,10 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 
-from twinsieve.pipeline.broker.ports import AbortableError, FatalError
+from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, FatalError
 from twinsieve.pipeline.kafka.secrets import secret_text
 from twinsieve.pipeline.kafka.tls import tls_context
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError
 
 _log = logging.getLogger(__name__)
 GRANT = "grant it (twinsieve topics acls prints what is needed)"

@@ -14,6 +14,7 @@ from twinsieve.pipeline.broker.ports import (
     NO_EPOCH,
     NO_TIMESTAMP,
     AbortableError,
+    BrokerError,
     FatalError,
     Header,
     Partition,
@@ -32,7 +33,6 @@ from twinsieve.pipeline.settings.client_buffers import (
     response_bytes,
 )
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError
 
 _SEEK_S = 5.0
 _MOST = 1_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaError, KafkaException
 
+from twinsieve.pipeline.broker.ports import BrokerError
 from twinsieve.pipeline.kafka.confluent.options import cause, reason
-from twinsieve.stages.errors import BrokerError
 
 MISSING = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,

@@ -13,12 +13,18 @@ from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove, Offs
 from kafka.protocol.consumer.offsets import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
-from twinsieve.pipeline.broker.ports import NO_TOPIC_ID, Committed, NewTopic, Partition, TopicInfo
+from twinsieve.pipeline.broker.ports import (
+    NO_TOPIC_ID,
+    BrokerError,
+    Committed,
+    NewTopic,
+    Partition,
+    TopicInfo,
+)
 from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.kafka_python.options import connected, reason
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError
 
 _ANSWER_S = 30.0
 _RETRY_S = 10.0

@@ -15,6 +15,11 @@ from twinsieve.pipeline.kafka.kafka_python.transactor import PythonTransactor
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 
+def make_admin(settings: KafkaSettings, client_id: str) -> PythonAdmin:
+    """An administration client on its own. raises: BrokerError"""
+    return PythonAdmin(settings, common_options(settings, client_id, CONNECT_TIMEOUT_S))
+
+
 class PythonBroker(Clients[PythonAdmin]):
     """Makes kafka-python clients.
 

@@ -10,13 +10,12 @@ from typing import Any, TypeVar
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
 
-from twinsieve.pipeline.broker.ports import AbortableError, FatalError
+from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, FatalError
 from twinsieve.pipeline.kafka.kafka_python.log_filters import ConnectionFailures, quieten
 from twinsieve.pipeline.kafka.secrets import secret_text
 from twinsieve.pipeline.kafka.tls import handshake_problem, tls_context
 from twinsieve.pipeline.kafka.unreachable import unreachable
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError
 
 _GRANT = "grant it (twinsieve topics acls prints what is needed)"
 _REQUEST_TIMEOUT_MS = 30_000

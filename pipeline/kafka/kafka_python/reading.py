@@ -14,6 +14,7 @@ from twinsieve.pipeline.broker.ports import (
     NO_EPOCH,
     NO_TIMESTAMP,
     AbortableError,
+    BrokerError,
     Partition,
     Records,
     TruncatedError,
@@ -25,7 +26,6 @@ from twinsieve.pipeline.kafka.kafka_python.decoding import decode_safely
 from twinsieve.pipeline.kafka.kafka_python.options import connected, reason, translated
 from twinsieve.pipeline.settings.client_buffers import partition_bytes
 from twinsieve.pipeline.settings.model import KafkaSettings
-from twinsieve.stages.errors import BrokerError
 
 _CLOSE_MS = 3_000
 
