@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 # Tests start the program hundreds of times: without kept byte code each start compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput image-steps interpreters wheel trywheel lock clean
+.PHONY: map demo test check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput image-steps interpreters wheel trywheel lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -31,6 +31,10 @@ types: $(VENV)/.installed-dev
 tests: $(VENV)/.installed-dev
 	@$(BIN)/twinsieve warm-up || true
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+# Folders with code, their imports and their levels.
+map: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.house.map
 
 # Random hostile runs of a whole deployment on the memory broker, judged from its raw topics; about half a second each.
 RUNS ?= 500

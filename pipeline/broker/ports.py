@@ -22,7 +22,7 @@ connecting, and from a poll that met a batch nobody can decode): one line saying
 
 **Batches.** Messages cross in columns (`Records`, `Messages`), so that no row costs a call.
 
-What crosses the seam is in `ports_records.py`, the protocol `Admin` in `ports_admin.py`; whoever stands at
+What crosses the seam is in `records.py`, the protocol `Admin` in `admin.py`; whoever stands at
 the seam imports all of it from here.
 """
 

@@ -21,7 +21,7 @@ from twinsieve.stages.errors import SieveError
 from twinsieve.stages.program import program_version
 
 _COMMANDS = {
-    "dedup": ("files", "Drop duplicates from files."),
+    "dedup": ("dedup", "Drop duplicates from files."),
     "explain": ("explain", "Say why two messages are duplicates, or why not."),
     "lint": ("lint", "Check settings; show memory and what the windows cover."),
     "config": ("config", "List or print example settings."),
@@ -29,10 +29,10 @@ _COMMANDS = {
     "train-idf": ("train_idf", "Learn feature weights from a file."),
     "warm-up": ("warm_up", "Compile all kernels now, so that no later start has to."),
     "generate": ("generate", "Make up a stream of posts."),
-    "run": ("run", "Run the sieve on Kafka."),
-    "seed": ("seed", "Fill the windows from an existing output, before going live."),
-    "reset": ("reset", "Move the input offsets of a stopped app."),
-    "topics": ("topics", "Check or create the topics; print the rights they need."),
+    "run": ("kafka.run", "Run the sieve on Kafka."),
+    "seed": ("kafka.seed", "Fill the windows from an existing output, before going live."),
+    "reset": ("kafka.reset", "Move the input offsets of a stopped app."),
+    "topics": ("kafka.topics", "Check or create the topics; print the rights they need."),
 }
 """Name → module in `pipeline.commands`, and what `--help` says, so that help needs none of them."""
 

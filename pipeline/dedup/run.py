@@ -5,7 +5,7 @@ are renamed, the state last. A run that fails before the first name changes noth
 names is repeated against the earlier state and makes the same outputs again; the other order would lose what
 was judged but never written. Runs on one state exclude each other.
 
-Where the kept rows are a stream they are out before the end: see `dedup_saves`.
+Where the kept rows are a stream they are out before the end: see `saves.py`.
 """
 
 from __future__ import annotations

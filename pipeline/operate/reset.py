@@ -1,6 +1,6 @@
 """`twinsieve reset`: where the workers go on reading, said by an operator.
 
-Offsets move, the marks of what was emitted stay (`worker_sessions.moved`). So nothing that came out comes out
+Offsets move, the marks of what was emitted stay (`broker/mark.py`). So nothing that came out comes out
 again: what the workers meet a second time is `replayed`; what was skipped before is judged now.
 """
 

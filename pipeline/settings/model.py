@@ -2,7 +2,7 @@
 
 `Settings` is the schema: the same keys stand in the YAML file, in the environment
 (`TWINSIEVE_NEAR__SIMILARITY`) and in `--set near.similarity=0.85`. Values are checked one by one here and
-against each other in `settings_checks`; `settings_load` reads them, `settings_stages` hands them to the
+against each other in `checks.py`; `load.py` reads them, `stage_config.py` hands them to the
 stages. What a key means is said in `config/`. Durations are held in milliseconds and sizes in bytes, whatever
 unit they came in.
 """

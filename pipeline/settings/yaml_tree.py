@@ -1,6 +1,6 @@
 """A YAML file as plain text values, each with the line and column it stands at.
 
-Scalars stay text: what `off`, `1e-6` or `010` mean is decided by the type of their key (`settings_types`).
+Scalars stay text: what `off`, `1e-6` or `010` mean is decided by the type of their key (`values.py`).
 The tree is bounded before it is built: size, depth and the number of nodes after aliases.
 """
 

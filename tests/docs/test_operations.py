@@ -47,7 +47,8 @@ def test_reasons_are_spelled_in_one_way_and_in_one_place(root: Path) -> None:
     spelled |= {text.replace("_", "-") for text in spelled}
     places = {
         path.name
-        for path in (root / "pipeline").rglob("*.py")
+        for folder in ("pipeline", "stages")
+        for path in (root / folder).rglob("*.py")
         if any(text in path.read_text("utf-8") for text in spelled)
     }
     assert places == {"dead_letter_reasons.py"}

@@ -78,7 +78,7 @@ def test_what_the_package_data_names_is_there(root: Path) -> None:
     """`py.typed` tells type checkers of others that the package has types."""
     data = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
     assert all(
-        any((root / "twinsieve").glob(f"**/{pattern}")) or any((root / "pipeline").glob(pattern))
+        any((root / "twinsieve").glob(f"**/{pattern}")) or any((root / "pipeline").glob(f"**/{pattern}"))
         for pattern in data
     )
     assert (root / "twinsieve" / "py.typed").is_file()

@@ -6,6 +6,7 @@ from tests.mutants.mutant import CRASH, EDGES, MODEL, NASTY, RANDOM, RETENTION, 
 
 WORKER = "pipeline/worker/worker.py"
 SESSION = "pipeline/worker/session.py"
+MARK = "pipeline/broker/mark.py"
 ASKS = "pipeline/worker/asks.py"
 ANSWERS = "pipeline/worker/answers.py"
 EMIT = "pipeline/worker/emit.py"
@@ -115,17 +116,17 @@ WORKERS = (
     ),
     Mutant(
         "a reset drops the mark",
-        SESSION,
+        MARK,
         "mark = read_mark(committed.metadata) if committed is not None else None",
         "mark = None",
         (*EDGES, *RANDOM),
     ),
     Mutant(
         "a mark is read the wrong way round",
-        SESSION,
+        MARK,
         "int(parts[2]), int(parts[3])",
         "int(parts[3]), int(parts[2])",
-        ("twinsieve/pipeline/worker/session.py",),
+        ("twinsieve/pipeline/broker/mark.py",),
     ),
     Mutant(
         "a worker does not see that the topic was created again",

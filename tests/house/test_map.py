@@ -1,0 +1,34 @@
+"""The program stays a house with few rooms, whose imports go one way; the map in DESIGN.md names each room."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.house import map as house
+
+_MOST_MODULES = 12
+_MOST_FOLDERS = 26
+_MOST_ARROWS = 80
+
+
+def test_no_import_goes_up() -> None:
+    """`levels` raises for a circle, and where there is none every import goes down."""
+    placed = house.levels()
+    assert [one for one in house.arrows() if placed[one[0]] <= placed[one[1]]] == []
+
+
+def test_rooms_are_few_and_small() -> None:
+    assert {folder: count for folder, count in house.sizes().items() if count > _MOST_MODULES} == {}
+    assert len(house.sizes()) <= _MOST_FOLDERS
+    assert len(house.arrows()) <= _MOST_ARROWS
+
+
+def test_the_ground_imports_nothing() -> None:
+    assert [low for high, low in house.arrows() if high == "stages"] == []
+
+
+def test_the_map_names_every_folder_once(root: Path) -> None:
+    text = (root / "docs" / "DESIGN.md").read_text("utf-8")
+    named = re.findall(r"^\| `([a-z_/]+)/` \|", text, re.MULTILINE)
+    assert sorted(named) == sorted(house.sizes())
