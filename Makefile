@@ -44,7 +44,7 @@ nasty: $(VENV)/.installed-dev
 # Runs over files are killed at random moments and repeated; exit code 1 when they leave other files than unbroken ones.
 KILLS ?= 50
 kills: $(VENV)/.installed-dev
-	@$(BIN)/python -m tests.cli.kills --kills $(KILLS)
+	@$(BIN)/python -m tests.dedup.kills --kills $(KILLS)
 
 # Known defects, one at a time, in copies of the checkout; exit code 1 when the tests let one live.
 mutants: $(VENV)/.installed-dev

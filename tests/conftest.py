@@ -11,6 +11,9 @@ from hypothesis import HealthCheck, settings
 
 from bench import quality_data
 from tests import needs, processes
+from tests.calling import piped as piped
+from tests.calling import process as process
+from tests.calling import run as run
 
 _ROOT = Path(__file__).resolve().parent.parent
 

@@ -18,7 +18,7 @@ import numpy as np
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
-from tests.stages import text_twin
+from tests.stages.text import twin as text_twin
 from twinsieve.pipeline.evaluate.truth import Pair
 from twinsieve.pipeline.generate.grammar import LANGUAGES as LANGUAGES
 from twinsieve.pipeline.generate.grammar import Grammar

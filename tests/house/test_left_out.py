@@ -14,7 +14,7 @@ from bench.quality_data import missing_files
 from tests.needs import NEEDS, LeftOut, last_line, needs_of
 
 _MEASURED = (
-    "tests/stages/test_fingerprint_accuracy.py::test_weak_bits_are_the_ones_an_edit_flips_in_real_posts"
+    "tests/stages/fingerprint/test_accuracy.py::test_weak_bits_are_the_ones_an_edit_flips_in_real_posts"
 )
 _OTHER = "tests/house/test_surface.py"
 _BROKER = "tests/broker/test_topics.py"

@@ -207,7 +207,7 @@ WORKERS = (
         EMIT,
         "uniques.add(records.keys[row], records.values[row], headers",
         "uniques.add(records.keys[row], records.values[row - 1], headers",
-        ("tests/model", "tests/service/test_dead_letters.py", "tests/service/test_service.py"),
+        ("tests/model", "tests/worker/test_dead_letters.py", "tests/service/test_service.py"),
     ),
     Mutant(
         "a dead letter is counted and not written",
@@ -228,7 +228,7 @@ WORKERS = (
         TOPICS,
         "if session.topic_id != name_topic(infos[at.topic]):",
         "if not name_topic(infos[at.topic]):",
-        ("tests/service/test_reset.py",),
+        ("tests/operate/test_reset.py",),
     ),
     Mutant(
         "the offset that frees a held one is committed",
@@ -443,7 +443,7 @@ INDEXES = (
         INDEX,
         "before = {self._config.log: found.oldest_at}",
         "before = {self._config.log: self.state.at}",
-        ("tests/service/test_trimmed_log.py",),
+        ("tests/index/test_trimmed_log.py",),
     ),
     Mutant(
         "a block of another scheme ends the index",

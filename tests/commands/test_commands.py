@@ -1,0 +1,292 @@
+"""The other commands: explain, lint, evaluate, train-idf, generate."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+
+from tests.calling import Run
+from twinsieve.pipeline.service.cost import LOG_ROW_BYTES, cost_of, held_by
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.program import program_version
+
+_A = "你妈妈喊你回家吃饭哦，回家罗回家罗"
+_B = "你妈妈叫你回家吃饭啦，回家罗回家罗"
+
+
+def _said(out: str) -> dict[str, str]:
+    """The explanation's lines by step, wrapped lines joined."""
+    said: dict[str, str] = {}
+    for line in out.splitlines():
+        step, _, what = line.partition("  ")
+        said[step.strip()] = what.strip()
+    return said
+
+
+def test_explain_says_what_each_step_says(run: Run) -> None:
+    ran = run("explain", _A, _B)
+    assert ran.code == 0
+    said = _said(ran.out)
+    assert said["earlier text"] == _A
+    assert said["later body"] == _B.replace("，", "")
+    assert said["exact"] == "the key texts differ"
+    assert said["similarity"] == "0.8750 (28 of 32), at least 0.85"
+    assert said["verdict"] == "near: the later message is dropped, the earlier one leads"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "flags", "step", "what"),
+    [
+        ("武汉新增确诊12例", "武汉新增确诊15例", (), "number guard", "keeps them apart: numbers differ in place"),
+        ("武汉新增确诊12例", "武汉新增确诊15例", ("--set", "near.number_guard=off"), "number guard",
+         "would keep them apart (numbers differ in place), but is off"),
+        (_A, _A + "！", (), "exact", "the key texts are equal"),
+        (_A, "完全没有关系的另一句话在这里", (), "MinHash lane", "0 of 24 bands shared; does not find the pair"),
+        ("加油", "加油哦", (), "near", "not compared"),
+        (_A, _B, ("--set", "near.method=none"), "near", "switched off (near.method: none)"),
+        (_A, _B, ("--set", "near.method=hamming", "--set", "near.distances=8:0"), "verdict",
+         "unique: the later message is kept"),
+    ],
+)  # fmt: skip
+def test_explain_names_the_step_that_decides(
+    run: Run, earlier: str, later: str, flags: tuple[str, ...], step: str, what: str
+) -> None:
+    ran = run("explain", earlier, later, *flags)
+    assert ran.code == 0
+    assert _said(ran.out)[step] == what
+
+
+def test_explain_finds_texts_by_id_in_file_order(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "in.jsonl.gz"
+    rows = [{"id": 7, "text": _A}, {"id": "x", "text": "别的"}, {"id": 9, "text": _B}]
+    source.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    ran = run("explain", "--input", source, "--id", "9", "--id", "7")
+    assert ran.code == 0
+    assert (_said(ran.out)["earlier text"], _said(ran.out)["later text"]) == (_A, _B)
+    ran = run("explain", "--input", source, "--id", "9", "--id", "8")
+    assert (ran.code, ran.err) == (
+        2,
+        f"twinsieve: {source}: has no readable row with id '8'; see --id-field\n",
+    )
+    assert run("explain", "one text").code == 2
+
+
+def test_explain_finds_texts_by_position_as_dedup_counts_them(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text(f"{_A}\n\nsomething else\n{_A} 了\n", "utf-8")
+    ran = run("explain", "--input", source, "--position", "4", "--position", "1")
+    assert ran.code == 0
+    said = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert said[0] == f"earlier text {_A}"
+    assert said[1] == f"later text {_A} 了"
+    ran = run("explain", "--input", source, "--position", "2", "--position", "1")
+    assert (ran.code, ran.err) == (2, f"twinsieve: {source}: has no readable row at position 2\n")
+    assert run("explain", "--input", source, "--position", "1", "--id", "1").code == 2
+    assert run("explain", _A, _A, "--position", "1").code == 2
+
+
+def test_explain_knows_the_fields_and_scopes_of_messages_in_a_file(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "in.jsonl"
+    rows = [("a", 1, "x"), ("b", 1, "x"), ("c", 2, "x"), ("d", 1, "y")]
+    source.write_text("".join(json.dumps({"id": i, "k": k, "t": t, "text": _A}) + "\n" for i, k, t in rows))
+    fields = ("--set", "exact.fields=k", "--set", "scope=t")
+    for other, said in (("b", "verdict  exact"), ("c", "verdict  unique"), ("d", "verdict  unique")):
+        ran = run("explain", "--input", source, "--id", "a", "--id", other, *fields)
+        assert (ran.code, said in ran.out) == (0, True)
+        assert ("the fields k are equal" in ran.out) == (other in "bd")
+        assert ("never meet" in ran.out) == (other == "d")
+    ran = run("explain", _A, _A, *fields)
+    assert "which two texts do not tell" in ran.out
+    assert "verdict  unique" in ran.out
+
+
+def test_explain_shows_what_a_terminal_would_obey(run: Run) -> None:
+    ran = run("explain", "\x1b[2J\u202e" + _A, _A)
+    assert ran.code == 0
+    assert "\x1b[2J" not in ran.out
+    assert "\\x1b[2J\\u202e" + _A in ran.out
+
+
+def test_lint_shows_every_problem_and_exits_with_2(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("profil: plain\nnear: {similarity: 7}\n")
+    ran = run("lint", path)
+    assert ran.code == 2
+    assert ran.out.splitlines() == [
+        f"{path}:1:1: unknown key 'profil'; did you mean 'profile'?",
+        f"{path}:2:20: near.similarity is 7; it lies between 0.5 and 1 (0.85 is a good start)",
+    ]
+
+
+def test_lint_finds_what_only_the_stages_see(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "idf.tsv").write_text("词\t1.5\nno number\n")
+    path = tmp_path / "s.yaml"
+    path.write_text("features: {kind: keywords, idf_file: idf.tsv}\n")
+    ran = run("lint", path)
+    assert ran.code == 2
+    assert ran.out.startswith(f"{tmp_path / 'idf.tsv'}:2:1: is no `feature<TAB>idf`")
+
+
+def test_lint_says_what_the_windows_cover_and_what_the_log_takes(run: Run) -> None:
+    ran = run("lint", "--rate", "100", "--set", "near.window.messages=720000", "--set", "near.window.age=3h")
+    assert ran.code == 0
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert ["near", "2.00", "3.00", "messages"] in lines
+    assert f"{100 * 86_400 * LOG_ROW_BYTES / 1e9:.1f} GB a day" in ran.out
+    ran = run("lint", "--rate", "10", "--set", "near.window.messages=720000", "--set", "near.window.age=3h")
+    assert ["near", "3.00", "3.00", "age"] in [line.split() for line in ran.out.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("window", "rate", "said"),
+    [
+        ({"messages": 1_000_000, "age": "24h"}, 5000,
+         "near: 3.33 min of 24 h; raise near.window.messages (24 h hold 432,000,000, at most 16,000,000: 53.3 min)"),
+        ({"messages": 10_000, "age": "7d"}, 10, "near: 16.7 min of 7 d; raise near.window.messages (7 d hold 6,048,000)"),
+        ({"messages": 10, "age": "1h"}, 1, "near: 10 s of 1 h; raise near.window.messages (1 h hold 3,600)"),
+        ({"messages": 3_600, "age": "1h"}, 1, None),
+        ({"messages": 10, "age": "none"}, 1000, None),
+    ],
+)  # fmt: skip
+def test_lint_says_which_window_ends_before_its_age(
+    run: Run, window: dict[str, object], rate: int, said: str | None
+) -> None:
+    sets = [word for key, value in window.items() for word in ("--set", f"near.window.{key}={value}")]
+    ran = run("lint", "--rate", rate, "--set", "exact.method=none", *sets)
+    found = [line for line in ran.out.splitlines() if line.startswith("near: ")]
+    assert (ran.code, found) == (0, [said] if said else [])
+
+
+def test_lint_counts_what_a_whole_run_may_hold(run: Run) -> None:
+    held = held_by(Settings(), 64)
+    out = run("lint", "--partitions", "64").out
+    waiting = next(line for line in out.splitlines() if "kafka.pending_bytes" in line)
+    assert waiting.split()[-1] == f"{held.waiting / 2**20:,.1f}"
+    assert f"both roles: {held.process / 2**20:,.1f} MiB" in out
+    assert "with 8 input partitions" in run("lint").out
+    assert run("lint", "--partitions", "0").code == 2
+
+
+def test_lint_says_that_it_did_not_see_a_secret(tmp_path: Path, run: Run) -> None:
+    sasl = ("--set", "kafka.security.protocol=sasl_ssl", "--set", "kafka.security.username=u")
+    note = (
+        "not checked: secrets; kafka.security.password is missing; set TWINSIEVE_KAFKA__SECURITY__PASSWORD or name "
+        "a file in kafka.security.password_file"
+    )
+    assert note in run("lint", *sasl).out.splitlines()
+    (tmp_path / "password").write_text("hunter2\n")
+    named = ("--set", f"kafka.security.password_file={tmp_path / 'password'}")
+    assert "not checked" not in run("lint", *sasl, *named).out
+    assert "not checked" not in run("lint").out
+    missing = run("lint", *sasl, "--set", "kafka.security.password_file=/no/such/file")
+    assert (missing.code, "which cannot be read: No such file" in missing.out) == (2, True)
+
+
+def test_memory_grows_with_the_windows() -> None:
+    def total(messages: int) -> int:
+        settings = Settings.model_validate(
+            {"near": {"window": {"messages": messages}}, "exact": {"window": {"messages": messages}}}
+        )
+        return cost_of(settings, 1000).total_bytes
+
+    assert 5 * total(100_000) < total(1_000_000) < 20 * total(100_000)
+
+
+def test_what_generate_makes_is_the_same_for_a_seed(tmp_path: Path, run: Run) -> None:
+    for name in ("a", "b.gz", "c"):
+        run("generate", "--messages", "50", "--seed", 3 if name != "c" else 4, "-o", tmp_path / name)
+    first = (tmp_path / "a").read_bytes()
+    assert gzip.decompress((tmp_path / "b.gz").read_bytes()) == first != (tmp_path / "c").read_bytes()
+    assert len(first.splitlines()) == 50
+    assert run("generate", "--messages", "50", "--seed", "3").out.encode() == first
+
+
+def test_trained_weights_can_be_used(tmp_path: Path, run: Run) -> None:
+    run("generate", "--messages", "300", "-o", tmp_path / "in.jsonl")
+    weighted = ("--set", "features.kind=shingles", "--set", "features.weights=tfidf")
+    idf = tmp_path / "idf.tsv"
+    assert run("dedup", tmp_path / "in.jsonl", *weighted).code == 2
+    ran = run("train-idf", tmp_path / "in.jsonl", "-o", idf, *weighted)
+    assert (ran.code, ran.err) == (
+        0,
+        f"{idf}: {len(idf.read_text().splitlines()):,} features; 0 rows could not be read\n",
+    )
+    small = ("--set", "near.method=hamming", "--set", "near.window.messages=500")
+    with_idf = ("--set", f"features.idf_file={idf}")
+    assert run("dedup", tmp_path / "in.jsonl", "-o", tmp_path / "out", *weighted, *with_idf, *small).code == 0
+
+
+def test_evaluate_measures_against_true_pairs(tmp_path: Path, run: Run) -> None:
+    rows = [("a", _A), ("b", "毫无关系的一句话放在中间"), ("c", _B), ("d", _A)]
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(json.dumps({"id": one, "text": text}) + "\n" for one, text in rows))
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text(
+        "later\tearlier\tsimilarity\tkind\nc\ta\t0.8750\tnear\nd\ta\t1.0000\traw\nd\tc\t0.8750\tnear\n"
+    )
+    stats, wrong = tmp_path / "stats.json", tmp_path / "wrong.jsonl"
+    ran = run("evaluate", source, pairs, "--stats", stats, "--wrong", wrong)
+    assert ran.code == 0
+    report = json.loads(stats.read_text())
+    assert (report["rows"], report["to_drop"], report["near_to_drop"]) == (4, 2, 1)
+    assert all(one["scores"]["every"]["f1"] == 1.0 for one in report["runs"])
+    assert wrong.read_bytes() == b""
+    assert "near F1" in ran.out
+    assert run("evaluate", source, pairs, "--at", "7").code == 2
+    assert run("evaluate", source, tmp_path / "none").code == 1
+    assert run("evaluate", source, pairs, "--stats", source).code == 2
+
+
+def test_help_is_quick_because_it_loads_no_kernels(root: Path) -> None:
+    script = (
+        "import sys; from twinsieve.pipeline.commands.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numba', 'numpy', 'rich', 'kafka', 'yaml'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
+    assert "dedup" in ran.stdout
+
+
+def test_every_command_has_help_and_an_unknown_one_a_hint(run: Run) -> None:
+    for name in ("dedup", "explain", "lint", "evaluate", "train-idf", "generate", "run", "topics"):
+        assert run(name, "--help").out.startswith(f"Usage: twinsieve {name} ")
+    assert run("dedpu").err == "twinsieve: no command 'dedpu'; did you mean 'dedup'?\n"
+
+
+def test_rights_are_printed_without_a_broker(run: Run) -> None:
+    ran = run("topics", "acls", "--set", "app=news", "--principal", "User:x")
+    assert ran.code == 0
+    assert all(line.startswith("kafka-acls.sh ") and "User:x" in line for line in ran.out.splitlines())
+    assert "news." in ran.out
+
+
+def test_a_missing_password_is_said_before_anything_connects(run: Run) -> None:
+    sasl = ("--set", "kafka.security.protocol=sasl_ssl", "--set", "kafka.security.username=u")
+    for command in (("run",), ("topics", "check"), ("topics", "create")):
+        ran = run(*command, *sasl)
+        assert ran.code == 2
+        assert ran.err == (
+            "settings: kafka.security.password is missing; set TWINSIEVE_KAFKA__SECURITY__PASSWORD or name a file in "
+            "kafka.security.password_file\n"
+        )
+
+
+def test_the_version_is_told_with_and_without_an_installation(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("--version").out == f"twinsieve {program_version()}\n"
+
+    def not_installed(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", not_installed)
+    told = run("--version")
+    assert (told.code, told.out, told.err) == (0, "twinsieve unreleased\n", "")

@@ -1,0 +1,110 @@
+"""`--help`: quick, and with examples that can be typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tests.calling import Run
+from twinsieve.pipeline.commands.cli import cli, main
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.pipeline.settings.examples import example_bytes
+
+_HEAVY = ("numba", "llvmlite", "numpy", "pydantic", "rich", "orjson", "yaml", "re2", "zstandard")
+_ON_KAFKA = ("run", "seed", "reset", "topics")
+_NAMES = list(cli.list_commands(click.Context(cli)))
+
+
+def test_help_of_no_command_imports_what_the_command_works_with(root: Path) -> None:
+    code = (
+        "import sys\n"
+        "from twinsieve.pipeline.commands.cli import main\n"
+        f"for name in {_NAMES}:\n"
+        "    assert main([name, '--help']) == 0\n"
+        f"    loaded = {{module.partition('.')[0] for module in sys.modules}} & set({_HEAVY})\n"
+        "    assert not loaded, (name, loaded)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def _examples(run: Run, name: str) -> list[str]:
+    _, _, lines = run(name, "--help").out.partition("\n  Examples:\n")
+    return [line.strip() for line in lines.splitlines()]
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_every_command_has_examples_of_its_own(run: Run, name: str) -> None:
+    lines = _examples(run, name)
+    assert lines
+    assert lines[0].startswith(f"twinsieve {name}")
+    assert all(line.startswith("twinsieve ") for line in lines)
+
+
+@contextmanager
+def _stdout_to(name: str | None) -> Iterator[None]:
+    """What a shell does with `> name`."""
+    if name is None:
+        yield
+        return
+    ran_in = sys.stdout
+    with Path(name).open("w", encoding="utf-8") as stream:
+        sys.stdout = stream
+        try:
+            yield
+        finally:
+            sys.stdout = ran_in
+
+
+@pytest.mark.parametrize("name", [name for name in _NAMES if name not in _ON_KAFKA])
+def test_the_examples_run(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    posts = list(generate(60, seed=1))
+    monkeypatch.chdir(tmp_path)
+    for file in ("posts.jsonl", "monday.jsonl"):
+        Path(file).write_bytes(b"".join(to_json(post) + b"\n" for post in posts))
+    Path("posts.csv").write_text("id,text\n1,a very short post\n", "utf-8")
+    Path("posts.txt").write_text("one line\nanother line\none more line\n", "utf-8")
+    Path("pairs.tsv").write_text(
+        f"later\tearlier\tsimilarity\tkind\n{posts[1]['id']}\t{posts[0]['id']}\t0.9\tnear\n"
+    )
+    Path("my.yaml").write_bytes(example_bytes("microblog"))
+    for line in _examples(run, name):
+        words, _, into = line.partition(" > ")
+        with _stdout_to(into or None):
+            code = main(shlex.split(words)[1:])
+        assert code == 0, line
+
+
+@pytest.mark.parametrize("name", _ON_KAFKA)
+def test_the_examples_on_kafka_are_understood(run: Run, name: str) -> None:
+    for line in _examples(run, name):
+        _parse(cli, shlex.split(line)[1:])
+
+
+def _parse(command: click.Command, words: list[str]) -> None:
+    """Fail where click would; nothing is called."""
+    context = command.make_context("twinsieve", list(words), resilient_parsing=False)
+    if isinstance(command, click.Group):
+        rest: list[Any] = [*context._protected_args, *context.args]
+        _, below, left = command.resolve_command(context, rest)
+        assert below is not None
+        _parse(below, left)
+
+
+def test_an_example_that_is_no_command_would_be_found() -> None:
+    with pytest.raises(click.UsageError):
+        _parse(cli, ["topics", "check", "--principal", "x"])
+
+
+def test_the_readme_says_how_the_shell_completes(root: Path) -> None:
+    assert re.search(r"_TWINSIEVE_COMPLETE=bash_source twinsieve", (root / "README.md").read_text("utf-8"))

@@ -1,0 +1,121 @@
+"""What a person at a terminal sees."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.calling import SMALL
+from twinsieve.pipeline.commands.terminal import diff, printable
+from twinsieve.pipeline.generate.stream import generate
+
+Words = Callable[[Sequence[str | Path]], list[str]]
+
+
+def _seen_on_a_terminal(words: list[str], root: Path) -> tuple[int, str]:
+    """Exit code, and what a terminal on stderr got."""
+    master, slave = pty.openpty()
+    environ = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"}
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=slave, cwd=root, env=environ) as running:
+        os.close(slave)
+        seen = b""
+        while True:
+            try:
+                piece = os.read(master, 65_536)
+            except OSError:
+                break
+            if not piece:
+                break
+            seen += piece
+        code = running.wait(120)
+    os.close(master)
+    return code, seen.decode()
+
+
+def test_a_terminal_gets_a_bar_with_rate_and_drop_share(tmp_path: Path, root: Path, process: Words) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(json.dumps(post) + "\n" for post in generate(2000, seed=5)))
+    code, seen = _seen_on_a_terminal(process(["dedup", source, "-o", tmp_path / "out", *SMALL]), root)
+    assert code == 0
+    assert "rows" in seen
+    assert "/s" in seen
+    assert "% dropped" in seen
+    assert "2,000" in seen
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_who_types_the_posts_is_told_so_once(root: Path, process: Words, quiet: bool) -> None:
+    typed, keyboard = pty.openpty()
+    words = process(["dedup", *(["-q"] if quiet else []), *SMALL])
+    with subprocess.Popen(
+        words, stdin=keyboard, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root
+    ) as running:
+        os.close(keyboard)
+        os.write(typed, b'{"text": "typed by hand"}\n\x04')
+        out, err = running.communicate(timeout=120)
+    os.close(typed)
+    assert (running.returncode, out) == (0, b'{"text": "typed by hand"}\n')
+    told = b"reading JSON lines from this terminal; end them with Ctrl-D, or name a file\n"
+    assert err.count(told) == (not quiet)
+
+
+def test_quiet_is_quiet_on_a_terminal_too(tmp_path: Path, root: Path, process: Words) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(json.dumps(post) + "\n" for post in generate(20, seed=5)))
+    code, seen = _seen_on_a_terminal(process(["dedup", source, "-q", "-o", tmp_path / "out", *SMALL]), root)
+    assert (code, seen) == (0, "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_report_is_shown_in_any_encoding(root: Path, process: Words, encoding: str) -> None:
+    environ = os.environ | {"PYTHONIOENCODING": encoding}
+    for arguments in (
+        ["explain", "你妈妈喊你回家吃饭", "你妈妈叫你回家吃饭"],
+        ["lint"],
+        ["lint", "/中.yaml"],
+    ):
+        ran = subprocess.run(process(arguments), capture_output=True, cwd=root, env=environ, check=False)
+        assert (ran.returncode in (0, 2), b"Traceback" in ran.stderr) == (True, False), ran.stderr
+        if arguments[0] == "explain":
+            shown = "你妈妈喊".encode(encoding, "backslashreplace")
+            assert shown in ran.stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_data_comes_out_byte_for_byte_in_any_encoding(
+    tmp_path: Path, root: Path, process: Words, encoding: str
+) -> None:
+    content = '{"text": "今天武汉下雨了，大家出门记得带伞"}\r\n{"text": "\u00e9tude \u2028"}'.encode()
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(content)
+    environ = os.environ | {"PYTHONIOENCODING": encoding}
+    words = process(["dedup", "-q", source, *SMALL])
+    ran = subprocess.run(words, capture_output=True, cwd=root, env=environ, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, content, b"")
+
+
+@given(st.text())
+def test_what_is_printed_moves_no_cursor(text: str) -> None:
+    shown = printable(text)
+    assert not any(
+        ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or 0xD800 <= ord(char) < 0xE000 for char in shown
+    )
+    assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029")
+
+
+@given(st.text("甲乙丙 abc", max_size=30), st.text("甲乙丙 abc", max_size=30))
+def test_a_diff_shows_both_texts_and_colours_what_differs(left: str, right: str) -> None:
+    before, after = diff(left, right)
+    assert (before.plain, after.plain) == (left, right)
+    for text in (before, after):
+        assert all(str(span.style) in ("bold red", "bold green") for span in text.spans if span.style)
+    if left == right:
+        assert not [span for span in [*before.spans, *after.spans] if span.style]

@@ -1,0 +1,123 @@
+"""`dedup --clusters`: one line for each kept row that others were dropped for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.calling import SMALL, Run
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.messages.spelling import to_json
+
+_A, _B = "今天武汉下雨了，大家出门记得带伞。", "完全不同的另外一个句子在这里"
+
+
+def _lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def _rows(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_bytes(b"".join(to_json(row) + b"\n" for row in rows))
+    return path
+
+
+def _expected(dropped: list[Any], ids: dict[int, Any]) -> list[Any]:
+    """The clusters that lines of --duplicates make; ids: of rows by position."""
+    found: dict[int, list[int]] = {}
+    for one in dropped:
+        if one["duplicate_of"] is not None:
+            found.setdefault(one["duplicate_of"], [one["duplicate_of"]]).append(one["position"])
+    return [
+        {
+            "cluster": leader,
+            "id": ids[leader],
+            "size": len(rows),
+            "rows": rows,
+            "ids": [ids[row] for row in rows],
+        }
+        for leader, rows in sorted(found.items())
+    ]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_clusters_are_what_the_duplicates_say(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, chunked: bool
+) -> None:
+    if chunked:
+        monkeypatch.setattr("twinsieve.pipeline.files.unpack.BLOCK_BYTES", 1 << 12, raising=False)
+        monkeypatch.setattr("twinsieve.pipeline.files.source._BLOCK_BYTES", 1 << 12)
+    posts = list(generate(3000, seed=5))
+    source, dropped, clusters = _rows(tmp_path / "in.jsonl", *posts), tmp_path / "d", tmp_path / "c"
+    ran = run(
+        "dedup", "-q", source, "-o", tmp_path / "o", "--duplicates", dropped, "--clusters", clusters, *SMALL
+    )
+    assert (ran.code, ran.err) == (0, "")
+    expected = _expected(_lines(dropped), {at: post["id"] for at, post in enumerate(posts, start=1)})
+    assert len(expected) > 100
+    assert _lines(clusters) == expected
+    assert run("dedup", "-q", source, "-o", tmp_path / "o", "--clusters", tmp_path / "e", *SMALL).code == 0
+    assert (tmp_path / "e").read_bytes() == clusters.read_bytes()
+
+
+def test_a_leader_of_an_earlier_run_is_named_by_its_position(tmp_path: Path, run: Run) -> None:
+    first = _rows(tmp_path / "a.jsonl", {"id": "a1", "text": _A}, {"id": "a2", "text": _A})
+    second = _rows(tmp_path / "b.jsonl", {"id": "b1", "text": _B}, {"id": "b2", "text": _A}, {"text": _B})
+    state = ("-q", "--state", tmp_path / "state", *SMALL)
+    assert run("dedup", first, "-o", tmp_path / "o", *state).code == 0
+    assert run("dedup", second, "-o", tmp_path / "p", "--clusters", tmp_path / "c", *state).code == 0
+    assert (tmp_path / "c").read_bytes().splitlines() == [
+        b'{"cluster":1,"id":null,"size":2,"rows":[1,4],"ids":[null,"b2"]}',
+        b'{"cluster":3,"id":"b1","size":2,"rows":[3,5],"ids":["b1",null]}',
+    ]
+
+
+def test_rows_without_ids_make_clusters_without(tmp_path: Path, run: Run) -> None:
+    source = _rows(tmp_path / "in.jsonl", {"text": _A}, {"n": 1}, {"text": _B}, {"text": _A})
+    assert run("dedup", "-q", source, "-o", tmp_path / "o", "--clusters", tmp_path / "c", *SMALL).code == 0
+    assert (tmp_path / "c").read_bytes() == b'{"cluster":1,"size":2,"rows":[1,4]}\n'
+
+
+def test_ids_stand_as_they_came(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text(f'{{"id": 1.50, "text": "{_A}"}}\n{{"id": "\\u0061", "text": "{_A}"}}\n', "utf-8")
+    assert run("dedup", "-q", source, "-o", tmp_path / "o", "--clusters", tmp_path / "c", *SMALL).code == 0
+    assert b'"id":1.50,"size":2,"rows":[1,2],"ids":[1.50,"\\u0061"]' in (tmp_path / "c").read_bytes()
+
+
+def test_rows_that_the_filter_alone_dropped_are_in_no_cluster(tmp_path: Path, run: Run) -> None:
+    posts = [{"text": f"第{n}个句子和别的都不一样{n * 7919}"} for n in range(300)]
+    source = _rows(tmp_path / "in.jsonl", *posts, posts[0])
+    few = (
+        "--set",
+        "near.window.messages=64",
+        "--set",
+        "exact.window.messages=2000",
+        "--set",
+        "near.shards=1",
+    )
+    words = ("-o", tmp_path / "o", "--duplicates", tmp_path / "d", "--clusters", tmp_path / "c")
+    assert run("dedup", "-q", source, *words, *few).code == 0
+    assert [one["flags"] for one in _lines(tmp_path / "d")] == [["at_word"]]
+    assert (tmp_path / "c").read_bytes() == b""
+
+
+def test_clusters_of_a_stream_are_written_at_its_end(
+    tmp_path: Path, piped: Callable[..., subprocess.CompletedProcess[bytes]]
+) -> None:
+    rows = b"".join(to_json({"id": n, "text": _A}) + b"\n" for n in range(3))
+    ran = piped(["dedup", "-q", "--clusters", tmp_path / "c", *SMALL], rows)
+    assert (ran.returncode, ran.stdout) == (0, rows.splitlines(keepends=True)[0])
+    assert _lines(tmp_path / "c") == [{"cluster": 1, "id": 0, "size": 3, "rows": [1, 2, 3], "ids": [0, 1, 2]}]
+
+
+def test_clusters_are_an_output_like_others(tmp_path: Path, run: Run) -> None:
+    source = _rows(tmp_path / "in.jsonl", {"text": _A})
+    ran = run("dedup", source, "-o", tmp_path / "o", "--clusters", source, *SMALL)
+    assert (ran.code, f"--clusters {source}: is also an input" in ran.err) == (2, True)
+    ran = run("dedup", source, "-o", tmp_path / "o", "--clusters", tmp_path / "c.csv", *SMALL)
+    assert (ran.code, "looks like csv, but holds JSON lines" in ran.err) == (2, True)

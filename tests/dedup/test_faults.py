@@ -1,0 +1,296 @@
+"""What goes wrong around a run: one line, exit 1, nothing half done."""
+
+from __future__ import annotations
+
+import ctypes
+import gzip
+import json
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.calling import SMALL, Run
+from twinsieve.pipeline.dedup.state import StateLock
+from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files.write import Output, place_all
+from twinsieve.pipeline.generate.stream import generate
+
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
+
+Words = Callable[[Sequence[str | Path]], list[str]]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps(post) + "\n" for post in generate(300, seed=5)))
+    return path
+
+
+def _one_line(err: str) -> bool:
+    return len(err.splitlines()) == 1 and "Traceback" not in err
+
+
+def test_a_truncated_gz_puts_no_output_in_place(tmp_path: Path, source: Path, run: Run) -> None:
+    packed = gzip.compress(source.read_bytes())
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(packed[: len(packed) // 2])
+    (tmp_path / "out").write_text("what was there before")
+    ran = run(
+        "dedup",
+        cut,
+        "-o",
+        tmp_path / "out",
+        "--duplicates",
+        tmp_path / "d",
+        "--stats",
+        tmp_path / "s",
+        *SMALL,
+    )
+    assert ran.code == 1
+    assert ran.err == f"twinsieve: {cut}: ends in the middle of its compressed data; fetch it again\n"
+    assert (tmp_path / "out").read_text() == "what was there before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.jsonl.gz", "in.jsonl", "out"]
+
+
+@pytest.mark.parametrize("flag", ["-o", "--duplicates", "--dead-letter", "--stats"])
+def test_a_full_disk_is_one_line(tmp_path: Path, source: Path, run: Run, flag: str) -> None:
+    source.write_bytes(source.read_bytes() + b"{\n")
+    outputs = {"-o": str(tmp_path / "out")} | {flag: "/dev/full"}
+    ran = run("dedup", source, *[word for pair in outputs.items() for word in pair], *SMALL)
+    assert ran.code == 1
+    assert ran.err.endswith("/dev/full: cannot be written: No space left on device\n")
+    assert _one_line(ran.err)
+
+
+def test_a_directory_or_a_closed_door_is_one_line(tmp_path: Path, source: Path, run: Run) -> None:
+    ran = run("dedup", source, "-o", tmp_path)
+    assert (ran.code, _one_line(ran.err)) == (1, True)
+    ran = run("dedup", source, "-o", "/proc/no-such-place")
+    assert (ran.code, _one_line(ran.err)) == (1, True)
+
+
+def _obey_permissions() -> None:
+    """Root gives up the right to read and write everything; others never had it."""
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None, use_errno=True)
+        for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
+            assert libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0
+
+
+def test_no_permission_is_one_line(tmp_path: Path, root: Path, source: Path, process: Words) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "in.jsonl").touch(0o000)
+    closed.chmod(0o500)
+    for arguments, said in (
+        ((source, "-o", closed / "out"), f"{closed}/out: cannot be written: Permission denied"),
+        ((closed / "in.jsonl",), f"{closed}/in.jsonl: cannot be read: Permission denied"),
+    ):
+        words = process(["dedup", *arguments, *SMALL])
+        ran = subprocess.run(
+            words, capture_output=True, cwd=root, check=False, timeout=120, preexec_fn=_obey_permissions
+        )
+        assert (ran.returncode, ran.stderr.decode()) == (1, f"twinsieve: {said}\n")
+
+
+@pytest.mark.parametrize(
+    "call", ["dedup {source}", "dedup {source} -o /dev/stdout", "explain one two", "lint"]
+)
+def test_a_reader_of_stdout_that_goes_away_ends_a_command_by_sigpipe(
+    root: Path, source: Path, process: Words, call: str
+) -> None:
+    words = process([*call.format(source=source).split(), *SMALL])
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        err = running.stderr.read().decode()
+        assert (running.wait(120), err) == (-signal.SIGPIPE, "")
+
+
+def test_a_shell_sees_141_and_nothing_else_changes(tmp_path: Path, root: Path, process: Words) -> None:
+    source, state, dropped = (tmp_path / name for name in ("in.jsonl", "state", "dropped.jsonl"))
+    posts = [json.dumps(post) + "\n" for post in generate(6000, seed=5)]
+    source.write_text("".join(posts[:3000]))
+    windows = ("--set", "near.window.messages=9000", "--set", "exact.window.messages=9000")
+    call = process(["dedup", source, "-q", "--state", state, "--duplicates", dropped, *windows])
+    assert subprocess.run(call, stdout=subprocess.DEVNULL, cwd=root, check=False).returncode == 0
+    source.write_text("".join(posts[3000:]))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path != source}
+    assert {state, dropped} < set(before)
+    other = ["--duplicates", str(tmp_path / "new.jsonl")]
+    script = f"set -o pipefail; {shlex.join([*call, *other])} | head -n 1 > /dev/null; exit $?"
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, cwd=root, check=False)
+    assert (ran.returncode, ran.stderr) == (141, b"")
+    names = set(before) - {path for path in before if path.parent != tmp_path}
+    assert {path for path in tmp_path.iterdir() if path.is_file()} == names | {source}
+    assert all(path.read_bytes() == content for path, content in before.items() if path.parent == tmp_path)
+    ran = subprocess.run([*call, *other], capture_output=True, cwd=root, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    whole = tmp_path / "whole.jsonl"
+    whole.write_text("".join(posts))
+    kept = subprocess.run(
+        process(["dedup", whole, "-q", *windows]), capture_output=True, cwd=root, check=False
+    )
+    assert kept.stdout.endswith(ran.stdout)
+    assert ran.stdout.count(b"\n") > 1000
+
+
+def test_a_reader_of_another_output_that_goes_away_is_one_line(
+    tmp_path: Path, root: Path, source: Path, process: Words
+) -> None:
+    source.write_bytes(source.read_bytes() * 20)  # more than a pipe takes while nobody reads
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    words = process(["dedup", source, "-o", os.devnull, "--duplicates", pipe, *SMALL])
+    with subprocess.Popen(words, stderr=subprocess.PIPE, cwd=root) as running:
+        with pipe.open("rb"):
+            pass
+        _, err = running.communicate(timeout=120)
+        assert (running.returncode, err.decode()) == (
+            1,
+            f"twinsieve: {pipe}: the reader went away before the end\n",
+        )
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGKILL, -9)])
+def test_a_stopped_run_leaves_no_output(
+    tmp_path: Path, root: Path, process: Words, number: int, code: int
+) -> None:
+    pipe = tmp_path / "in"
+    os.mkfifo(pipe)
+    out = tmp_path / "out.jsonl"
+    out.write_text("what was there before")
+    with subprocess.Popen(
+        process(["dedup", pipe, "-o", out, "--state", tmp_path / "state", *SMALL]),
+        stderr=subprocess.PIPE,
+        cwd=root,
+    ) as running:
+        assert running.stderr is not None
+        # Opening returns when the run has opened its end; the run then waits for rows that never come.
+        with pipe.open("wb") as writer:
+            writer.write(b'{"id": 1, "text": "a"}\n')
+            writer.flush()
+            running.send_signal(number)
+            err = running.stderr.read().decode()
+            assert running.wait(120) == code
+    assert out.read_text() == "what was there before"
+    assert not (tmp_path / "state").exists()
+    if code == 1:
+        assert err == "twinsieve: interrupted; no output was put in place\n"
+        assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_run_stopped_while_outputs_get_their_names_is_done(
+    tmp_path: Path, source: Path, run: Run, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    replace = os.replace
+
+    def stopped(old: Path, new: Path) -> None:
+        os.kill(os.getpid(), number)
+        replace(old, new)
+
+    monkeypatch.setattr("twinsieve.pipeline.files.write.os.replace", stopped)
+    names = {flag: tmp_path / flag for flag in ("--output", "--duplicates", "--stats", "--state")}
+    ran = run("dedup", "-q", source, *[word for pair in names.items() for word in pair], *SMALL)
+    assert (ran.code, ran.err) == (0, "")
+    assert all(path.stat().st_size for path in names.values())
+
+
+def test_what_fails_before_the_first_name_changes_nothing(
+    tmp_path: Path, source: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted(tmp_path.iterdir())
+
+    def full(self: object, stream: object) -> None:
+        raise FileError("state: no space left")
+
+    monkeypatch.setattr("twinsieve.stages.judge.sieve.Sieve.save", full)
+    ran = run("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
+    assert (ran.code, ran.err) == (1, "twinsieve: state: no space left\n")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_name_that_cannot_be_given_says_which_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool
+) -> None:
+    if not nameless:
+        monkeypatch.setattr("twinsieve.pipeline.files.write._nameless", lambda folder, mode: None)
+    first, second = Output(str(tmp_path / "a")), Output(str(tmp_path / "b"))
+    for output in (first, second):
+        output.write(b"x")
+        output.seal()
+    (tmp_path / "b").mkdir()
+    with pytest.raises(FileError, match=f"in place already: {tmp_path}/a; run again"):
+        place_all([first, second])
+    second.discard()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_two_runs_on_one_state_exclude_each_other(tmp_path: Path, source: Path, run: Run) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "state")
+    call = ("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "link", *SMALL)
+    with StateLock(str(tmp_path / "state")):
+        ran = run(*call)
+        assert ran.code == 1
+        assert ran.err.endswith("link: another run is using it; let it end, or name another state\n")
+        assert _one_line(ran.err)
+        assert not (tmp_path / "out").exists()
+    assert run(*call).code == 0
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_redirections_onto_the_input_are_refused(
+    tmp_path: Path, root: Path, source: Path, process: Words
+) -> None:
+    before = source.read_bytes()
+    for arguments, stdin, stdout in (
+        ((source,), os.devnull, source),
+        ((), source, source),
+        (("-o", source), source, os.devnull),
+    ):
+        with open(stdin, "rb") as given, open(stdout, "ab") as taken:
+            words = process(["dedup", *arguments, *SMALL])
+            ran = subprocess.run(
+                words, stdin=given, stdout=taken, stderr=subprocess.PIPE, cwd=root, check=False
+            )
+        assert (ran.returncode, b"is also an input" in ran.stderr) == (2, True)
+        assert source.read_bytes() == before
+
+
+def test_a_disk_too_full_for_the_first_bytes_is_one_line(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "full.gz").symlink_to("/dev/full")
+    ran = run("generate", "--messages", "1", "-o", tmp_path / "full.gz")
+    said = f"twinsieve: {tmp_path}/full.gz: cannot be written: No space left on device\n"
+    assert (ran.code, ran.err) == (1, said)
+
+
+@pytest.mark.parametrize("arguments", [["lint"], ["explain", "a", "b"]])
+def test_a_report_that_cannot_be_written_is_one_line(
+    root: Path, process: Words, arguments: list[str | Path]
+) -> None:
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(
+            process([*arguments, *SMALL]), stdout=full, stderr=subprocess.PIPE, cwd=root, check=False
+        )
+    assert (ran.returncode, ran.stderr) == (1, b"twinsieve: stdout: No space left on device\n")
+
+
+def test_ctrl_c_while_the_program_is_imported_ends_it_without_a_word(
+    tmp_path: Path, root: Path, process: Words
+) -> None:
+    """A module that everything needs plays the key at the moment it is imported."""
+    (tmp_path / "click.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"}
+    ran = subprocess.run(process(["lint"]), capture_output=True, cwd=root, env=environment, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (-signal.SIGINT, b"", b"")

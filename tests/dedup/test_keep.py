@@ -1,0 +1,200 @@
+"""`dedup --keep last` and `longest`: another row of each cluster comes out, byte for byte and in its place."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet as pq
+
+from tests.calling import SMALL, Run
+from twinsieve.pipeline.dedup.second_pass import SecondPass
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.messages.spelling import to_json
+
+_A, _B = "今天武汉下雨了，大家出门记得带伞，注意安全，早点回家", "完全不同的另外一个句子在这里"
+
+
+def _lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def _write(posts: list[dict[str, Any]], path: Path) -> Path:
+    if path.suffix == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, list(posts[0]), quoting=csv.QUOTE_ALL)
+            writer.writeheader()
+            writer.writerows(posts)
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(posts), path, row_group_size=400)
+    else:
+        path.write_bytes(b"".join(to_json(post) + b"\n" for post in posts))
+    return path
+
+
+def _expected(posts: list[dict[str, Any]], dropped: list[Any], keep: str) -> dict[int, int]:
+    """For each unique row the one that comes out, by positions."""
+    gone = {one["position"] for one in dropped}
+    chosen = {at: at for at in range(1, len(posts) + 1) if at not in gone}
+    for one in dropped:
+        leader, position = one["duplicate_of"], one["position"]
+        if leader is None:
+            continue
+        longer = len(posts[position - 1]["text"]) > len(posts[chosen[leader] - 1]["text"])
+        if keep == "last" or longer:
+            chosen[leader] = position
+    return chosen
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".parquet"])
+@pytest.mark.parametrize("keep", ["last", "longest"])
+def test_another_row_of_each_cluster_comes_out_in_its_place(
+    tmp_path: Path, run: Run, ending: str, keep: str
+) -> None:
+    posts = [{key: post[key] for key in ("id", "text")} for post in generate(1500, seed=5)]
+    names = [_write(posts[at : at + 500], tmp_path / f"{at}{ending}") for at in range(0, 1500, 500)]
+    first, out = tmp_path / f"first{ending}", tmp_path / f"out{ending}"
+    assert run("dedup", "-q", *names, "-o", first, "--duplicates", tmp_path / "d", *SMALL).code == 0
+    ran = run("dedup", "-q", *names, "-o", out, "--keep", keep, "--clusters", tmp_path / "c", *SMALL)
+    assert (ran.code, ran.err) == (0, "")
+    chosen = _expected(posts, _lines(tmp_path / "d"), keep)
+    assert len(set(chosen.values()) - chosen.keys()) > 50
+    expected = _write([posts[at - 1] for at in sorted(chosen.values())], tmp_path / f"expected{ending}")
+    if ending == ".parquet":
+        assert pq.read_table(out).equals(pq.read_table(expected))
+    else:
+        assert out.read_bytes() == expected.read_bytes()
+    clusters = _lines(tmp_path / "c")
+    assert len(clusters) > 50
+    assert {one["cluster"]: one["kept"] for one in clusters} == {
+        one["cluster"]: chosen[one["cluster"]] for one in clusters
+    }
+
+
+def test_first_is_what_a_run_without_keep_writes(tmp_path: Path, run: Run) -> None:
+    source = _write(list(generate(200, seed=1)), tmp_path / "in.jsonl")
+    for name, words in (("a", ()), ("b", ("--keep", "first", "--clusters", tmp_path / "c"))):
+        assert run("dedup", "-q", source, "-o", tmp_path / name, *words, *SMALL).code == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert "kept" not in _lines(tmp_path / "c")[0]
+
+
+@pytest.mark.parametrize(("keep", "kept"), [("last", [3, 5, 7]), ("longest", [2, 3, 7])])
+def test_ties_and_rows_that_are_no_messages(tmp_path: Path, run: Run, keep: str, kept: list[int]) -> None:
+    texts = [_A, f"{_A}！！", _B, None, f"{_A}。。", "", f"还有一句谁都没有见过的话{'x' * 9}"]
+    rows = [b"" if text == "" else to_json({"n": at, "text": text}) for at, text in enumerate(texts, start=1)]
+    source, out, dead = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "dead"
+    source.write_bytes(b"\n".join(rows))
+    ran = run("dedup", "-q", source, "-o", out, "--keep", keep, "--dead-letter", dead, *SMALL)
+    assert ran.code == 0
+    assert out.read_bytes() == b"\n".join(rows[at - 1] for at in kept)
+    assert [one["position"] for one in _lines(dead)] == [4]
+
+
+def test_rows_of_leaders_of_an_earlier_run_stay_dropped(tmp_path: Path, run: Run) -> None:
+    first = _write([{"id": 1, "text": _A}], tmp_path / "a.jsonl")
+    second = _write(
+        [{"id": n, "text": text} for n, text in ((2, _B), (3, f"{_A}！"), (4, f"{_B}！"))],
+        tmp_path / "b.jsonl",
+    )
+    state = ("-q", "--state", tmp_path / "state", *SMALL)
+    assert run("dedup", first, "-o", tmp_path / "o.jsonl", *state).code == 0
+    words = ("--keep", "last", "--clusters", tmp_path / "c")
+    assert run("dedup", second, "-o", tmp_path / "p.jsonl", *words, *state).code == 0
+    assert [row["id"] for row in _lines(tmp_path / "p.jsonl")] == [4]
+    assert [(one["cluster"], one["kept"]) for one in _lines(tmp_path / "c")] == [(1, 1), (2, 4)]
+
+
+@pytest.mark.parametrize("output", ["out.json", "out.jsonl"])
+def test_arrays_and_packed_files_are_read_twice(tmp_path: Path, run: Run, output: str) -> None:
+    import gzip
+
+    posts = [{"n": 1, "text": _A}, {"n": 2, "text": _B}, {"n": 3, "text": _A}]
+    source, out = tmp_path / "in.json.gz", tmp_path / output
+    source.write_bytes(gzip.compress(json.dumps(posts, indent=1).encode()))
+    assert run("dedup", "-q", source, "-o", out, "--keep", "last", *SMALL).code == 0
+    found = json.loads(out.read_bytes()) if output == "out.json" else _lines(out)
+    assert found == posts[1:]
+
+
+def test_another_encoding_is_kept(tmp_path: Path, run: Run) -> None:
+    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    rows = ["id,text", f"1,{_A}", f"2,{_B}", f"3,{_A}"]
+    source.write_bytes("\r\n".join(rows).encode("utf-16"))
+    assert run("dedup", "-q", source, "-o", out, "--keep", "last", "--encoding", "utf-16", *SMALL).code == 0
+    assert out.read_bytes() == "\r\n".join([rows[0], *rows[2:]]).encode("utf-16")
+
+
+@pytest.mark.parametrize("flag", ["--mark", "--duplicates", "--examples"])
+def test_what_names_the_first_row_is_refused_beside_it(tmp_path: Path, run: Run, flag: str) -> None:
+    source = _write([{"text": _A}], tmp_path / "in.jsonl")
+    words = {"--mark": (), "--duplicates": (tmp_path / "d",), "--examples": (3,)}[flag]
+    ran = run("dedup", source, "-o", tmp_path / "o.jsonl", "--keep", "last", flag, *words, *SMALL)
+    said = f"--keep last: {flag} names the first row of a cluster; leave one of the two out"
+    assert (ran.code, ran.err) == (2, f"twinsieve: {said} (--clusters says which row was kept)\n")
+
+
+def test_streams_cannot_be_read_twice(
+    tmp_path: Path, run: Run, piped: Callable[..., subprocess.CompletedProcess[bytes]]
+) -> None:
+    ran = piped(["dedup", "-q", "--keep", "longest", *SMALL], b'{"text": "a"}\n')
+    said = b"--keep longest: reads its inputs twice, stdin only once; save it as a file first"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, b"", b"twinsieve: " + said + b"\n")
+    os.mkfifo(tmp_path / "pipe")
+    ran = run("dedup", tmp_path / "pipe", "--keep", "last", *SMALL)
+    assert (ran.code, f"twice, {tmp_path / 'pipe'} only once" in ran.err) == (2, True)
+
+
+def _longer(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b'{"text": "one more"}\n')
+
+
+def _touched(path: Path) -> None:
+    os.utime(path, ns=(0, 0))
+
+
+def _other_rows(path: Path, *, fewer: bool = False) -> None:
+    """As many bytes, and the time that it had."""
+    known = path.stat()
+    content = path.read_bytes()
+    path.write_bytes(content[:-1].replace(b"\n", b" ", 1) + b"\n" if fewer else b"\n\n" + content[2:])
+    os.utime(path, ns=(known.st_atime_ns, known.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    "change", [_longer, _touched, _other_rows, lambda path: _other_rows(path, fewer=True)]
+)
+def test_a_file_that_changed_between_the_passes_is_an_error(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]
+) -> None:
+    names = [
+        _write([{"n": n, "text": _A + _B * n} for n in range(9)], tmp_path / f"{name}.jsonl") for name in "ab"
+    ]
+    write = SecondPass.write
+
+    def changed_before(self: SecondPass, *arguments: Any) -> None:
+        change(names[0])
+        write(self, *arguments)
+
+    monkeypatch.setattr(SecondPass, "write", changed_before)
+    words = (
+        "-o",
+        tmp_path / "out.jsonl",
+        "--keep",
+        "last",
+        "--clusters",
+        tmp_path / "c",
+        "--state",
+        tmp_path / "state",
+    )
+    ran = run("dedup", "-q", *names, *words, *SMALL)
+    said = f"{names[0]}: was changed while it was read, and --keep reads it twice; run again"
+    assert (ran.code, ran.err) == (1, f"twinsieve: {said}\n")
+    assert not [path for path in tmp_path.iterdir() if path.name in ("out.jsonl", "c", "state")]

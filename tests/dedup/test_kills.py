@@ -1,0 +1,14 @@
+"""Runs that are killed at any moment and repeated leave what unbroken ones leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.dedup.kills import kill_runs
+
+
+def test_killed_and_repeated_runs_leave_the_files_of_unbroken_ones(tmp_path: Path) -> None:
+    """A handful; `make kills` does 50."""
+    found = kill_runs(tmp_path, kills=5, seed=1)
+    assert found.problems == []
+    assert found.struck

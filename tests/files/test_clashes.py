@@ -1,0 +1,225 @@
+"""No command writes over a file that it reads or keeps, however the file is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.calling import SMALL, Run
+from twinsieve.pipeline.files.write import descriptor_of
+from twinsieve.pipeline.generate.stream import generate
+
+_WAYS = ("same", "symbolic link", "hard link", "relative")
+
+
+def _named(path: Path, way: str) -> Path | str:
+    """Another name of an existing file."""
+    other = path.with_name("other")
+    if way == "symbolic link":
+        other.symlink_to(path)
+    elif way == "hard link":
+        os.link(path, other)
+    elif way == "relative":
+        return f"{path.parent}/../{path.parent.name}/{path.name}"
+    return path if way == "same" else other
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps(post, ensure_ascii=False) + "\n" for post in generate(30, seed=5)))
+    return path
+
+
+@pytest.fixture
+def idf(tmp_path: Path) -> Path:
+    path = tmp_path / "idf.table"
+    path.write_text("词\t1.5\n", "utf-8")
+    return path
+
+
+@pytest.fixture
+def settings(tmp_path: Path, idf: Path) -> Path:
+    path = tmp_path / "settings"
+    path.write_text(
+        f"features: {{weights: tfidf, idf_file: {idf.name}}}\nnear: {{window: {{messages: 2000}}, shards: 1}}\n"
+        "exact: {window: {messages: 2000}}\n"
+    )
+    return path
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("later\tearlier\tsimilarity\tkind\np0000000002\tp0000000001\t0.9\tnear\n")
+    return path
+
+
+@pytest.mark.parametrize("way", _WAYS)
+@pytest.mark.parametrize(
+    ("command", "target", "flag", "use"),
+    [
+        ("train-idf {source} {flag}", "source", "-o", "an input"),
+        ("train-idf {source} -c {settings} {flag}", "settings", "-o", "the settings file"),
+        ("dedup {source} -c {settings} {flag}", "source", "-o", "an input"),
+        ("dedup {source} -c {settings} {flag}", "settings", "-o", "the settings file"),
+        ("dedup {source} -c {settings} {flag}", "idf", "-o", "features.idf_file"),
+        ("dedup {source} -c {settings} {flag}", "idf", "--duplicates", "features.idf_file"),
+        ("dedup {source} -c {settings} {flag}", "settings", "--dead-letter", "the settings file"),
+        ("dedup {source} -c {settings} {flag}", "settings", "--stats", "the settings file"),
+        ("dedup {source} -c {settings} {flag}", "source", "--state", "an input"),
+        ("dedup {source} -c {settings} {flag}", "idf", "--state", "features.idf_file"),
+        ("evaluate {source} {pairs} -c {settings} {flag}", "settings", "--stats", "the settings file"),
+        ("evaluate {source} {pairs} -c {settings} {flag}", "pairs", "--wrong", "an input"),
+        ("evaluate {source} {pairs} -c {settings} {flag}", "idf", "--wrong", "features.idf_file"),
+    ],
+)
+def test_an_output_over_a_file_that_is_read_is_refused(
+    request: pytest.FixtureRequest, run: Run, command: str, target: str, flag: str, use: str, way: str
+) -> None:
+    files = {name: request.getfixturevalue(name) for name in ("source", "settings", "idf", "pairs")}
+    before = {path: path.read_bytes() for path in files.values()}
+    output = _named(files[target], way)
+    ran = run(*command.format(**files, flag=flag).split(), output)
+    assert ran.code == 2, ran.err
+    assert ran.err == f"twinsieve: {flag} {output}: is also {use} ({files[target]}); name another file\n"
+    assert {path: path.read_bytes() for path in files.values()} == before
+
+
+@pytest.mark.parametrize("flag", ["-o", "--duplicates", "--dead-letter", "--stats"])
+@pytest.mark.parametrize(
+    "companion", ["state", "state.lock", "state.leaders", "state.leaders/leaders-0.rows"]
+)
+def test_an_output_over_a_state_or_its_companions_is_refused(
+    tmp_path: Path, run: Run, source: Path, flag: str, companion: str
+) -> None:
+    call = ("dedup", source, "-q", "--state", tmp_path / "state", *SMALL)
+    for exists in (False, True):
+        if exists:
+            assert run(*call, "-o", tmp_path / "out", "--duplicates", tmp_path / "d").code == 0
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        ran = run(*call, flag, tmp_path / companion)
+        assert ran.code == 2, ran.err
+        assert "of --state" in ran.err or "is also -" in ran.err
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_an_input_that_lies_where_the_lock_must_be_stays(tmp_path: Path, run: Run, source: Path) -> None:
+    lock = source.rename(tmp_path / "state.lock")
+    ran = run("dedup", lock, "--format", "jsonl", "-o", tmp_path / "out", "--state", tmp_path / "state")
+    assert ran.code == 2
+    assert ran.err.startswith("twinsieve: the lock of --state ")
+    assert lock.stat().st_size
+
+
+def test_a_file_that_is_no_lock_is_not_removed_as_one(tmp_path: Path, run: Run, source: Path) -> None:
+    notes = tmp_path / "state.lock"
+    notes.write_text("what somebody wrote")
+    ran = run("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
+    assert (ran.code, len(ran.err.splitlines())) == (1, 1)
+    assert "is no lock of a state" in ran.err
+    assert notes.read_text() == "what somebody wrote"
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/null"])
+def test_a_state_must_be_a_file(run: Run, source: Path, name: str) -> None:
+    ran = run("dedup", source, "--state", name, *SMALL)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"twinsieve: --state {name}: a state is a file of its own; name one\n"
+
+
+@pytest.mark.parametrize("flag", ["-o", "--duplicates", "--stats", "--state"])
+def test_an_empty_name_is_said(run: Run, source: Path, flag: str) -> None:
+    ran = run("dedup", source, flag, "")
+    assert (ran.code, ran.err) == (
+        2,
+        f"twinsieve: {flag}: the name is empty; name a file, or `-` for stdout\n",
+    )
+
+
+def test_one_pipe_does_not_take_two_outputs(tmp_path: Path, run: Run, source: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    ran = run("dedup", source, "-o", tmp_path / "pipe", "--duplicates", tmp_path / "link")
+    assert ran.code == 2
+    assert f"is also -o ({tmp_path}/pipe)" in ran.err
+
+
+@pytest.mark.parametrize("other", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_stdout_does_not_take_two_outputs(run: Run, source: Path, other: str) -> None:
+    ran = run("dedup", source, "--duplicates", other)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"twinsieve: --duplicates {other}: is also -o (-); name another file\n"
+
+
+def test_a_device_may_take_several_outputs(run: Run, source: Path) -> None:
+    assert run("dedup", source, "-q", "-o", "/dev/null", "--duplicates", "/dev/null", *SMALL).code == 0
+
+
+def test_stdin_is_seen_behind_its_name(
+    tmp_path: Path, root: Path, source: Path, process: Callable[[Sequence[str | Path]], list[str]]
+) -> None:
+    before = source.read_bytes()
+    with source.open("rb") as given:
+        words = process(["train-idf", "-", "-o", source])
+        ran = subprocess.run(words, stdin=given, capture_output=True, cwd=root, check=False)
+    assert (ran.returncode, b"is also an input (-)" in ran.stderr) == (2, True)
+    assert source.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("dedup -q {source}", "-o -: is also an input ({source})"),
+        ("dedup -q", "-o -: is also an input (-)"),
+        ("dedup -q {source} -o /dev/null --duplicates -", "--duplicates -: is also an input ({source})"),
+        ("train-idf {source} -o /dev/stdout", "-o /dev/stdout: is also an input ({source})"),
+    ],
+)
+def test_an_output_redirected_onto_an_input_is_refused(
+    root: Path,
+    source: Path,
+    process: Callable[[Sequence[str | Path]], list[str]],
+    words: str,
+    said: str,
+) -> None:
+    """As a shell does it for `>> FILE`; with `> FILE` it is empty before we begin."""
+    before = source.read_bytes()
+    with source.open("rb") as stdin, source.open("ab") as stdout:
+        ran = subprocess.run(
+            process(words.format(source=source).split()),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            cwd=root,
+            check=False,
+        )
+    assert (ran.returncode, said.format(source=source) in ran.stderr.decode()) == (2, True)
+    assert source.read_bytes() == before
+
+
+def test_names_of_descriptors_are_told_from_files(tmp_path: Path) -> None:
+    (tmp_path / "1").touch()
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    found = {
+        name: descriptor_of(name, writes=True)
+        for name in ("-", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/fd/63", f"{tmp_path}/link")
+    }
+    assert list(found.values()) == [1, 1, 2, 0, 63, 1]
+    assert descriptor_of("-", writes=False) == 0
+    for name in (
+        f"{tmp_path}/1",
+        f"{tmp_path}/round",
+        f"{tmp_path}/none",
+        "",
+        "1",
+        "/dev/null",
+        "/proc/1/fd/1",
+    ):
+        assert descriptor_of(name, writes=True) is None

@@ -1,0 +1,127 @@
+"""CSV with other delimiters than a comma: read and written the same, and told where nobody said so."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.calling import SMALL, Run
+from twinsieve.pipeline.files.rows import join_records, split_lines
+
+_TABLE = [
+    ["id", "text"],
+    ["1", 'a "quoted" one;\t|, with\nall of them'],
+    ["2", "another one, and quite so"],
+    ["2", ""],
+]
+
+
+def _written(table: list[list[str]], delimiter: str) -> bytes:
+    made = io.StringIO()
+    csv.writer(made, delimiter=delimiter, lineterminator="\n").writerows(table)
+    return made.getvalue().encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter", "said"),
+    [
+        ("p.csv", ";", ["--delimiter", ";"]),
+        ("p.csv", "|", ["--delimiter", "|"]),
+        ("p.csv", "\t", ["--delimiter", "tab"]),
+        ("p.csv", "\t", ["--delimiter", "\\t"]),
+        ("p.csv", "\t", ["--format", "tsv"]),
+        ("p.tsv", "\t", []),
+        ("p.tsv.gz", "\t", []),
+        ("p.tsv", ";", ["--delimiter", ";"]),
+        ("p.tsv", "\t", ["--format", "csv"]),
+        ("p", ";", ["--delimiter", ";"]),
+    ],
+)
+def test_rows_come_out_with_the_delimiter_they_came_with(
+    tmp_path: Path, run: Run, name: str, delimiter: str, said: list[str]
+) -> None:
+    source, out, dropped = tmp_path / name, tmp_path / f"out-{name}", tmp_path / "d.jsonl"
+    source.write_bytes(_written([*_TABLE[:3], _TABLE[1]], delimiter))
+    ran = run("dedup", "-q", source, "-o", out, "--duplicates", dropped, *said, *SMALL)
+    assert (ran.code, ran.err) == (0, "")
+    content = out.read_bytes()
+    if name.endswith(".gz"):
+        content = gzip.decompress(content)
+    assert content == _written(_TABLE[:3], delimiter)
+    assert [json.loads(line)["text"] for line in dropped.read_bytes().splitlines()] == [_TABLE[1][1]]
+
+
+@pytest.mark.parametrize(("delimiter", "shown"), [(";", "';'"), ("\t", "tab"), ("|", "'|'")])
+@pytest.mark.parametrize("fields", [[], ["--text-field", "id"], ["--text-field", "body"]])
+def test_a_header_that_looks_like_another_delimiter_says_so(
+    tmp_path: Path, run: Run, delimiter: str, shown: str, fields: list[str]
+) -> None:
+    source = tmp_path / "p.csv"
+    source.write_bytes(_written([["id", "text", "a, b"], *[["1", "x", "y"]]], delimiter))
+    ran = run("dedup", "-q", source, "-o", tmp_path / "out", *fields, *SMALL)
+    assert ran.code == 2
+    wanted = fields[-1] if fields else "text"
+    assert ran.err == (
+        f"twinsieve: {source}:1: has no column {wanted!r}; its columns look separated by {shown}: "
+        f"add --delimiter {shown}\n"
+    )
+
+
+def test_a_header_that_lacks_the_column_names_those_there_are(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "p.csv"
+    source.write_bytes(b"id,body\n1,a\n")
+    ran = run("dedup", "-q", source, *SMALL)
+    assert (ran.code, ran.err) == (
+        2,
+        f"twinsieve: {source}:1: has no column 'text' but 'id', 'body'; name one with --text-field\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        (["--delimiter", ";;"], "--delimiter ';;': must be one ASCII character, or tab"),
+        (["--delimiter", "；"], "--delimiter '；': must be one ASCII character, or tab"),
+        (["--delimiter", '"'], "--delimiter '\"': cannot be a quote, a letter, a digit or the end of a line"),
+        (["--delimiter", ";", "--format", "jsonl"], "--delimiter: is for CSV, but the format is jsonl"),
+    ],
+)
+def test_what_is_no_delimiter_is_refused(tmp_path: Path, run: Run, said: list[str], error: str) -> None:
+    (tmp_path / "p.csv").write_bytes(b"id;text\n")
+    ran = run("dedup", "-q", tmp_path / "p.csv", *said, *SMALL)
+    assert (ran.code, ran.err) == (2, f"twinsieve: {error}\n")
+
+
+def test_other_commands_take_a_delimiter_too(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "p.tsv"
+    source.write_bytes(_written([["id", "text"], ["1", "so it is today"], ["2", "so it is today!"]], "\t"))
+    assert "verdict" in run("explain", "--input", source, "--id", "1", "--id", "2").out
+    source = source.rename(tmp_path / "p.csv")
+    assert "verdict" in run("explain", "--input", source, "--id", "1", "--id", "2", "--delimiter", "tab").out
+    ran = run("train-idf", source, "-o", tmp_path / "idf", "--delimiter", "tab")
+    assert (ran.code, "0 rows could not be read" in ran.err) == (0, True)
+
+
+_FIELD = st.text(st.sampled_from('ab";,\n\r你'), max_size=6)
+
+
+@given(st.lists(st.lists(_FIELD, min_size=2, max_size=2), max_size=6), st.data())
+def test_records_are_those_that_were_written(table: list[list[str]], data: st.DataObject) -> None:
+    made = io.StringIO()
+    csv.writer(made, delimiter=";", quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(table)
+    content = made.getvalue().encode()
+    cut = data.draw(st.integers(0, len(content)))
+    lines = split_lines(iter([content[:cut], content[cut:]]), 1000)
+    rows = [row for batch in join_records(lines, 1000, b";") for row in batch.rows]
+    read = [
+        next(csv.reader(io.StringIO((row or b"").decode(), newline=""), delimiter=";", strict=True))
+        for row in rows
+    ]
+    assert read == table

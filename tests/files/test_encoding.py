@@ -1,0 +1,170 @@
+"""Inputs that are not UTF-8: told, or read as --encoding says and written as they came."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.calling import SMALL, Run
+from twinsieve.pipeline.files.encoding import encoding_seen, likely_encodings
+
+_TEXTS = [
+    "今天武汉下雨了，大家出门记得带伞。",
+    "完全不同的另外一个句子在这里",
+    "今天武汉下雨了，大家出门记得带伞。",
+]
+_FORMS = {
+    "jsonl": "".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in _TEXTS),
+    "csv": "id,text\n" + "".join(f'{n},"{text},\n"\n' for n, text in enumerate(_TEXTS)),
+    "txt": "\n".join(_TEXTS) + "\n",
+}
+
+
+def _kept(form: str) -> str:
+    """The content without its last row, which repeats the first."""
+    content = _FORMS[form]
+    return content[: content.rindex(_TEXTS[0])].rpartition("\n")[0] + "\n"
+
+
+@pytest.mark.parametrize("form", _FORMS)
+@pytest.mark.parametrize(
+    "encoding", ["gbk", "GB18030", "big5", "utf-16-le", "utf-16-be", "utf-32-le", "utf-16"]
+)
+def test_rows_are_read_and_come_out_byte_for_byte(tmp_path: Path, run: Run, form: str, encoding: str) -> None:
+    translate = {ord(a): b for a, b in zip("汉带伞这里个门记", "漢帶傘這裡個門記", strict=True)}
+    source, out = tmp_path / f"p.{form}", tmp_path / f"o.{form}"
+    whole, kept = (text.translate(translate).encode(encoding) for text in (_FORMS[form], _kept(form)))
+    source.write_bytes(whole)
+    ran = run(
+        "dedup", "-q", source, "-o", out, "--duplicates", tmp_path / "d", "--encoding", encoding, *SMALL
+    )
+    assert (ran.code, ran.err) == (0, "")
+    assert out.read_bytes() == kept
+    assert json.loads((tmp_path / "d").read_bytes())["stage"] == "exact"
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
+def test_a_byte_order_mark_is_kept(tmp_path: Path, run: Run, mark: bytes) -> None:
+    codec = "utf-16-le" if mark == codecs.BOM_UTF16_LE else "utf-16-be"
+    source, out = tmp_path / "p.csv", tmp_path / "o.csv"
+    source.write_bytes(mark + _FORMS["csv"].encode(codec))
+    assert run("dedup", "-q", source, "-o", out, "--encoding", "utf-16", *SMALL).code == 0
+    assert out.read_bytes() == mark + _kept("csv").encode(codec)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [
+        ("utf-16", "is no UTF-8 but UTF-16 (begins with its byte order mark); add --encoding utf-16"),
+        ("utf-32", "is no UTF-8 but UTF-32 (begins with its byte order mark); add --encoding utf-32"),
+        ("utf-16-le", "is no UTF-8 but UTF-16-LE ("),
+        ("utf-16-be", "is no UTF-8 but UTF-16-BE ("),
+    ],
+)
+@pytest.mark.parametrize("form", _FORMS)
+def test_utf_16_is_told_and_not_read_as_text(
+    tmp_path: Path, run: Run, encoding: str, said: str, form: str
+) -> None:
+    source = tmp_path / f"p.{form}"
+    source.write_bytes(_FORMS[form].encode(encoding))
+    ran = run("dedup", "-q", source, "-o", tmp_path / "out", *SMALL)
+    assert (ran.code, len(ran.err.splitlines())) == (1, 1)
+    assert f"twinsieve: {source}: {said}" in ran.err
+
+
+def test_text_that_looks_like_utf_16_is_read_as_the_utf_8_that_it_is_said_to_be(
+    tmp_path: Path, run: Run
+) -> None:
+    source = tmp_path / "p.txt"
+    source.write_bytes(b"a\0b\n")
+    assert "or --encoding utf-8 if it is UTF-8" in run("dedup", "-q", source, *SMALL).err
+    ran = run("dedup", "-q", source, "--encoding", "utf-8", *SMALL)
+    assert (ran.code, ran.out) == (0, "a\0b\n")
+
+
+def test_a_byte_order_mark_decides_over_the_order_in_the_name(tmp_path: Path, run: Run) -> None:
+    source, out = tmp_path / "p.csv", tmp_path / "o.csv"
+    source.write_bytes(codecs.BOM_UTF16_BE + _FORMS["csv"].encode("utf-16-be"))
+    assert run("dedup", "-q", source, "-o", out, "--encoding", "utf-16-le", *SMALL).code == 0
+    assert out.read_bytes() == codecs.BOM_UTF16_BE + _kept("csv").encode("utf-16-be")
+
+
+def test_nuls_in_utf_8_are_text() -> None:
+    assert encoding_seen(b"a\0\0b\n" * 9) is None
+    assert encoding_seen(b'{"text": "a line of ASCII with one bad byte \xff and a NUL \0"}\n' * 9) is None
+    assert encoding_seen("今天\0武汉\n".encode() * 9) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (_TEXTS[0], "gb18030"),
+        ("今天台北下雨了，大家出門記得帶傘，注意安全", "big5"),
+        ("今日は雨が降っています、傘を忘れないでください", "shift_jis"),
+        ("오늘 서울에 비가 옵니다 우산을 꼭 챙기세요", "euc_kr"),
+        ("Сегодня идёт дождь, не забудьте зонт", "cp1251"),
+        ("Füße und Äpfel für größere Gäste", "cp1252"),
+    ],
+)
+def test_the_likely_encodings_of_a_text_have_the_true_one(text: str, encoding: str) -> None:
+    assert encoding in likely_encodings(text.encode(encoding))
+
+
+def test_a_file_that_is_not_utf_8_names_likely_encodings(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "p.txt"
+    source.write_bytes(_FORMS["txt"].encode("gbk"))
+    ran = run("dedup", "-q", source, *SMALL)
+    assert ran.code == 1
+    assert "if it is gb18030" in ran.err
+    assert "say so, as with --encoding gb18030" in ran.err
+
+
+def test_rows_that_are_not_in_the_encoding_are_counted(tmp_path: Path, run: Run) -> None:
+    source, dead = tmp_path / "p.txt", tmp_path / "dead"
+    source.write_bytes(_TEXTS[0].encode("gbk") + b"\n\xff\xff\n")
+    ran = run("dedup", "-q", source, "--encoding", "gbk", "-o", tmp_path / "o", "--dead-letter", dead, *SMALL)
+    assert (ran.code, (tmp_path / "o").read_bytes()) == (0, _TEXTS[0].encode("gbk") + b"\n")
+    entry = json.loads(dead.read_bytes())
+    assert (entry["reason"], entry["detail"], entry["raw_base64"]) == (
+        "not_utf8",
+        "is not gbk at byte 0",
+        "//8=",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("klingon", "--encoding 'klingon': is no encoding; name one, as utf-16, gb18030 or big5"),
+        ("base64", "--encoding base64: rows cannot be cut in it"),
+        (
+            "utf-7",
+            "--encoding utf-7: rows cannot be cut in it; turn it into UTF-8 first, as with `iconv`",
+        ),
+        ("cp037", "--encoding cp037: rows cannot be cut in it"),
+        ("iso2022_jp", "--encoding iso2022_jp: rows cannot be cut in it"),
+    ],
+)
+def test_an_encoding_that_cannot_be_read_is_refused(tmp_path: Path, run: Run, given: str, said: str) -> None:
+    (tmp_path / "p.txt").write_bytes(b"a\n")
+    ran = run("dedup", "-q", tmp_path / "p.txt", "--encoding", given, *SMALL)
+    assert (ran.code, said in ran.err) == (2, True)
+
+
+def test_a_cut_off_character_is_an_error(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "p.txt").write_bytes("ab\n".encode("utf-16-le")[:-1])
+    ran = run("dedup", "-q", tmp_path / "p.txt", "--encoding", "utf-16-le", *SMALL)
+    assert (ran.code, "is not utf-16-le" in ran.err) == (1, True)
+
+
+def test_dead_letters_show_rows_as_text_of_their_encoding(tmp_path: Path, run: Run) -> None:
+    """These bytes of GBK would be another letter in UTF-8."""
+    source, dead = tmp_path / "p.jsonl", tmp_path / "dead"
+    source.write_bytes('{"text": "a"}\n{伞\n'.encode("gbk") + b"{\x81\n")
+    words = ("--dead-letter", dead, "--encoding", "gbk")
+    assert run("dedup", "-q", source, "-o", tmp_path / "out", *words, *SMALL).code == 0
+    entries = [json.loads(line) for line in dead.read_bytes().splitlines()]
+    assert [entry.get("raw", entry.get("raw_base64")) for entry in entries] == ["{伞", "e4E="]

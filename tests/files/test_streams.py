@@ -1,0 +1,257 @@
+"""Outputs that are streams: descriptors, pipes and devices are written to, never renamed over."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import select
+import subprocess
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from tests.calling import SMALL, Run
+from twinsieve.pipeline.generate.stream import generate
+
+Words = Callable[[Sequence[str | Path]], list[str]]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps(post, ensure_ascii=False) + "\n" for post in generate(300, seed=5)))
+    return path
+
+
+@pytest.fixture
+def expected(tmp_path: Path, source: Path, run: Run) -> tuple[bytes, bytes]:
+    """Kept rows and lines of duplicates, as files take them."""
+    assert (
+        run("dedup", source, "-q", "-o", tmp_path / "kept", "--duplicates", tmp_path / "dropped", *SMALL).code
+        == 0
+    )
+    return (tmp_path / "kept").read_bytes(), (tmp_path / "dropped").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_stdout_has_many_names(
+    root: Path, source: Path, process: Words, expected: tuple[bytes, bytes], name: str
+) -> None:
+    words = process(["dedup", source, "-q", "-o", name, *SMALL])
+    ran = subprocess.run(words, capture_output=True, cwd=root, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, expected[0], b"")
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/stderr"])
+def test_a_redirected_stream_keeps_what_stands_before_and_after(
+    tmp_path: Path, root: Path, source: Path, process: Words, expected: tuple[bytes, bytes], name: str
+) -> None:
+    log = tmp_path / "log"
+    number = 1 if name == "/dev/stdout" else 2
+    words = process(["dedup", source, "-q", "-o", os.devnull, "--duplicates", name, *SMALL])
+    with log.open("wb", buffering=0) as stream:
+        stream.write(b"before\n")
+        ran = subprocess.run(words, cwd=root, check=False, **{["stdout", "stderr"][number - 1]: stream})
+        os.write(stream.fileno(), b"after\n")
+    assert ran.returncode == 0
+    assert log.read_bytes() == b"before\n" + expected[1] + b"after\n"
+
+
+def test_a_shells_process_substitution_takes_an_output(
+    tmp_path: Path, root: Path, source: Path, process: Words, expected: tuple[bytes, bytes]
+) -> None:
+    packed = tmp_path / "dropped.gz"
+    call = " ".join(process(["dedup", source, "-q", *SMALL]))
+    script = f"{call} -o >(cat > {tmp_path}/out) --duplicates >(gzip > {packed}); code=$?; wait; exit $code"
+    ran = subprocess.run(["bash", "-c", script], cwd=root, capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    # Bash waits for the last substitution alone.
+    assert gzip.decompress(packed.read_bytes()) == expected[1]
+
+
+def test_a_named_pipe_takes_an_output_and_stays(
+    tmp_path: Path, root: Path, source: Path, process: Words, expected: tuple[bytes, bytes]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(process(["dedup", source, "-q", "-o", pipe, *SMALL]), cwd=root) as running:
+        assert pipe.read_bytes() == expected[0]
+        assert running.wait(120) == 0
+    assert pipe.is_fifo()
+
+
+def test_a_line_reader_sees_each_kept_row_at_once(root: Path, process: Words) -> None:
+    """A row's newline goes with the row: the reader gets whole lines while the input stays open."""
+    words = process(["dedup", "-q", *SMALL])
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        for text in ("one row and the pipe stays open", "another that is quite different", "完全不同的一句"):
+            row = json.dumps({"text": text}).encode() + b"\n"
+            running.stdin.write(row + row)
+            running.stdin.flush()
+            assert running.stdout.readline() == row
+        running.stdin.close()
+        assert running.stdout.read() == b""
+        assert running.wait(120) == 0
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._packer = zlib.compressobj(wbits=31)
+
+    def __call__(self, row: bytes) -> bytes:
+        return self._packer.compress(row) + self._packer.flush(zlib.Z_SYNC_FLUSH)
+
+    def end(self) -> bytes:
+        return self._packer.flush()
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        self._packer = zstandard.ZstdCompressor().compressobj()
+
+    def __call__(self, row: bytes) -> bytes:
+        return self._packer.compress(row) + self._packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+
+    def end(self) -> bytes:
+        return self._packer.flush()
+
+
+class _Whole:
+    """Each row as a stream of its own: bzip2 and xz cannot hand out a row before."""
+
+    def __init__(self, pack: Callable[[bytes], bytes]) -> None:
+        self._pack = pack
+
+    def __call__(self, row: bytes) -> bytes:
+        return self._pack(row)
+
+    def end(self) -> bytes:
+        return b""
+
+
+_PACKERS: dict[str, Callable[[], Any]] = {
+    "plain": lambda: _Whole(bytes),
+    "gzip": _Gzip,
+    "gzip, a member a row": lambda: _Whole(gzip.compress),
+    "zstd": _Zstd,
+    "bzip2": lambda: _Whole(bz2.compress),
+    "xz": lambda: _Whole(lzma.compress),
+}
+_HELD_BACK_S = 20
+_TRICKLED = {
+    "jsonl": (b"", b'{"text": "%s"}\n'),
+    "json": (b"", b'{"text": "%s"}\n'),
+    "csv": (b"text\n", b"%s\n"),
+    "text": (b"", b"P%s\n"),
+}
+
+
+@pytest.mark.parametrize(
+    ("packing", "form"), [*((one, "jsonl") for one in _PACKERS), *(("plain", one) for one in _TRICKLED)]
+)
+def test_the_first_row_of_a_stream_that_trickles_comes_out_at_once(
+    root: Path, process: Words, packing: str, form: str
+) -> None:
+    head, row = _TRICKLED[form]
+    pack = _PACKERS[packing]()
+    words = process(["dedup", "-q", "--format", form, *SMALL])
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, bufsize=0, cwd=root) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        for lines in ([head, row % b"one row and the pipe stays open"], [row % b"another that is different"]):
+            running.stdin.write(pack(b"".join(lines)))
+            for line in filter(None, lines):
+                assert select.select([running.stdout], [], [], _HELD_BACK_S)[0], "the row is held back"
+                assert running.stdout.readline() == line
+        running.stdin.write(pack.end())
+        running.stdin.close()
+        assert (running.stdout.read(), running.wait(120)) == (b"", 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        (b"a\nb", b"c\nd", b"a\nb\nc\nd"),
+        (b"a\nb\n", b"c\nd\n", b"a\nb\nc\nd\n"),
+        (b"a\nb", b"b\na\n", b"a\nb"),
+        (b"a\nb", b"b\nc\n", b"a\nb\nc\n"),
+        (b"a\nb\n", b"b", b"a\nb\n"),
+        (b"a", b"", b"a"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_last_row_ends_as_it_came(
+    tmp_path: Path,
+    root: Path,
+    process: Words,
+    run: Run,
+    first: bytes,
+    second: bytes,
+    kept: bytes,
+    stream: bool,
+) -> None:
+    (tmp_path / "a.txt").write_bytes(first)
+    (tmp_path / "b.txt").write_bytes(second)
+    call = ("dedup", tmp_path / "a.txt", tmp_path / "b.txt", "-q", *SMALL)
+    if stream:
+        ran = subprocess.run(process(call), stdout=subprocess.PIPE, cwd=root, check=False)
+        assert (ran.returncode, ran.stdout) == (0, kept)
+    else:
+        assert run(*call, "-o", tmp_path / "out").code == 0
+        assert (tmp_path / "out").read_bytes() == kept
+
+
+def test_an_output_keeps_its_owner_where_that_is_allowed(tmp_path: Path, source: Path, run: Run) -> None:
+    """Only root may give files away; others write what they own, and the group they are in."""
+    out = tmp_path / "out"
+    out.touch(0o640)
+    owner = (12345, 54321) if os.geteuid() == 0 else (os.geteuid(), os.getgroups()[-1])
+    os.chown(out, *owner)
+    assert run("dedup", source, "-q", "-o", out, *SMALL).code == 0
+    known = out.stat()
+    assert (known.st_uid, known.st_gid, known.st_mode & 0o777) == (*owner, 0o640)
+
+
+def test_a_hard_link_to_an_output_keeps_the_old_content(tmp_path: Path, source: Path, run: Run) -> None:
+    out = tmp_path / "out"
+    out.write_text("old")
+    os.link(out, tmp_path / "hard")
+    assert run("dedup", source, "-q", "-o", out, *SMALL).code == 0
+    assert (tmp_path / "hard").read_text() == "old"
+    assert out.stat().st_size > 3
+
+
+def test_a_stream_that_comes_in_pieces_keeps_the_rows_of_the_file(
+    tmp_path: Path, root: Path, process: Words
+) -> None:
+    """With windows of the default size, whose tables move to other memory while they fill."""
+    rows = [json.dumps(post).encode() + b"\n" for post in generate(1_500, 1)]
+    source = tmp_path / "posts.jsonl"
+    source.write_bytes(b"".join(rows))
+    whole = subprocess.run(process(["dedup", "-q", source]), cwd=root, capture_output=True, check=True)
+    target = tmp_path / "out"
+    with (
+        target.open("wb") as out,
+        subprocess.Popen(process(["dedup", "-q"]), cwd=root, stdin=subprocess.PIPE, stdout=out) as running,
+    ):
+        assert running.stdin is not None
+        running.stdin.write(b"".join(rows[:20]))
+        running.stdin.flush()
+        while running.poll() is None and not target.stat().st_size:
+            time.sleep(0.01)
+        running.stdin.write(b"".join(rows[20:]))
+        running.stdin.close()
+        assert running.wait(60) == 0
+    assert target.read_bytes() == whole.stdout
+    assert 0 < whole.stdout.count(b"\n") < len(rows)

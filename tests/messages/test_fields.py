@@ -1,0 +1,218 @@
+"""Fields named on the command line: paths, several texts, and names that no row has."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.calling import SMALL, Run
+
+_POSTS = [
+    {"id": 1, "title": "the bridge is closed", "a.b": {"body": ["take the ferry instead of it"]}},
+    {"id": 2, "title": "the bridge is open", "a.b": {"body": ["nobody needs the ferry any more"]}},
+    {"id": 3, "title": "the bridge is closed", "a.b": {"body": ["take the ferry instead of it"]}},
+    {"id": 4, "a.b": {"body": ["a row that has the second one alone"]}},
+    {"id": 5, "title": "a row that has the first one alone"},
+]
+
+
+def _write(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("body", ['["a.b"].body[0]', r"a\.b.body[0]", '["a.b"]["body"][0]'])
+@pytest.mark.parametrize("how", ["flags", "file", "set", "environment"])
+def test_texts_of_several_fields_are_judged_as_one(
+    tmp_path: Path, run: Run, body: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, dropped = _write(tmp_path / "in.jsonl", _POSTS), tmp_path / "dropped"
+    fields = json.dumps(["title", body])
+    config = tmp_path / "settings.yaml"
+    config.write_text(f"input:\n  text_field: {fields}\n")
+    said = {
+        "flags": ("--text-field", "title", "--text-field", body),
+        "file": ("-c", config),
+        "set": ("--set", f"input.text_field={fields}"),
+        "environment": (),
+    }[how]
+    if how == "environment":
+        monkeypatch.setenv("TWINSIEVE_INPUT__TEXT_FIELD", fields)
+    ran = run("dedup", "-q", source, "--duplicates", dropped, *said, *SMALL)
+    assert (ran.code, ran.err) == (0, "")
+    assert [json.loads(line)["id"] for line in ran.out.splitlines()] == [1, 2, 4, 5]
+    entry = json.loads(dropped.read_text())
+    assert entry["text"] == "the bridge is closed\ntake the ferry instead of it"
+
+
+def test_texts_of_several_columns_are_judged_as_one(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text(
+        'id,"head, line",body.0\n1,closed,take the ferry\n2,closed,swim\n3,closed,take the ferry\n4,,\n'
+    )
+    ran = run("dedup", "-q", source, "--text-field", "head, line", "--text-field", "body.0", *SMALL)
+    assert [line[:1] for line in ran.out.splitlines()] == ["i", "1", "2", "4"]
+
+
+def test_a_path_that_is_none_is_refused_with_its_column(tmp_path: Path, run: Run) -> None:
+    source = _write(tmp_path / "in.jsonl", _POSTS)
+    ran = run("dedup", source, "--text-field", "entities[x].text", *SMALL)
+    assert (ran.code, ran.err) == (
+        2,
+        "twinsieve: input.text_field: 'entities[x].text', column 9: in brackets stands an index, as [0], "
+        'or a quoted name, as ["a.b"]\n',
+    )
+    ran = run("lint", "--id-field", "a..b")
+    assert (ran.code, ran.out) == (2, "settings:1:1: input.id_field: 'a..b', column 3: a name is missing\n")
+
+
+def test_no_text_field_at_all_is_refused(run: Run) -> None:
+    ran = run("lint", "--set", "input.text_field=[]")
+    assert (ran.code, ran.out) == (
+        2,
+        "--set input.text_field: input.text_field is an empty list; name one field at least\n",
+    )
+
+
+_ROWS: list[dict[str, object]] = [
+    {
+        "id": 1,
+        "Text": 1,
+        "text": "one",
+        "tenant": "a",
+        "createdAt": 5,
+        "user": {"name": "x"},
+        "a.b": 1,
+        "tags": ["t"],
+    },
+    {"id": 2, "text": "two", "tenant": "b", "other": None},
+]
+_THERE = "'id', 'Text', 'text', 'tenant', 'createdAt', 'user', '[\"a.b\"]', 'tags', 'other'"
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "advice"),
+    [
+        ("tenat", _THERE, "did you mean 'tenant'?"),
+        ("TENANT", _THERE, "did you mean 'tenant'?"),
+        ("a.b", _THERE, "did you mean '[\"a.b\"]'?"),
+        ("name", _THERE, "did you mean 'user.name'?"),
+        ("user.nmae", "'user.name'", "did you mean 'user.name'?"),
+        ("tags.name", "'tags[0]'", "name another in {setting}"),
+        ("zzz", _THERE, "name another in {setting}"),
+    ],
+)
+@pytest.mark.parametrize("setting", ["scope", "exact.fields"])
+def test_a_key_or_scope_that_no_row_has_ends_the_run_before_anything_comes_out(
+    tmp_path: Path, run: Run, setting: str, name: str, there: str, advice: str
+) -> None:
+    source, out = _write(tmp_path / "in.jsonl", _ROWS), tmp_path / "out"
+    small = SMALL if setting == "scope" else SMALL[2:4]
+    ran = run("dedup", "-q", source, "-o", out, "--set", f"{setting}={name}", *small)
+    effect = "so messages of all scopes meet" if setting == "scope" else "so none has a key"
+    assert (ran.code, ran.err) == (
+        2,
+        f"twinsieve: {source}: none of the first 2 rows has the field '{name}' of {setting} but {there}, {effect}; "
+        f"{advice.format(setting=setting)}\n",
+    )
+    assert not out.exists()
+    assert run("dedup", "-q", source, "--set", f"{setting}={name}", *small).out == ""
+
+
+def test_an_id_or_time_that_no_row_has_is_said_and_the_run_goes_on(tmp_path: Path, run: Run) -> None:
+    source = _write(tmp_path / "in.jsonl", _ROWS)
+    ran = run("dedup", "-q", source, "--id-field", "idd", "--time-field", "created_at", *SMALL)
+    assert (ran.code, len(ran.out.splitlines())) == (0, 2)
+    assert ran.err.splitlines() == [
+        f"{source}: none of the first 2 rows has the field 'idd' of input.id_field but {_THERE}, so none has an id; "
+        "did you mean 'id'?",
+        f"{source}: none of the first 2 rows has the field 'created_at' of input.time_field but {_THERE}, "
+        "so none has a time; did you mean 'createdAt'?",
+    ]
+
+
+def test_a_default_that_no_row_has_is_nothing_to_speak_of(tmp_path: Path, run: Run) -> None:
+    source = _write(tmp_path / "in.jsonl", [{"text": "one"}, {"text": "two"}])
+    assert run("dedup", "-q", source, *SMALL).err == ""
+
+
+def test_a_field_that_one_row_has_is_enough(tmp_path: Path, run: Run) -> None:
+    rows: list[dict[str, object]] = [{"text": f"text {number}"} for number in range(50)]
+    source = _write(tmp_path / "in.jsonl", [*rows, {"text": "last", "tenant": None, "at": 5}])
+    ran = run("dedup", "-q", source, "--set", "scope=[tenant]", "--time-field", "at", *SMALL)
+    assert (ran.code, ran.err, len(ran.out.splitlines())) == (0, "", 51)
+
+
+def test_one_of_several_text_fields_that_no_row_has_is_said(tmp_path: Path, run: Run) -> None:
+    source = _write(tmp_path / "in.jsonl", _ROWS)
+    ran = run("dedup", "-q", source, "--text-field", "text", "--text-field", "titel", *SMALL)
+    assert ran.code == 0
+    assert "has the field 'titel' of input.text_field" in ran.err
+    assert "so the others alone are compared" in ran.err
+
+
+@pytest.mark.parametrize(("name", "code"), [("in.csv", 2), ("in.txt", 2)])
+def test_columns_and_plain_lines_are_looked_at_too(tmp_path: Path, run: Run, name: str, code: int) -> None:
+    source = tmp_path / name
+    source.write_text("id,text,a.b\n1,one,x\n2,two,y\n")
+    ran = run("dedup", "-q", source, "--set", "scope=[a.c]", *SMALL)
+    there = "'id', 'text', 'a.b'" if name == "in.csv" else "'text'"
+    assert ran.code == code
+    assert f"has the field 'a.c' of scope but {there}, " in ran.err
+    assert run("dedup", "-q", source, "--set", "scope=[text]", *SMALL).code == 0
+
+
+def test_a_key_that_is_null_in_every_row_is_not_called_a_text(tmp_path: Path, run: Run) -> None:
+    source = _write(tmp_path / "in.jsonl", [{"text": "one", "key": None}, {"text": "two", "key": None}])
+    ran = run("dedup", "-q", source, "--set", "exact.fields=key", *SMALL[2:4])
+    assert (ran.code, ran.err) == (
+        1,
+        f"twinsieve: all 2 rows could not be read (missing_field): {source}:1 has null in 'key', which exact.fields "
+        "names but 'text', 'key'; name fields in exact.fields that rows have\n",
+    )
+
+
+def test_a_stream_is_told_of_while_it_is_still_open(
+    process: Callable[[Sequence[str | Path]], list[str]], root: Path
+) -> None:
+    words = process(["dedup", "-q", "--id-field", "idd", *SMALL])
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, cwd=root, **pipes) as ran:  # type: ignore[call-overload]
+        ran.stdin.write(b'{"id": 1, "text": "one row and the pipe stays open"}\n')
+        ran.stdin.flush()
+        assert b"did you mean 'id'?" in ran.stderr.readline()
+        assert ran.stdout.read(8) == b'{"id": 1'
+        ran.stdin.close()
+        assert ran.wait() == 0
+    words = process(["dedup", "-q", "--set", "scope=tenant", *SMALL])
+    with subprocess.Popen(words, cwd=root, **pipes) as ran:  # type: ignore[call-overload]
+        ran.stdin.write(b'{"id": 1, "text": "one row and the pipe stays open"}\n')
+        ran.stdin.flush()
+        assert b"has the field 'tenant' of scope" in ran.stderr.readline()
+        assert ran.stdout.read(8) == b'{"id": 1'
+        ran.stdin.write(b'{"id": 2, "text": "one row and the pipe stays open", "tenant": "a"}\n')
+        ran.stdin.close()
+        assert b'"id": 2' in ran.stdout.read()
+        assert ran.wait() == 0
+
+
+@pytest.mark.parametrize(("rows", "code"), [(999, 0), (1000, 2)])
+@pytest.mark.parametrize("setting", ["scope", "exact.fields"])
+def test_a_few_rows_without_a_field_say_nothing_of_those_to_come(
+    tmp_path: Path, run: Run, setting: str, rows: int, code: int
+) -> None:
+    small = SMALL if setting == "scope" else SMALL[2:4]
+    first = _write(tmp_path / "a.jsonl", [{"text": f"text {number}"} for number in range(rows)])
+    second = _write(tmp_path / "b.jsonl", [{"text": "last", "tenant": "a"}])
+    words = ["dedup", "-q", first, second, "-o", tmp_path / "out", "--set", f"{setting}=tenant", *small]
+    ran = run(*words)
+    assert ran.code == code, ran.err
+    assert f"none of the first {rows:,} rows has the field 'tenant' of {setting}" in ran.err
+    assert (tmp_path / "out").exists() == (code == 0)
+    first.write_text(first.read_text() + json.dumps({"text": "last", "tenant": "a"}))
+    ran = run("dedup", "-q", first, "-o", tmp_path / "out", "--set", f"{setting}=tenant", *small)
+    assert ran.code == code, ran.err

@@ -1,0 +1,420 @@
+"""Settings: file < environment < flag, and every problem at its place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.calling import Run
+from twinsieve.pipeline.settings import ConfigError
+from twinsieve.pipeline.settings.load import Override, check_settings, load_settings
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.schema import SECRETS, by_letters, schema
+from twinsieve.pipeline.settings.stage_config import scheme_config
+from twinsieve.pipeline.settings.values import read_duration_ms, read_size_bytes
+
+
+def _findings(tmp_path: Path, text: str | bytes, environ: dict[str, str] | None = None) -> list[str]:
+    path = tmp_path / "s.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    _, findings = check_settings(path, environ)
+    return [str(finding).removeprefix(f"{path}:") for finding in findings]
+
+
+def test_every_problem_is_found_at_its_line_and_column(tmp_path: Path) -> None:
+    found = _findings(
+        tmp_path,
+        "app: we.ibo\n"
+        "profil: plain\n"
+        "exact: {method: off, window: {age: 24}}\n"
+        "near:\n"
+        "  similarty: .9\n"
+        "  similarity: 85\n"
+        "  window: {messages: 17000000, age: 1:30}\n"
+        "  shards: 010\n"
+        "input: {topics: [a, posts.unique]}\n"
+        "mesages: 4\n",
+    )
+    assert found == [
+        "1:6: app is 'we.ibo'; letters, digits, - and _ alone, at most 80 (no dots)",
+        "2:1: unknown key 'profil'; did you mean 'profile'?",
+        "3:17: exact.method is 'off'; write none to switch it off",
+        "3:36: exact.window.age is '24', not a duration; write a number and a unit "
+        "(ms, s, m, h, d, w), as in 24h",
+        "5:3: unknown key 'near.similarty'; did you mean 'similarity'?",
+        "6:15: near.similarity is 85; it lies between 0.5 and 1 (0.85 is a good start)",
+        "7:22: near.window.messages is 17000000; a bucket counts slots in 24 bits, at most 16000000",
+        "7:37: near.window.age is '1:30', not a duration; write a number and a unit "
+        "(ms, s, m, h, d, w), as in 24h",
+        "8:11: near.shards is '010', not a whole number; write digits alone, as in 1000000 or 1_000_000",
+        "9:21: input.topics.1 is 'posts.unique', and so is output.topic; every topic has one use",
+        "10:1: unknown key 'mesages'; did you mean near.window.messages?",
+    ]
+
+
+def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "exact: {error_rate: 1e-6}\nnear: {number_guard: off, card_guard: 'no'}\ninput: {text_field: yes}\n"
+    )
+    settings = load_settings(path)
+    assert settings.exact.error_rate == 1e-6
+    assert (settings.near.number_guard, settings.near.card_guard) == (False, False)
+    assert settings.input.text_field == ("yes",)
+
+
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [
+        ("near: {similarity: 0.8}\nnear: {similarity: 0.9}\n", "2:1: near stands twice, first in line 1; remove one"),
+        ("near:\n\tsimilarity: 1\n", "2:1: a tab stands where blanks belong; indent with blanks"),
+        ("- a\n", "1:1: is no mapping; write settings as `key: value` lines"),
+        ("near: 5\n", "1:7: near is '5'; it needs keys below it"),
+        ("near:\n", "1:6: near has no value; give it one or remove the key"),
+        ("scope: tenant\n", "1:8: scope is 'tenant'; it needs a list, as in [a, b]"),
+        ("app: [x]\n", "1:6: app is a list; it needs a single value"),
+        ("<<: {app: x}\n", "1:1: merge keys are not read; write the settings out"),
+        ("app: !!python/object:os.system x\n",
+         "1:6: the tag 'python/object:os.system' is not read; remove it"),
+        ("app: !own x\n", "1:6: the tag '!own' is not read; remove it"),
+        ("app: a\x07b\n", "1:7: YAML forbids the character U+0007; remove it"),
+        (b"app: a\nprofile: \xff\n", "2:10: is not UTF-8; save the file as UTF-8"),
+        ("digest: {seed: 5}\n", "1:10: digest.seed is a secret; set TWINSIEVE_DIGEST__SEED or name a file in "
+         "digest.seed_file"),
+        ("text: {drop: ['(a']}\n", "1:15: text.drop.0 is '(a', no RE2 pattern: missing ): (a"),
+        ("text: {drop: ['(?=x)']}\n", "1:15: text.drop.0 is '(?=x)', no RE2 pattern: invalid perl operator: (?="),
+        ("text: {drop: ['b*']}\n", "1:15: text.drop.0 is 'b*', which matches the empty text; narrow it"),
+        ("exact: {method: none}\nnear: {method: none}\n",
+         "1:17: exact.method is none and so is near.method; nothing would be dropped"),
+        ("http: {listen: 8080}\n", "1:16: http.listen is '8080'; write host:port, as in 127.0.0.1:8080, or none"),
+        ("near: {distances: {8: 9}, method: hamming}\n", "1:23: near.distances.8 is '9'; it is at most 7"),
+        ("near: {method: hamming, distances: {8: 5}, blocks: 5}\n",
+         "1:52: near.blocks is 5; more blocks than bits of distance are needed: 6"),
+        ("kafka: {session_timeout: 6m}\n",
+         "1:26: kafka.session_timeout is above 5m; both clients leave after 5m without a poll"),
+        ("kafka: {session_timeout: 999ms}\n",
+         "1:26: kafka.session_timeout is 999 ms; a member would leave between two heartbeats; use 1s or more"),
+        ("kafka: {answer_timeout: 0ms}\n",
+         "1:25: kafka.answer_timeout is 0 ms; every answer would come too late; use 1s or more"),
+        ("kafka: {transaction_timeout: 0s}\n",
+         "1:30: kafka.transaction_timeout is 0 ms; every transaction would be given up; use 1s or more"),
+        ("kafka: {request_timeout: 0s}\n",
+         "1:26: kafka.request_timeout is 0 ms; no broker answers so fast; use 1s or more"),
+        ("kafka: {idle_report: 0s}\n",
+         "1:22: kafka.idle_report is 0 ms; each round would write a block; use 10ms or more"),
+        ("app: weibo-shadow\n",
+         "1:6: app is 'weibo-shadow', which is what `run --dry-run` of app 'weibo' is called: the two would share "
+         "groups and topics; choose another name"),
+        ("digest: {seed_file: missing}\n", "1:21: digest.seed_file names 'missing', which cannot be read: "
+         "No such file or directory"),
+    ],
+)  # fmt: skip
+def test_a_trap_is_one_finding_that_says_what_to_do(tmp_path: Path, text: str | bytes, finding: str) -> None:
+    found = _findings(tmp_path, text)
+    assert found == [finding]
+
+
+def test_aliases_of_aliases_end_soon(tmp_path: Path) -> None:
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n"
+        for before, after in zip("abcdefg", "bcdefgh", strict=True)
+    )
+    found = _findings(tmp_path, bomb)
+    assert any("has more than 20000 values, aliases counted" in line for line in found)
+
+
+def test_an_alias_inside_itself_is_a_finding(tmp_path: Path) -> None:
+    assert any(
+        "an alias stands for something that holds it" in line
+        for line in _findings(tmp_path, "near: &a\n  x: *a\n")
+    )
+
+
+def test_deep_nesting_is_a_finding(tmp_path: Path) -> None:
+    assert _findings(tmp_path, "app: " + "[" * 5000) == ["1:25: is nested deeper than 20 levels"]
+
+
+def test_a_large_file_is_a_finding(tmp_path: Path) -> None:
+    assert _findings(tmp_path, "#" * (1 << 20) + "#") == [
+        "1:1: has more than 1 MiB; settings are a page or two"
+    ]
+
+
+def test_flag_wins_over_environment_wins_over_file(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("near: {similarity: 0.7, window: {messages: 5, age: 1h}, bucket_load: 4}\nscope: [a]\n")
+    environ = {
+        "TWINSIEVE_NEAR__SIMILARITY": "0.8",
+        "TWINSIEVE_NEAR__WINDOW__MESSAGES": "6",
+        "TWINSIEVE_SCOPE": "b, c",
+    }
+    settings = load_settings(path, environ, [Override("near.similarity", "0.9", "--similarity")])
+    assert settings.near.similarity == 9_000
+    assert (settings.near.window.messages, settings.near.window.age_ms) == (6, 3_600_000)
+    assert settings.near.bucket_load == 4
+    assert settings.scope == ("b", "c")
+
+
+@pytest.mark.parametrize(
+    ("key", "texts", "expected"),
+    [
+        ("scope", ["a,b", "a, b", "[a, b]", ' ["a", b]'], ("a", "b")),
+        ("scope", ["", "[]"], ()),
+        ("near.distances", ["8:3,64:5", "{8: 3, 64: 5}"], {8: 3, 64: 5}),
+    ],
+)
+def test_lists_and_mappings_of_flags_are_read_as_in_the_file(
+    key: str, texts: list[str], expected: object
+) -> None:
+    for text in texts:
+        found: object = load_settings(None, {}, [Override(key, text, "--set")])
+        for part in key.split("."):
+            found = getattr(found, part)
+        assert found == expected
+
+
+def test_a_flag_that_is_half_a_list_is_refused() -> None:
+    for text in ("[a, b", "[a] b", "{8 3", "[a]\nb: c: d"):
+        _, found = check_settings(None, {}, [Override("scope", text, "--set scope")])
+        assert [str(one).startswith("--set scope: ") for one in found] == [True]
+
+
+def test_a_misspelt_variable_is_said_and_those_of_others_are_left_alone() -> None:
+    _, found = check_settings(None, {"TWINSIEVE_PROFIL": "plain", "TWINSIEVE_SCOP": "a"})
+    assert [str(one).split("; ")[1] for one in found] == ["did you mean 'profile'?", "did you mean 'scope'?"]
+    others = ("PORT", "SERVICE_HOST", "SERVICE_PORT", "PORT_8080_TCP_ADDR", "DATA", "NEAR_SERVICE_HOST")
+    assert check_settings(None, {f"TWINSIEVE_{name}": "x" for name in others})[1] == []
+
+
+def test_what_comes_from_outside_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("near: {similarity: 0.7}\n")
+    _, found = check_settings(
+        path, {"TWINSIEVE_NEAR__SHARD": "4"}, [Override("near.similarity", "x", "--similarity")]
+    )
+    assert [str(one) for one in found] == [
+        "--similarity: near.similarity is 'x', which is not a number; write it as 0.85",
+        "TWINSIEVE_NEAR__SHARD: unknown key 'near.shard'; did you mean 'shards'?",
+    ]
+
+
+def test_a_secret_is_read_from_environment_or_file_and_never_shown(tmp_path: Path) -> None:
+    (tmp_path / "word").write_text("hunter2\n")
+    (tmp_path / "seed").write_text("12345678901\n")
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "digest: {method: blake2b, seed_file: seed}\n"
+        "kafka: {security: {protocol: sasl_ssl, username: u, password_file: word}}\n"
+    )
+    settings = load_settings(path)
+    assert settings.digest.seed == 12345678901
+    password = settings.kafka.security.password
+    assert password is not None
+    assert password.get_secret_value() == "hunter2"
+    assert "hunter2" not in repr(settings)
+    assert "12345678901" not in repr(settings)
+    from_environment = load_settings(
+        path, {"TWINSIEVE_KAFKA__SECURITY__PASSWORD": "other"}
+    ).kafka.security.password
+    assert from_environment is not None
+    assert from_environment.get_secret_value() == "other"
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path, {"TWINSIEVE_DIGEST__SEED": "s3cret"})
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("NEAR_SIMILARITY", "NEAR__SIMILARITY"),
+        ("NEAR_WINDOW__MESSAGES", "NEAR__WINDOW__MESSAGES"),
+        ("KAFKA__SECURITY_PASSWORD_FILE", "KAFKA__SECURITY__PASSWORD_FILE"),
+        ("KAFKA__POLL__MESSAGES", "KAFKA__POLL_MESSAGES"),
+        ("DIGEST_SEED", "DIGEST__SEED"),
+        ("INPUT_TEXTFIELD", "INPUT__TEXT_FIELD"),
+        ("INPUT__TEXTFIELD", "INPUT__TEXT_FIELD"),
+        ("SIMILARITY", "NEAR__SIMILARITY"),
+        ("TEXT_FIELD", "INPUT__TEXT_FIELD"),
+    ],
+)
+def test_a_variable_with_an_underscore_too_few_or_too_many_is_no_stranger(given: str, meant: str) -> None:
+    _, found = check_settings(None, {f"TWINSIEVE_{given}": "17"})
+    assert [str(one) for one in found] == [
+        f"TWINSIEVE_{given}: sets nothing; did you mean TWINSIEVE_{meant}?"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("CONFIG", "name the settings file with -c"),
+        ("NEAR", "near holds other keys, as TWINSIEVE_NEAR__METHOD"),
+        ("WINDOW__AGE", "did you mean TWINSIEVE_EXACT__WINDOW__AGE or TWINSIEVE_NEAR__WINDOW__AGE?"),
+    ],
+)
+def test_a_variable_that_would_set_nothing_is_a_finding(name: str, said: str) -> None:
+    _, found = check_settings(None, {f"TWINSIEVE_{name}": "0.9"})
+    assert [str(one) for one in found] == [f"TWINSIEVE_{name}: sets nothing; {said}"]
+
+
+def test_every_variable_can_be_told_by_its_words_alone() -> None:
+    values = [key for key, kind in schema().items() if kind != "section"]
+    assert sorted(by_letters().values()) == sorted(values)
+
+
+def test_exact_fields_switch_near_off_unless_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("exact: {fields: [id]}\n")
+    assert load_settings(path).near.method == "none"
+    path.write_text("exact: {fields: [id]}\nnear: {method: text}\n")
+    assert load_settings(path).near.method == "text"
+
+
+def test_a_file_named_in_settings_lies_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("的\n")
+    path = tmp_path / "s.yaml"
+    path.write_text("features: {stop_words_file: words}\n")
+    assert load_settings(path).features.stop_words_file == str(tmp_path / "words")
+
+
+def test_a_file_that_a_flag_or_variable_names_lies_where_one_types(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "words").write_text("的\n")
+    path = tmp_path / "conf" / "s.yaml"
+    monkeypatch.chdir(tmp_path)
+    for text in ("profile: plain\n", "features: {stop_words_file: none}\n"):
+        path.write_text(text)
+        named = Override("features.stop_words_file", "words", "--set features.stop_words_file")
+        assert load_settings(path, {}, [named]).features.stop_words_file == str(tmp_path / "words")
+        environ = {"TWINSIEVE_FEATURES__STOP_WORDS_FILE": "words"}
+        assert load_settings(path, environ).features.stop_words_file == str(tmp_path / "words")
+
+
+@pytest.mark.parametrize("key", ["dictionary_file", "stop_words_file", "idf_file"])
+def test_a_list_of_words_that_never_ends_is_refused(tmp_path: Path, key: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("/dev/zero", str(tmp_path / "pipe")):
+        _, found = check_settings(None, {}, [Override(f"features.{key}", name, "--set")])
+        assert [str(one) for one in found] == [
+            f"--set: features.{key} names {name!r}, which cannot be read: is no regular file"
+        ]
+
+
+def test_a_list_of_words_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("twinsieve.pipeline.settings.stage_config.MAX_LIST_BYTES", 1 << 20)
+    (tmp_path / "words").write_text("的\n" * (1 << 18) + "了")
+    settings = load_settings(
+        None, {}, [Override("features.stop_words_file", str(tmp_path / "words"), "--set")]
+    )
+    with pytest.raises(ConfigError, match=r"words:1:1: has more than 1 MiB; shorten the list"):
+        scheme_config(settings)
+
+
+def test_a_bad_dictionary_entry_is_named_by_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "own.txt").write_text("方舱医院 120 n\nword abc def\n雷神山\n坏 0\n", "utf-8")
+    settings = load_settings(
+        None, {}, [Override("features.dictionary_file", str(tmp_path / "own.txt"), "--set")]
+    )
+    with pytest.raises(ConfigError) as caught:
+        scheme_config(settings)
+    assert [finding.split(" is no ")[0] for finding in caught.value.findings] == [
+        f"{tmp_path / 'own.txt'}:2:1: 'word abc def'",
+        f"{tmp_path / 'own.txt'}:4:1: '坏 0'",
+    ]
+
+
+def test_flags_that_contradict_each_other_are_refused_and_named() -> None:
+    flags = [Override("near.similarity", "0.99", "--similarity"), Override("near.similarity", "0.8", "--set")]
+    _, found = check_settings(None, {}, flags)
+    assert [str(one) for one in found] == [
+        "--set: sets near.similarity to '0.8', but --similarity sets it to '0.99'; leave one of the two out"
+    ]
+    assert check_settings(None, {}, [flags[0], flags[0]])[1] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-c", "config/news.yaml", "-c", "config/microblog.yaml"),
+        ("--similarity", "0.8", "--similarity", "0.9"),
+        ("--set", "near.similarity=0.8", "--similarity", "0.9"),
+        ("--set", "near.shards=1", "--set", "near.shards=2"),
+    ],
+)
+def test_an_option_given_twice_is_no_quiet_choice(run: Run, words: tuple[str, ...]) -> None:
+    ran = run("lint", *words)
+    assert (ran.code, ran.out.count("\n") + ran.err.count("\n")) == (2, 1)
+    said = ran.out + ran.err
+    assert all(word.partition("=")[2] or word in said for word in (words[1], words[3]))
+    assert run("lint", "--similarity", "0.9", "--similarity", "0.9").code == 0
+
+
+@pytest.mark.parametrize("key", sorted(SECRETS))
+def test_a_secret_is_refused_on_the_command_line_and_not_repeated(run: Run, key: str) -> None:
+    ran = run("lint", "--set", f"{key}=5551212")
+    variable = f"TWINSIEVE_{key.replace('.', '__').upper()}"
+    assert ran.code == 2
+    assert ran.out == (
+        f"--set {key}: {key} is a secret, and other users can see command lines; "
+        f"set {variable} or name a file in {key}_file\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [
+        (
+            "near: {window: {age: 0s}}\n",
+            "1:22: near.window.age is 0s, so whatever has a time would be forgotten",
+        ),
+        ("exact: {window: {age: 0ms}}\n", "1:23: exact.window.age is 0s, so"),
+        ("scope: [a, b, a]\n", "1:8: scope names 'a' twice; remove one"),
+        ("exact: {fields: [id, id]}\n", "1:17: exact.fields names 'id' twice; remove one"),
+        (
+            "near.similarity: 0.8\n",
+            "1:1: unknown key 'near.similarity'; write it nested: near: {similarity: …}",
+        ),
+        (
+            "near.window.age: 1h\n",
+            "1:1: unknown key 'near.window.age'; write it nested: near: {window: {age: …}}",
+        ),
+        ("input: {text_field: ''}\n", "1:21: input.text_field is empty; give it a value or remove the key"),
+        (
+            "near: {bucket_load: many}\n",
+            "1:21: near.bucket_load is 'many', which is not a number; write it as 8.4",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_a_finding(tmp_path: Path, text: str, finding: str) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(text)
+    _, found = check_settings(path)
+    assert [str(one).startswith(f"{path}:{finding}") for one in found] == [True], found
+
+
+def test_secrets_are_keys_with_a_file_beside_them() -> None:
+    assert all(key in schema() and f"{key}_file" in schema() for key in SECRETS)
+
+
+@given(st.integers(0, 10**9), st.sampled_from(["ms", "s", "m", "h", "d", "w"]))
+def test_durations_are_exact(amount: int, unit: str) -> None:
+    seconds = {"ms": None, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}[unit]
+    assert read_duration_ms(f"{amount}{unit}") == (amount if seconds is None else amount * seconds * 1000)
+
+
+def test_sizes_tell_thousand_from_1024() -> None:
+    assert [read_size_bytes(text) for text in ("1kB", "1KiB", "1.5MiB", "7 B")] == [1000, 1024, 1_572_864, 7]
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_make_lint_fail(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.mktemp("s") / "s.yaml"
+    path.write_bytes(content)
+    settings, findings = check_settings(path)
+    assert isinstance(settings, Settings) or findings

@@ -1,0 +1,204 @@
+"""SimHashes of every kind of feature and weight equal the plain loop."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.stages.fingerprint import twin
+from tests.stages.fingerprint.bodies import bodies_of
+from twinsieve.stages.contract import BandLayout, Bodies
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
+from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.fingerprint.idf import train_idf
+
+SEED = 7
+LAYOUT = BandLayout(bands=0, tables=4, key_bits=20, weak=2)
+IDF = (("天", 0.5), ("天气", 2.25), ("good day", 3.0), ("day", 1.0), ("气好ab", 4.0), ("三个字", 9.0))
+few = st.text(alphabet="天气好ab的 ", max_size=60).map(lambda text: text + "天气 good day 好")
+
+
+def simhash_of(config: FeatureConfig, bodies: Bodies) -> list[tuple[int, ...] | None]:
+    made = Fingerprinter(config, LAYOUT, DigestConfig(seed=SEED)).fingerprints(bodies)
+    return [
+        tuple(made.simhashes[row].tolist()) if made.has_simhash[row] else None for row in range(len(made))
+    ]
+
+
+def plain_weights(config: FeatureConfig, text: str, marks: str) -> dict[tuple[str, ...], int]:
+    by_words = config.features == "chars" or config.unit == "words"
+    widths = [1, 2] if config.features == "chars" else [config.width]
+    features = twin.runs(twin.tokens(text, marks, by_words), widths)
+    idf = {}
+    for term, value in config.idf or ():
+        pieces = term.split(" ")
+        term_marks = "".join("1" + "0" * (len(piece) - 1) for piece in pieces)
+        idf[tuple(twin.tokens("".join(pieces), term_marks, by_words))] = round(value * 256)
+    values = sorted(round(value * 256) for _, value in config.idf or ())
+    weights: dict[tuple[str, ...], int] = {}
+    for feature, position in features:
+        match config.weights:
+            case "none":
+                weights[feature] = 1
+            case "tf":
+                weights[feature] = weights.get(feature, 0) + 1
+            case "tfidf":
+                weight = idf.get(feature, values[len(values) // 2])
+                weights[feature] = weights.get(feature, 0) + weight
+            case "position":
+                weights[feature] = weights.get(feature, 0) + position
+    return weights
+
+
+def plain_simhash(config: FeatureConfig, bodies: Bodies, row: int) -> tuple[int, int] | None:
+    if bodies.exact_only[row]:
+        return None
+    marks = "".join(map(str, bodies.word_starts[bodies.starts[row] : bodies.starts[row + 1]].tolist()))
+    weights = plain_weights(config, bodies.text(row), marks)
+    if not weights or len(weights) < config.min_features:
+        return None
+    hashed = {twin.run_hash(feature, SEED): weight for feature, weight in weights.items()}
+    return twin.simhash(twin.simhash_sums(hashed, SEED))
+
+
+@pytest.mark.parametrize("weights", ["none", "tf", "tfidf", "position"])
+@pytest.mark.parametrize(
+    ("features", "unit", "width"),
+    [
+        ("chars", "chars", 3),
+        ("shingles", "chars", 1),
+        ("shingles", "chars", 4),
+        ("shingles", "words", 2),
+        ("shingles", "words", 3),
+        ("shingles", "chars", 20),
+    ],
+)
+def test_every_feature_and_weight_equals_the_plain_loop(
+    features: str, unit: str, width: int, weights: str
+) -> None:
+    @settings(max_examples=8)
+    @given(texts=st.lists(few, min_size=1, max_size=4), min_features=st.sampled_from([1, 1, 8]))
+    def check(texts: list[str], min_features: int) -> None:
+        config = FeatureConfig(features, unit, width, min_features=min_features, weights=weights, idf=IDF)  # type: ignore[arg-type]
+        bodies = bodies_of(texts)
+        assert simhash_of(config, bodies) == [plain_simhash(config, bodies, row) for row in range(len(texts))]
+
+    check()
+
+
+def test_a_body_narrower_than_its_shingle_has_no_simhash() -> None:
+    config = FeatureConfig("shingles", "chars", 9)
+    assert simhash_of(config, bodies_of(["八个字的一段文本", "九个字的一段文本啊"]))[0] is None
+    assert simhash_of(config, bodies_of(["九个字的一段文本啊"])) != [None]
+
+
+def test_too_few_distinct_features_give_no_simhash() -> None:
+    bodies = bodies_of(["哈" * 30, "哈" * 30 + "呵"])
+    assert simhash_of(FeatureConfig(min_features=3), bodies)[0] is None
+    assert simhash_of(FeatureConfig(min_features=3), bodies)[1] is not None
+    assert simhash_of(FeatureConfig(min_features=2), bodies)[0] is not None
+
+
+def test_word_order_counts_where_blanks_part_words_and_not_within_them() -> None:
+    one, same, other = simhash_of(
+        FeatureConfig(), bodies_of(["stay home save lives", "stay home save lives", "st ayho mesa velives"])
+    )
+    assert one == same
+    assert one != other
+
+
+def test_weights_none_ignores_repeats() -> None:
+    one, often = "今天天气很好", "今天天气很好今天天气很好"
+    bodies = bodies_of([often + "今", often + often + "今"])
+    assert len(set(simhash_of(FeatureConfig(weights="none"), bodies))) == 1
+    assert one in often
+
+
+def test_features_of_no_weight_still_count() -> None:
+    config = FeatureConfig(weights="tfidf", idf=(("天", 0.0),))
+    assert simhash_of(config, bodies_of(["天" * 8])) != [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"features": "grams"}, "features.kind is 'grams'; use one of chars, shingles, keywords"),
+        ({"unit": "bytes"}, "features.unit is 'bytes'"),
+        ({"weights": "bm25"}, "features.weights is 'bm25'"),
+        ({"width": 0}, "features.width is 0"),
+        ({"top_k": 0}, "features.top_k is 0"),
+        ({"min_features": 0}, "features.min_features is 0"),
+        ({"weights": "tfidf"}, "tfidf without an IDF table for chars"),
+        ({"idf": ()}, "IDF table is empty"),
+        ({"idf": (("天", math.nan),)}, "IDF of '天' is nan"),
+        ({"idf": (("天", -1.0),)}, "IDF of '天' is -1.0"),
+        ({"dictionary": ("方舱医院 0",)}, "no dictionary entry"),
+        ({"dictionary": ("a b c d",)}, "no dictionary entry"),
+        ({"dictionary": ("",)}, "no dictionary entry"),
+    ],
+)
+def test_a_setting_that_does_not_exist_is_refused_by_name(change: dict[str, object], what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        FeatureConfig(**change)  # type: ignore[arg-type]
+
+
+def test_dictionary_words_are_folded_as_bodies_are() -> None:
+    assert dictionary_entries(["ＡＢ超 3 nz", "雷神山"]) == [("ab超", 3, "nz"), ("雷神山", None, None)]
+
+
+def test_trained_idf_counts_documents_and_joins_words_with_blanks() -> None:
+    first = bodies_of(["good day 天气好好好", "good night 天气", "短 day"])
+    second = bodies_of(["a good day again"])
+    pairs = dict(train_idf([first, second], FeatureConfig()))
+    in_three = round(math.log(4 / 4) + 1, 6)
+    in_two = round(math.log(4 / 3) + 1, 6)
+    expected = {
+        "good": in_three,
+        "good day": in_two,
+        "day": in_two,
+        "天": in_two,
+        "天气": in_two,
+        "气": in_two,
+    }
+    assert pairs == expected
+    assert list(pairs) == sorted(pairs)
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (FeatureConfig(), "stay 在家 home 好 day today"),
+        (FeatureConfig("shingles", "words", 3), "stay 在家 home 好 day today"),
+        (FeatureConfig("shingles", "chars", 3), "stay 在家 home 好 day today"),
+    ],
+)
+def test_every_trained_feature_is_found_again_in_its_text(config: FeatureConfig, text: str) -> None:
+    """A table that gives everything it knows weight 1 and the rest the median of large ones."""
+    bodies = bodies_of([text])
+    trained = train_idf([bodies], config, min_documents=1)
+    strangers = tuple((f"陌生字词{i}", 4000.0) for i in range(2 * len(trained)))
+    known = tuple((feature, 1 / 256) for feature, _ in trained)
+    settings_of = {"features": config.features, "unit": config.unit, "width": config.width}
+    plain = FeatureConfig(**settings_of, weights="tf")
+    weighted = FeatureConfig(**settings_of, weights="tfidf", idf=known + strangers)
+    one_missing = FeatureConfig(**settings_of, weights="tfidf", idf=known[1:] + strangers)
+    assert simhash_of(weighted, bodies) == simhash_of(plain, bodies)
+    assert simhash_of(one_missing, bodies) != simhash_of(plain, bodies)
+
+
+def test_nothing_to_train_from_is_said() -> None:
+    with pytest.raises(UsageError, match="no text"):
+        train_idf([bodies_of(["短"])], FeatureConfig())
+
+
+def test_the_number_of_texts_of_a_batch_does_not_change_training() -> None:
+    texts = ["今天天气很好我们出去", "今天天气不好不要出去", "stay home and stay safe"]
+    together = train_idf([bodies_of(texts)], FeatureConfig())
+    assert together == train_idf([bodies_of([text]) for text in texts], FeatureConfig())
+    assert np.isfinite([idf for _, idf in together]).all()
