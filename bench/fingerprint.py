@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from bench.machine import machine_line
-from bench.quality_data import data_dir
+from tests.accuracy.data_sets import data_dir
 from twinsieve.stages.contract import BandLayout, Bodies
 from twinsieve.stages.fingerprint import fingerprinter
 from twinsieve.stages.fingerprint.digest import DigestConfig, digests

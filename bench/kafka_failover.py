@@ -24,10 +24,10 @@ import orjson
 import yaml
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bench.kafka_deployment import Deployment, in_thread, poll_until
-from bench.kafka_load import PARTITIONS
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
+from tests.broker.deployment import Deployment, in_thread, poll_until
+from tests.broker.load import PARTITIONS
 from tests.broker.server import free_ports
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Partition

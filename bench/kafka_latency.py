@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import time
 
-from bench.kafka_deployment import Deployment, Watcher, in_thread, judge, poll_until
-from bench.kafka_load import Load
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
+from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
+from tests.broker.load import Load
 
 
 def main() -> None:

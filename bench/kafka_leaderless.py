@@ -17,10 +17,10 @@ import time
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin import NewTopic as RawTopic
 
-from bench.kafka_deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
-from bench.kafka_load import PARTITIONS, Load
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
+from tests.broker.deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
+from tests.broker.load import PARTITIONS, Load
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
 from twinsieve.pipeline.settings.model import Settings
 

@@ -8,60 +8,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 
-from bench.kafka_deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
-from bench.kafka_load import Load
 from bench.machine import machine_line
-from tests.broker.cluster import Cluster
-
-_SETTLE_S = 180.0
-
-
-def outage(
-    client: str, seconds: float, rate: float, *, keep_logs: bool = False
-) -> tuple[Findings, dict[str, int], bool]:
-    """What the checker found, log lines of each process while the broker was away, and whether all live."""
-    with Cluster().start() as cluster:
-        app = f"outage-{client[:2]}"
-        deployment = Deployment(cluster.bootstrap, client, app)
-        deployment.create_topics()
-        load = Load(cluster.bootstrap, f"{app}.in", int((seconds + 600) * rate), rate)
-        watcher = Watcher(cluster.bootstrap, deployment.outputs)
-        found = None
-        try:
-            for member in ("a", "b"):
-                deployment.start(member)
-            watching, loading = in_thread(watcher.run), in_thread(load.run)
-            poll_until(lambda: len(watcher.seen) > 2 * rate, 120.0)
-            before = {name: _lines(deployment, name) for name in deployment.processes}
-            cluster.nodes[0].kill()
-            time.sleep(seconds)
-            said = {name: _lines(deployment, name) - before[name] for name in deployment.processes}
-            cluster.restart()
-            seen = len(watcher.seen)
-            poll_until(lambda: len(watcher.seen) > seen + rate, _SETTLE_S)
-            load.stop.set()
-            loading.join(_SETTLE_S)
-            poll_until(lambda: load.sent_s.keys() <= watcher.seen.keys(), _SETTLE_S)
-            watcher.stop.set()
-            watching.join(10.0)
-            alive = all(process.poll() is None for process in deployment.processes.values())
-            found = judge(load, watcher, deployment.outputs[0])
-            return found, said, alive
-        finally:
-            watcher.stop.set()
-            load.stop.set()
-            deployment.close(keep_logs=keep_logs or found is None or not found.good)
-
-
-def most_lines(seconds: float) -> float:
-    """Log lines that a process may write in an outage: each kind once, then one line every few seconds."""
-    return 20 + seconds / 3
-
-
-def _lines(deployment: Deployment, name: str) -> int:
-    return deployment.log(name).read_bytes().count(b"\n")
+from tests.broker.outage import most_lines, outage
 
 
 def main() -> None:

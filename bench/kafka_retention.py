@@ -27,12 +27,12 @@ from dataclasses import dataclass, field, replace
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from bench.kafka_deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
-from bench.kafka_load import PARTITIONS, Load, Place
-from bench.kafka_soak import Soak
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
+from tests.broker.deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
+from tests.broker.load import PARTITIONS, Load, Place
 from tests.broker.server import free_ports
+from tests.broker.soak import Soak
 
 _SETTLE_S = 240.0
 _KEPT_S = 120.0

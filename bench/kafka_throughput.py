@@ -15,10 +15,10 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from bench.kafka_deployment import Deployment, Watcher, in_thread, judge, poll_until
-from bench.kafka_load import PARTITIONS, Load
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
+from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
+from tests.broker.load import PARTITIONS, Load
 
 
 def throughput(

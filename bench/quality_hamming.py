@@ -10,101 +10,11 @@ The scan compares a fingerprint with every kept one, in NumPy, and takes the nea
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import pairwise
 from math import comb
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bench.machine import machine_line
-from bench.quality_data import WEIBO, named_dir
-from tests.property.streams import part_of
-from twinsieve.pipeline.evaluate.evaluate import batch_of, read_texts
-from twinsieve.pipeline.generate.stream import generate_columns
-from twinsieve.stages.contract import NO_LEADER, Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
-
-LARGEST = 7
-MOST_TABLES = 128
-BATCH = 50
-"""Rows judged at a time: what a batch keeps itself is met without the tables, so a large one tests little."""
-
-
-def real_batch(rows: int) -> Batch:
-    """The first weibo posts with their own fingerprints."""
-    _, texts = read_texts(WEIBO.texts)
-    return batch_of(*Scheme(SchemeConfig()).read(texts[:rows]))
-
-
-def generated_batch(rows: int) -> Batch:
-    """Generated posts with their own fingerprints."""
-    texts = [text for posts in generate_columns(rows) for text in posts.texts]
-    return batch_of(*Scheme(SchemeConfig()).read(texts))
-
-
-def random_batch(rows: int, seed: int = 1) -> Batch:
-    """Posts with fingerprints of no meaning: half of them 0 to 9 flipped bits away from another one."""
-    batch = generated_batch(rows)
-    random = np.random.default_rng(seed)
-    prints = random.integers(0, 2**64, rows, dtype=np.uint64)
-    for row in range(1, rows, 2):
-        flips = random.choice(64, size=random.integers(0, 10), replace=False)
-        flipped = sum(1 << int(bit) for bit in flips)
-        prints[row] = prints[random.integers(0, row)] ^ np.uint64(flipped)
-    simhashes = batch.fingerprints.simhashes.copy()
-    simhashes[:, 0] = prints
-    batch.fingerprints = replace(batch.fingerprints, simhashes=simhashes)
-    return batch
-
-
-def layouts(k: int) -> Iterator[int]:
-    """Numbers of blocks that promise full recall at k within the limit of tables; a few, small and large."""
-    possible = [blocks for blocks in range(k + 1, 17) if comb(blocks, k) <= MOST_TABLES]
-    yield from sorted({possible[0], possible[len(possible) // 2], possible[-1]})
-
-
-def full_scan(batch: Batch, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(int64[n] leader row or -1, int64[n] distance or -1), by comparing with every kept row."""
-    count = len(batch)
-    leaders, distances = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
-    kept, kept_prints = np.zeros(count, np.int64), np.zeros(count, np.uint64)
-    total = 0
-    usable = batch.fingerprints.has_simhash & ~batch.bodies.exact_only
-    for row in np.flatnonzero(usable).tolist():
-        bits = np.bitwise_count(kept_prints[:total] ^ batch.fingerprints.simhashes[row, 0])
-        if total and bits.min() <= k:
-            nearest = int(bits.argmin())
-            leaders[row], distances[row] = kept[nearest], bits[nearest]
-        else:
-            kept[total], kept_prints[total] = row, batch.fingerprints.simhashes[row, 0]
-            total += 1
-    return leaders, distances
-
-
-def sieve_leaders(batch: Batch, k: int, blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same two columns from the sieve's tables."""
-    near = NearConfig(method="hamming", window=Window(len(batch)), distances=((8, k),), blocks=blocks)
-    sieve = Sieve(SieveConfig(exact=ExactConfig("none"), near=near))
-    ends = [*range(0, len(batch), BATCH), len(batch)]
-    parts = [sieve.judge(part_of(batch, low, high)) for low, high in pairwise(ends)]
-    kinds, leaders, distances = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("kinds", "leaders", "distances")
-    )
-    near_rows = kinds == Kind.NEAR
-    return np.where(near_rows & (leaders != NO_LEADER), leaders, -1), np.where(
-        near_rows, distances, -1
-    ).astype(np.int64)
-
-
-def wrong_rows(batch: Batch, k: int, blocks: int) -> tuple[int, int]:
-    """(rows the scan drops, rows where tables and scan differ in verdict, leader or distance)."""
-    leaders, distances = full_scan(batch, k)
-    found_leaders, found_distances = sieve_leaders(batch, k, blocks)
-    differ = (leaders != found_leaders) | (distances != found_distances)
-    return int(np.count_nonzero(leaders >= 0)), int(np.count_nonzero(differ))
+from tests.accuracy.data_sets import named_dir
+from tests.accuracy.hamming import LARGEST, generated_batch, layouts, random_batch, real_batch, wrong_rows
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from bench.machine import machine_line
-from bench.quality import NO_GUARD, scheme_of
-from bench.quality_data import POOLED, WEIBO, DataSet
+from tests.accuracy.data_sets import POOLED, WEIBO, DataSet
+from tests.accuracy.quality import NO_GUARD, scheme_of
 from twinsieve.pipeline.evaluate.evaluate import batch_of, read_texts, variant_config
 from twinsieve.pipeline.evaluate.truth import ideal_pass, read_pairs
 from twinsieve.stages.contract import SIMILARITY_SCALE, STORED_LENGTH, Batch, Kind, SieveConfig, Verdicts

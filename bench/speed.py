@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import machine_line
-from bench.quality_data import WEIBO
+from tests.accuracy.data_sets import WEIBO
 
 _ROOT = Path(__file__).resolve().parent.parent
 _DROPPED = re.compile(

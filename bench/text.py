@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from bench.machine import machine_line
-from bench.quality_data import ARTICLES, POOLED, WEIBO, DataSet, truth_body
+from tests.accuracy.data_sets import ARTICLES, POOLED, WEIBO, DataSet, truth_body
 from twinsieve.stages.text import normalizer, tables
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bench import quality_data
 from tests import needs, processes
+from tests.accuracy import data_sets
 from tests.calling import piped as piped
 from tests.calling import process as process
 from tests.calling import run as run
@@ -61,4 +61,4 @@ def data_dir() -> Path:
 
     Without TWINSIEVE_DATA the tests that ask for it are left out (tests/needs.py).
     """
-    return quality_data.data_dir()
+    return data_sets.data_dir()

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from bench import quality_data
+from tests.accuracy import data_sets
 from tests.broker import certificates, distribution
 
 REQUIRE_ALL = "TWINSIEVE_REQUIRE_ALL"
@@ -26,13 +26,13 @@ REQUIRE_ALL = "TWINSIEVE_REQUIRE_ALL"
 
 def _posts() -> str:
     """Reason why there are no real posts. raises: pytest.UsageError for a folder without them"""
-    folder = quality_data.named_dir()
+    folder = data_sets.named_dir()
     if folder is None:
-        return f"{quality_data.VARIABLE} is not set"
-    missing = quality_data.missing_files(folder)
+        return f"{data_sets.VARIABLE} is not set"
+    missing = data_sets.missing_files(folder)
     if missing:
         raise pytest.UsageError(
-            f"{quality_data.VARIABLE} is {folder}, where {missing[0]} is missing"
+            f"{data_sets.VARIABLE} is {folder}, where {missing[0]} is missing"
             f"{f', and {len(missing) - 1} more' * (len(missing) > 1)}; "
             "name the folder of real posts, or unset it and their tests are left out"
         )
@@ -83,7 +83,7 @@ NEEDS = (
         frozenset({"data_dir"}),
         "on real posts",
         _posts,
-        f"set {quality_data.VARIABLE} to their folder",
+        f"set {data_sets.VARIABLE} to their folder",
     ),
     Need("broker", frozenset({"bootstrap"}), "on a real Kafka", _broker, distribution.HOW),
     Need(

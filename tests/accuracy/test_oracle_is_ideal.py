@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import orjson
 import pytest
 
-from bench.quality_data import POOLED, WEIBO, DataSet, truth_body
+from tests.accuracy.data_sets import POOLED, WEIBO, DataSet, truth_body
 from tests.generated import LANGUAGES, plain_bodies, stream, true_pairs
 from tests.oracle import Oracle, Row
 from twinsieve.pipeline.evaluate.truth import Truth, ideal_pass, read_pairs

@@ -12,7 +12,8 @@ import numpy as np
 import orjson
 import pytest
 
-from bench.quality import (
+from tests.accuracy.data_sets import POOLED, WEIBO, DataSet
+from tests.accuracy.quality import (
     NO_GUARD,
     article_pairs,
     evaluate,
@@ -20,7 +21,6 @@ from bench.quality import (
     pooled_near,
     scheme_of,
 )
-from bench.quality_data import POOLED, WEIBO, DataSet
 from tests.property.streams import table, told_by_oracle
 from twinsieve.pipeline.evaluate.evaluate import (
     VARIANTS,

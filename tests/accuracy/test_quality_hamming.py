@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from bench.quality_hamming import LARGEST, layouts, random_batch, real_batch, wrong_rows
+from tests.accuracy.hamming import LARGEST, layouts, random_batch, real_batch, wrong_rows
 from tests.generated import LANGUAGES, stream
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import Batch

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bench.kafka_deployment import Deployment, Watcher, in_thread, judge, poll_until
-from bench.kafka_load import Load
+from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
+from tests.broker.load import Load
 from tests.broker.worlds import fresh
 
 _RATE = 200.0

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from confluent_kafka import TopicCollection, TopicPartitionInfo
 from confluent_kafka.admin import AdminClient
 
-from bench.kafka_deployment import Deployment, Watcher, in_thread, judge, poll_until
-from bench.kafka_load import PARTITIONS, Load
 from tests.broker.cluster import Cluster
+from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_until
 from tests.broker.groups import described
+from tests.broker.load import PARTITIONS, Load
 from tests.broker.worlds import DEADLINE_S, fresh, until
 
 _RATE = 200.0

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from bench import kafka_load
-from bench.kafka_load import PARTITIONS, Load
+from tests.broker import load as kafka_load
+from tests.broker.load import PARTITIONS, Load
 from tests.broker.worlds import fresh
 from twinsieve.pipeline.broker.ports import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bench.kafka_deployment import Deployment, poll_until
-from bench.kafka_load import PARTITIONS
-from bench.kafka_outage import most_lines, outage
 from tests.broker.cluster import Cluster
+from tests.broker.deployment import Deployment, poll_until
+from tests.broker.load import PARTITIONS
+from tests.broker.outage import most_lines, outage
 from tests.broker.worlds import DEADLINE_S, fresh
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings

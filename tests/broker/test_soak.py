@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bench import kafka_soak
-from bench.kafka_deployment import Findings
-from bench.kafka_soak import soak
-from bench.quality_data import WEIBO
+from tests.accuracy.data_sets import WEIBO
+from tests.broker import soak as kafka_soak
+from tests.broker.deployment import Findings
+from tests.broker.soak import soak
 
 _RATE = 2_000.0
 _PAUSE_S = 1.5

@@ -11,9 +11,9 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import MemberToRemove
 from kafka.structs import OffsetAndMetadata
 
-from bench.kafka_deployment import Deployment, Watcher, in_thread, judge
-from bench.kafka_load import PARTITIONS, Load
+from tests.broker.deployment import Deployment, Watcher, in_thread, judge
 from tests.broker.groups import shares
+from tests.broker.load import PARTITIONS, Load
 from tests.broker.worlds import DEADLINE_S, fresh, until
 
 _RATE = 200.0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.quality_data import missing_files
+from tests.accuracy.data_sets import missing_files
 from tests.needs import NEEDS, LeftOut, last_line, needs_of
 
 _MEASURED = (

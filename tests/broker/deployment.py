@@ -21,7 +21,7 @@ from pathlib import Path
 import yaml
 from confluent_kafka import Consumer, TopicPartition
 
-from bench.kafka_load import PARTITIONS, Load, Place
+from tests.broker.load import PARTITIONS, Load, Place
 from twinsieve.pipeline.broker.ports import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topics import create

@@ -1,0 +1,209 @@
+"""A soak: random troubles for a deployment under load, and what must still be true of it."""
+
+from __future__ import annotations
+
+import bisect
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.broker.cluster import Cluster
+from tests.broker.deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
+from tests.broker.load import Load
+
+_SETTLE_S = 180.0
+_BROKER = {
+    "broker.session.timeout.ms": "1000",
+    "broker.heartbeat.interval.ms": "200",
+    "log.segment.bytes": str(16 << 20),
+}
+"""A broker that comes back from a kill waits for the end of its old session, and reads again the segments it
+was writing; the p99 counts both. Its controller is a node of its own, as Kafka asks of production: a lone
+node of both roles holds its own old session against itself for a second more (--combined)."""
+
+MOST_P99_S = {"kafka-python": 15.0, "confluent": 5.0}
+"""What is promised under 3,000 messages a second on two cores."""
+LOADED = 0.9
+"""Share of the messages due that must have been sent: with fewer, another load was measured."""
+
+
+class Soak:
+    """Slots `a` and `b` always have a process; trouble comes in a seeded order."""
+
+    def __init__(self, cluster: Cluster, deployment: Deployment, seed: int, pause_s: float) -> None:
+        self._cluster = cluster
+        self._deployment = deployment
+        self._random = random.Random(seed)
+        self._pause_s = pause_s
+        self._zombies = 0
+        self.done: list[tuple[float, str]] = []
+        self.away: list[tuple[float, float]] = []
+
+    def run(self, seconds: float) -> None:
+        """Trouble for so long; then everything is healthy again."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            trouble = self._random.choices(*zip(*self._troubles(), strict=True))[0]
+            self.done.append((time.monotonic(), trouble.__name__.strip("_")))
+            trouble()
+            self._wait(self._pause_s)
+
+    def _troubles(self) -> list[tuple[Callable[[], None], int]]:
+        """Each with its share of all troubles."""
+        return [
+            (self._kill, 6),
+            (self._kill_both, 1),
+            (self._zombie, 2),
+            (self._visitor, 1),
+            (self._broker, 1),
+        ]
+
+    def _wait(self, seconds: float) -> None:
+        poll_until(lambda: self.supervise() and False, seconds)
+
+    def supervise(self) -> bool:
+        """Starts what has ended by itself; a displaced zombie may stay ended."""
+        for slot in ("a", "b"):
+            names = [name for name in self._deployment.processes if name.split("~")[0] == slot]
+            if not any(self._deployment.processes[name].poll() is None for name in names):
+                self._deployment.start(slot)
+        return True
+
+    def _slot(self) -> str:
+        return self._random.choice("ab")
+
+    def _living(self, slot: str) -> list[str]:
+        held = self._deployment.processes
+        return [name for name in held if name.split("~")[0] == slot and held[name].poll() is None]
+
+    def _kill(self) -> None:
+        slot = self._slot()
+        for name in self._living(slot):
+            self._deployment.kill(name)
+        self._deployment.start(slot)
+
+    def _kill_both(self) -> None:
+        for slot in ("a", "b"):
+            for name in self._living(slot):
+                self._deployment.kill(name)
+        self.supervise()
+
+    def _zombie(self) -> None:
+        slot = self._slot()
+        living = self._living(slot)
+        if not living:
+            return
+        zombie = living[0]
+        self._deployment.signal(zombie, signal.SIGSTOP)
+        self._wait(self._random.uniform(0.5, 3.0))
+        self._zombies += 1
+        self._deployment.start(slot, tag=f"~{self._zombies}")
+        self._wait(self._random.uniform(1.0, 6.0))
+        self._deployment.signal(zombie, signal.SIGCONT)
+
+    def _visitor(self) -> None:
+        visitor = self._deployment.start("visitor")
+        self._wait(self._random.uniform(5.0, 8.0))
+        self._deployment.signal("visitor", signal.SIGTERM)
+        self._wait(2.0)
+        if visitor.poll() is None:
+            poll_until(lambda: visitor.poll() is not None, 20.0)
+        self._deployment.kill("visitor")
+
+    def _broker(self) -> None:
+        self._restart(0, 0.5, 3.0)
+
+    def _restart(self, node: int, least_s: float, most_s: float) -> None:
+        """Kill a broker; it is back after some time between these."""
+        gone_s = time.monotonic()
+        self._cluster.nodes[node].kill()
+        self._wait(self._random.uniform(least_s, most_s))
+        self._cluster.restart(node)
+        self.away.append((gone_s, time.monotonic()))
+
+
+def soak(
+    client: str,
+    seconds: float,
+    rate: float,
+    seed: int,
+    pause_s: float,
+    *,
+    posts: Path | None = None,
+    keep_logs: bool = False,
+    combined: bool = False,
+) -> tuple[Findings, str]:
+    """What the checker found, and what was done to the deployment, which had caught up before.
+
+    posts: a file of real ones; else generated
+    combined: the broker is its own controller, and so dies with it
+    """
+    with Cluster(extra=_BROKER, apart=not combined).start() as cluster:
+        app = f"soak-{client[:2]}"
+        deployment = Deployment(cluster.bootstrap, client, app)
+        deployment.create_topics()
+        load = Load(cluster.bootstrap, f"{app}.in", int((seconds + 600) * rate), rate, seed, posts)
+        watcher = Watcher(cluster.bootstrap, deployment.outputs)
+        trouble = Soak(cluster, deployment, seed, pause_s)
+        found = None
+        try:
+            trouble.supervise()
+            watching = in_thread(watcher.run)
+            loading = in_thread(load.run)
+            poll_until(lambda: len(load.sent_s) - rate < len(watcher.seen) > 0, 60.0)
+            start_s = time.monotonic()
+            watcher.longest_gap_s = 0.0
+            trouble.run(seconds)
+            load.stop.set()
+            loading.join(120.0)
+            poll_until(lambda: trouble.supervise() and load.sent_s.keys() <= watcher.seen.keys(), _SETTLE_S)
+            watcher.stop.set()
+            watching.join(10.0)
+            found = judge(load, watcher, deployment.outputs[0], start_s)
+        finally:
+            watcher.stop.set()
+            load.stop.set()
+            deployment.close(keep_logs=keep_logs or found is None or not found.good)
+        said = [_slowest(trouble, load, watcher), f"{load.failed} sends failed"]
+        if trouble.away:
+            said.append(_without_absence(trouble.away, load, watcher, start_s))
+        return found, "; ".join(said)
+
+
+def _slowest(trouble: Soak, load: Load, watcher: Watcher) -> str:
+    """Each kind of trouble: how often, and the slowest message sent after each time before the next one."""
+    starts = [at for at, _ in trouble.done]
+    worst = [0.0] * len(starts)
+    for place, sent in load.sent_s.items():
+        turn = bisect.bisect(starts, sent) - 1
+        if turn >= 0 and place in watcher.seen:
+            worst[turn] = max(worst[turn], watcher.seen[place][0].at_s - sent)
+    by_kind: dict[str, list[str]] = {}
+    for (_, name), slowest in zip(trouble.done, worst, strict=True):
+        by_kind.setdefault(name, []).append(f"{slowest:.1f}")
+    return ", ".join(f"{len(all_)} × {name} ({' '.join(all_)} s)" for name, all_ in sorted(by_kind.items()))
+
+
+def _without_absence(away: list[tuple[float, float]], load: Load, watcher: Watcher, since_s: float) -> str:
+    """The p99 when no message is charged for the time in which there was no broker."""
+    times = []
+    for place, sent in load.sent_s.items():
+        if sent >= since_s and place in watcher.seen:
+            seen = watcher.seen[place][0].at_s
+            absent = sum(max(0.0, min(back, seen) - max(gone, sent)) for gone, back in away)
+            times.append(seen - sent - absent)
+    times.sort()
+    spans = " ".join(f"{back - gone:.1f}" for gone, back in away)
+    return f"broker away {spans} s, p99 without that {times[int(0.99 * len(times))] * 1000:.0f} ms"
+
+
+def shortcomings(found: Findings, due: float, most_s: float) -> list[str]:
+    """What the soak is red for, besides what `Findings` counts: a line each."""
+    said = []
+    if found.timed < LOADED * due:
+        said.append(f"only {found.timed} messages of {due:.0f} were sent: a slower load was measured")
+    if found.p99_ms > most_s * 1000:
+        said.append(f"p99 {found.p99_ms / 1000:.1f} s is above {most_s:g} s")
+    return said
