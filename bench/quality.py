@@ -2,7 +2,7 @@
 
     python -m bench.quality [weibo] [pooled] [judged] [articles]
 
-Data: TWINSIEVE_DATA (tests/accuracy/data_sets.py). Windows cover the whole input; the index is the default one.
+Data: TWINSIEVE_DATA (tests/accuracy/data_sets.py). Windows cover the whole input.
 """
 
 from __future__ import annotations

@@ -70,10 +70,6 @@ _ENOUGH_ROWS = 1000
 """So many rows without a field say that there is none; fewer do when no more are to come."""
 
 
-def _nothing() -> None:
-    """What is done before placing unless somebody asks for more."""
-
-
 def _unheard(_warning: str) -> None:
     """Who hears warnings unless somebody asks for them."""
 
@@ -238,7 +234,7 @@ class Dedup:
     def run(
         self,
         progress: Progress | None = None,
-        before_placing: Callable[[], None] = _nothing,
+        before_placing: Callable[[], None] = lambda: None,
         stop: Stop | None = None,
         save_every_s: float = SAVE_EVERY_S,
         warn: Callable[[str], None] = _unheard,
