@@ -17,7 +17,7 @@ from twinsieve.pipeline.broker.ports import (
 def committed_offsets(
     consumer: GroupConsumer, transactor: Transactor, membership: Membership, partitions: Collection[Partition]
 ) -> dict[Partition, Committed | None]:
-    """As `GroupConsumer.committed`; when that fails, the next try may find the offsets free.
+    """When that fails, the next try may find the offsets free.
 
     A broker may hold an offset back for a transaction that has ended (docs/GUARANTEES.md says when), and
     whoever gets the partition waits for ever. The end of any later transaction of the same transactional id

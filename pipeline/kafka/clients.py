@@ -48,33 +48,27 @@ class Clients(ABC, Generic[A]):
         )
 
     def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> GroupConsumer:
-        """As `ports.Broker.group_consumer`."""
         self._shared_admin().require(topics, ("READ",))
         return self._kept(self._make_group_consumer(group, topics, member))
 
     def reader(self) -> Reader:
-        """As `ports.Broker.reader`."""
         self._reach()
         return self._kept(self._make_reader())
 
     def appender(self) -> Appender:
-        """As `ports.Broker.appender`."""
         self._reach()
         return self._kept(self._make_appender())
 
     def transactor(self, transactional_id: str) -> Transactor:
-        """As `ports.Broker.transactor`."""
         self._reach()
         if self._settings.delivery == "exactly-once":
             return self._kept(self._make_transactor(transactional_id))
         return self._kept(self._make_plain_transactor())
 
     def admin(self) -> Admin:
-        """As `ports.Broker.admin`."""
         return self._kept(self._make_admin())
 
     def close(self) -> None:
-        """As `ports.Broker.close`."""
         for client in reversed(self._made):
             client.close()
         self._made.clear()

@@ -93,7 +93,6 @@ class Limits:
         return TopicLimits(size, ahead, behind)
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
-        """As `ports.Transactor.unsendable`."""
         limits = self.of(topic)
         small = min(limits.max_bytes, self._client_bytes) - _BATCH_BYTES
         now_ms = int(time.time() * 1000)

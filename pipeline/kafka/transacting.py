@@ -15,7 +15,6 @@ class Transacting(Closing):
         self._open = False
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
-        """As `ports.Transactor.unsendable`."""
         return self._limits.unsendable(topic, messages)
 
     def _require_open(self, call: str) -> None:

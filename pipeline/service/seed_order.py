@@ -37,27 +37,21 @@ class OrderedBroker:
         self._ends = ends
 
     def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> GroupConsumer:
-        """As `Broker.group_consumer`."""
         return OrderedConsumer(self._inner.group_consumer(group, topics, member), self._clock, self._ends)
 
     def reader(self) -> Reader:
-        """As `Broker.reader`."""
         return self._inner.reader()
 
     def appender(self) -> Appender:
-        """As `Broker.appender`."""
         return self._inner.appender()
 
     def transactor(self, transactional_id: str) -> Transactor:
-        """As `Broker.transactor`."""
         return self._inner.transactor(transactional_id)
 
     def admin(self) -> Admin:
-        """As `Broker.admin`."""
         return self._inner.admin()
 
     def close(self) -> None:
-        """As `Broker.close`."""
         self._inner.close()
 
 
@@ -79,7 +73,6 @@ class OrderedConsumer:
         self._heard_s: dict[Partition, float] = {}
 
     def poll(self, timeout_s: float, max_records: int) -> Polled:
-        """As `GroupConsumer.poll`."""
         polled = self._inner.poll(timeout_s, max_records)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
@@ -109,40 +102,32 @@ class OrderedConsumer:
             return False
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
-        """As `GroupConsumer.committed`."""
         return self._inner.committed(partitions)
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
-        """As `GroupConsumer.seek`."""
         self._times_ms.pop(partition, None)
         self._inner.seek(partition, offset, epoch)
 
     def position(self, partition: Partition) -> int:
-        """As `GroupConsumer.position`."""
         return self._inner.position(partition)
 
     def pause(self, partitions: Collection[Partition]) -> None:
-        """As `GroupConsumer.pause`."""
         self._paused.update(partitions)
         self._inner.pause(partitions)
 
     def resume(self, partitions: Collection[Partition]) -> None:
-        """As `GroupConsumer.resume`; what runs ahead stays paused."""
+        """What runs ahead stays paused."""
         self._paused.difference_update(partitions)
         self._inner.resume(set(partitions) - self._held)
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `GroupConsumer.beginning_offsets`."""
         return self._inner.beginning_offsets(partitions)
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `GroupConsumer.end_offsets`."""
         return self._inner.end_offsets(partitions)
 
     def leave(self) -> None:
-        """As `GroupConsumer.leave`."""
         self._inner.leave()
 
     def close(self) -> None:
-        """As `GroupConsumer.close`."""
         self._inner.close()

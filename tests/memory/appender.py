@@ -14,15 +14,12 @@ _STEP_S = 0.1
 
 @one_at_a_time
 class MemoryAppender:
-    """As `ports.Appender`."""
-
     def __init__(self, cluster: MemoryCluster, hook: Hook) -> None:
         self._cluster = cluster
         self._hook = hook
         self._in_flight = InFlight()
 
     def append(self, partition: Partition, messages: Messages) -> None:
-        """As `Appender.append`."""
         self._hook("appender.append.before")
         self._cluster.check(partition, messages)
         self._cluster.hand_over(
@@ -32,7 +29,7 @@ class MemoryAppender:
 
     @waits
     def confirm(self, timeout_s: float) -> int:
-        """As `Appender.confirm`; time passes only while something waits."""
+        """Time passes only while something waits."""
         self._hook("appender.confirm")
         deadline_s = self._cluster.clock.monotonic_s() + timeout_s
         while self._unacknowledged() and self._cluster.clock.monotonic_s() < deadline_s:
@@ -64,4 +61,4 @@ class MemoryAppender:
         self._in_flight.cut(keep(len(self._in_flight)))
 
     def close(self) -> None:
-        """As `Appender.close`; what is on its way arrives."""
+        """What is on its way arrives."""

@@ -30,7 +30,7 @@ _FLUSH_STEP_S = 0.1
 
 @one_at_a_time
 class MemoryReader:
-    """As `ports.Reader`; a poll that finds nothing lets its time-out pass on the cluster's clock."""
+    """A poll that finds nothing lets its time-out pass on the cluster's clock."""
 
     def __init__(self, cluster: MemoryCluster, hook: Hook, name: str = "reader") -> None:
         self._cluster = cluster
@@ -43,13 +43,11 @@ class MemoryReader:
         self._turn = 0
 
     def assign(self, partitions: Collection[Partition]) -> None:
-        """As `Reader.assign`."""
         self._assigned = set(partitions)
         self._positions = {at: place for at, place in self._positions.items() if at in self._assigned}
         self._paused &= self._assigned
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
-        """As `Reader.seek`."""
         self._reach("seek")
         if partition in self._assigned:
             self._cluster.log(partition)
@@ -57,7 +55,6 @@ class MemoryReader:
 
     @waits
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
-        """As `Reader.poll`."""
         self._hook(f"{self._name}.poll.before")
         with CLUSTER_LOCK:
             found = self._fetch(max_records)
@@ -104,28 +101,23 @@ class MemoryReader:
             )
 
     def position(self, partition: Partition) -> int:
-        """As `Reader.position`."""
         if partition not in self._positions:
             raise AbortableError(f"{partition}: no position yet; seek first")
         return self._positions[partition]
 
     def pause(self, partitions: Collection[Partition]) -> None:
-        """As `Reader.pause`."""
         self._paused.update(self._assigned.intersection(partitions))
 
     def resume(self, partitions: Collection[Partition]) -> None:
-        """As `Reader.resume`."""
         self._paused.difference_update(partitions)
 
     @waits
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `Reader.beginning_offsets`."""
         logs = self._logs("beginning_offsets", partitions)
         return {partition: log.beginning for partition, log in logs.items()}
 
     @waits
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `Reader.end_offsets`."""
         logs = self._logs("end_offsets", partitions)
         return {partition: log.stable_end for partition, log in logs.items()}
 
@@ -136,7 +128,6 @@ class MemoryReader:
             return {partition: self._cluster.log(partition) for partition in partitions}
 
     def close(self) -> None:
-        """As `Reader.close`."""
         self.assign(())
 
     def _reach(self, call: str) -> None:
@@ -146,8 +137,6 @@ class MemoryReader:
 
 @one_at_a_time
 class MemoryTransactor:
-    """As `ports.Transactor`."""
-
     def __init__(self, cluster: MemoryCluster, hook: Hook, transactional_id: str) -> None:
         self._cluster = cluster
         self._hook = hook
@@ -159,18 +148,16 @@ class MemoryTransactor:
         self._hook("transactor.made")
 
     def begin(self) -> None:
-        """As `Transactor.begin`."""
         self._hook("transactor.begin")
         if self._cluster.holder(self._id, self._epoch).transaction is not None:
             raise RuntimeError(f"transactional id {self._id}: a transaction is open already")
         self._cluster.begin(self._id, self._epoch)
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
-        """As `Transactor.unsendable`."""
         return too_large(self._cluster, topic, messages)
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        """As `Transactor.send`; keyed messages go by a checksum of the key."""
+        """Keyed messages go by a checksum of the key."""
         self._hook("transactor.send.before")
         reach(self._cluster, "send")
         transaction = self._cluster.open_transaction(self._id, self._epoch)
@@ -181,7 +168,6 @@ class MemoryTransactor:
         self._hook("transactor.send.after")
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
-        """As `Transactor.send_offsets`."""
         self._hook("transactor.send_offsets.before")
         reach(self._cluster, "send_offsets")
         self._cluster.tick()
@@ -197,7 +183,6 @@ class MemoryTransactor:
 
     @waits
     def commit(self) -> None:
-        """As `Transactor.commit`."""
         self._hook("transactor.commit.before")
         reach(self._cluster, "commit")
         left = flush(self._cluster, self._in_flight)
@@ -210,26 +195,21 @@ class MemoryTransactor:
         self._hook("transactor.commit.after")
 
     def abort(self) -> None:
-        """As `Transactor.abort`."""
         self._hook("transactor.abort")
         self._cluster.end(self._cluster.holder(self._id, self._epoch), Outcome.ABORTED)
 
     def close(self) -> None:
-        """As `Transactor.close`."""
         if self._cluster.slots[self._id].epoch == self._epoch:
             self.abort()
 
 
 @one_at_a_time
 class MemoryAdmin:
-    """As `ports.Admin`."""
-
     def __init__(self, cluster: MemoryCluster, hook: Hook) -> None:
         self._cluster = cluster
         self._hook = hook
 
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
-        """As `Admin.topics`."""
         self._reach("topics")
         found: dict[str, TopicInfo | None] = {}
         for name in names:
@@ -242,31 +222,26 @@ class MemoryAdmin:
         return found
 
     def create_topic(self, topic: NewTopic) -> None:
-        """As `Admin.create_topic`."""
         self._reach("create_topic")
         self._cluster.create(topic)
 
     @waits
     def delete_records(self, before: Mapping[Partition, int]) -> None:
-        """As `Admin.delete_records`."""
         for partition, log in self._logs("delete_records", before).items():
             log.trim(before[partition])
 
     @waits
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `Admin.beginning_offsets`."""
         logs = self._logs("beginning_offsets", partitions)
         return {partition: log.beginning for partition, log in logs.items()}
 
     @waits
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `Admin.end_offsets`."""
         logs = self._logs("end_offsets", partitions)
         return {partition: log.end for partition, log in logs.items()}
 
     @waits
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        """As `Admin.offsets_at`."""
         found = {}
         for partition, log in self._logs("offsets_at", times_ms).items():
             later = (offset for offset, entry in log.visible() if entry.timestamp_ms >= times_ms[partition])
@@ -274,7 +249,6 @@ class MemoryAdmin:
         return found
 
     def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
-        """As `Admin.group_offsets`."""
         self._reach("group_offsets")
         if stable and any(name == group for name, _ in self._cluster.unstable_offsets()):
             raise BrokerError(f"offsets of group {group}: an open transaction moves them", retryable=True)
@@ -282,14 +256,12 @@ class MemoryAdmin:
         return dict(held.offsets) if held is not None else {}
 
     def members(self, group: str) -> Mapping[str, str | None]:
-        """As `Admin.members`."""
         reach(self._cluster, "members")
         self._cluster.tick()
         known = self._cluster.groups.get(group)
         return {key: each.instance for key, each in known.members.items()} if known is not None else {}
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
-        """As `Admin.set_group_offsets`."""
         self._reach("set_group_offsets")
         self._cluster.tick()
         if self._cluster.group(group).members:
@@ -297,7 +269,6 @@ class MemoryAdmin:
         self._cluster.group(group).offsets.update(offsets)
 
     def close(self) -> None:
-        """As `Admin.close`."""
 
     def _reach(self, call: str) -> None:
         self._hook(f"admin.{call}")

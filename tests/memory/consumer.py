@@ -23,7 +23,7 @@ from twinsieve.pipeline.broker.ports import (
 
 @one_at_a_time
 class MemoryConsumer:
-    """As `ports.GroupConsumer`. Polling is its heartbeat: one that stands still is expired by the clock."""
+    """Polling is its heartbeat: one that stands still is expired by the clock."""
 
     def __init__(
         self, cluster: MemoryCluster, hook: Hook, group: str, topics: tuple[str, ...], instance: str | None
@@ -45,7 +45,6 @@ class MemoryConsumer:
 
     @waits
     def poll(self, timeout_s: float, max_records: int) -> Polled:
-        """As `GroupConsumer.poll`."""
         with CLUSTER_LOCK:
             self._heartbeat()
         records = self._reader.poll(timeout_s, max_records)
@@ -79,7 +78,6 @@ class MemoryConsumer:
         return True
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
-        """As `GroupConsumer.committed`."""
         self._hook("consumer.committed")
         if not self._cluster.reachable:
             raise AbortableError("committed: the broker does not answer")
@@ -90,39 +88,32 @@ class MemoryConsumer:
         return {partition: self._group.offsets.get(partition) for partition in partitions}
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
-        """As `GroupConsumer.seek`."""
         self._reader.seek(partition, offset, epoch)
 
     def position(self, partition: Partition) -> int:
-        """As `GroupConsumer.position`."""
         return self._reader.position(partition)
 
     def pause(self, partitions: Collection[Partition]) -> None:
-        """As `GroupConsumer.pause`."""
         self._reader.pause(partitions)
 
     def resume(self, partitions: Collection[Partition]) -> None:
-        """As `GroupConsumer.resume`."""
         self._reader.resume(partitions)
 
     @waits
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `GroupConsumer.beginning_offsets`."""
         return self._reader.beginning_offsets(partitions)
 
     @waits
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `GroupConsumer.end_offsets`."""
         return self._reader.end_offsets(partitions)
 
     def close(self) -> None:
-        """As `GroupConsumer.close`; a static member stays until its session times out."""
+        """A static member stays until its session times out."""
         self._reader.close()
         if self._instance is None:
             self._group.leave(self._member_id)
 
     def leave(self) -> None:
-        """As `GroupConsumer.leave`."""
         self._hook("consumer.leave")
         self.close()
         if self._cluster.reachable and len(self._group.members) > 1:

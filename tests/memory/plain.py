@@ -15,7 +15,7 @@ from twinsieve.stages.dead_letter_reasons import Reason
 
 @one_at_a_time
 class MemoryPlainTransactor:
-    """As `ports.Transactor` without transactions: what was sent stays sent, whatever becomes of the rest."""
+    """Without transactions: what was sent stays sent, whatever becomes of the rest."""
 
     def __init__(self, cluster: MemoryCluster, hook: Hook) -> None:
         self._cluster = cluster
@@ -26,16 +26,14 @@ class MemoryPlainTransactor:
         reach(cluster, "transactor")
 
     def begin(self) -> None:
-        """As `Transactor.begin`."""
         self._hook("transactor.begin")
         self._open = True
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
-        """As `Transactor.unsendable`."""
         return too_large(self._cluster, topic, messages)
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        """As `Transactor.send`; visible at once."""
+        """Visible at once."""
         self._hook("transactor.send.before")
         self._need_open("send")
         reach(self._cluster, "send")
@@ -46,7 +44,7 @@ class MemoryPlainTransactor:
         self._hook("transactor.send.after")
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
-        """As `Transactor.send_offsets`; done by `commit`."""
+        """Done by `commit`."""
         self._hook("transactor.send_offsets.before")
         self._need_open("send_offsets")
         if membership.generation < 0 or not isinstance(membership.handle, Handle):
@@ -56,7 +54,7 @@ class MemoryPlainTransactor:
 
     @waits
     def commit(self) -> None:
-        """As `Transactor.commit`: the offsets, if all was written and the group has not moved on."""
+        """The offsets, if all was written and the group has not moved on."""
         self._hook("transactor.commit.before")
         self._need_open("commit")
         reach(self._cluster, "commit")
@@ -78,12 +76,11 @@ class MemoryPlainTransactor:
         self._forget()
 
     def abort(self) -> None:
-        """As `Transactor.abort`; what was sent stays."""
+        """What was sent stays."""
         self._hook("transactor.abort")
         self._forget()
 
     def close(self) -> None:
-        """As `Transactor.close`."""
 
     def _need_open(self, call: str) -> None:
         if not self._open:

@@ -81,7 +81,6 @@ class ConfluentAdmin(Closing):
                     raise found from error
 
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
-        """As `ports.Admin.topics`."""
         if not names:
             return {}
         rows = self._described(names)
@@ -151,7 +150,6 @@ class ConfluentAdmin(Closing):
                 )
 
     def create_topic(self, topic: NewTopic) -> None:
-        """As `ports.Admin.create_topic`."""
         wanted = _kafka.NewTopic(
             topic.name,
             num_partitions=topic.partitions,
@@ -169,17 +167,14 @@ class ConfluentAdmin(Closing):
         raise BrokerError(f"{doing}: it did not appear; look at the broker's log", retryable=True)
 
     def delete_records(self, before: Mapping[Partition, int]) -> None:
-        """As `ports.Admin.delete_records`."""
         wanted = [TopicPartition(part.topic, part.number, offset) for part, offset in before.items()]
         doing = f"delete records of {', '.join(map(str, before))}"
         self._ask(doing, lambda: _all(self._client.delete_records(wanted)), before)
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `ports.Admin.beginning_offsets`."""
         return self._offsets({partition: _kafka.OffsetSpec.earliest() for partition in partitions})
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `ports.Admin.end_offsets`."""
         return self._offsets({partition: _kafka.OffsetSpec.latest() for partition in partitions})
 
     def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
@@ -188,7 +183,6 @@ class ConfluentAdmin(Closing):
         return self._offsets(latest, IsolationLevel.READ_COMMITTED, _LOOK_S)
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        """As `ports.Admin.offsets_at`."""
         found = self._offsets(
             {part: _kafka.OffsetSpec.for_timestamp(time) for part, time in times_ms.items()}
         )
@@ -215,7 +209,6 @@ class ConfluentAdmin(Closing):
         return {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
 
     def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
-        """As `ports.Admin.group_offsets`."""
         request = [ConsumerGroupTopicPartitions(group)]
 
         def ask() -> Any:
@@ -245,7 +238,6 @@ class ConfluentAdmin(Closing):
         return {each.member_id: each.group_instance_id or None for each in found}
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
-        """As `ports.Admin.set_group_offsets`."""
         if not offsets:
             return
         parts = [
@@ -263,7 +255,7 @@ class ConfluentAdmin(Closing):
                 raise admin_error(doing, KafkaException(part.error))
 
     def close(self) -> None:
-        """As `ports.Admin.close`; librdkafka's admin client ends with its last reference."""
+        """Librdkafka's admin client ends with its last reference."""
         self.closed = True
         self._client.poll(0)
 

@@ -153,7 +153,6 @@ class ConfluentGroupConsumer(Reading):
         self._paused.clear()
 
     def poll(self, timeout_s: float, max_records: int) -> Polled:
-        """As `ports.GroupConsumer.poll`."""
         if self._nameless:
             self._join_anew()
         records = self._fetched(timeout_s, max_records)
@@ -171,7 +170,6 @@ class ConfluentGroupConsumer(Reading):
         return Membership(generation if self._assigned else -1, member)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
-        """As `ports.GroupConsumer.committed`."""
         if not partitions:
             return {}
         wanted = [TopicPartition(*part) for part in partitions]
@@ -195,7 +193,6 @@ class ConfluentGroupConsumer(Reading):
         return found
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
-        """As `ports.GroupConsumer.seek`."""
         if partition not in self._assigned:
             return
         if partition not in self._paused:
@@ -204,13 +201,11 @@ class ConfluentGroupConsumer(Reading):
         self._seek(partition, offset, epoch)
 
     def leave(self) -> None:
-        """As `ports.GroupConsumer.leave`."""
         self.close()
         if self._member is not None:
             leave(self._leaver, self._group, self._member, self._given_id)
 
     def close(self) -> None:
-        """As `ports.GroupConsumer.close`."""
         if not self._closing:
             self._closing = True
             self._settle()

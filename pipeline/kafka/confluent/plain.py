@@ -28,11 +28,10 @@ class ConfluentPlainTransactor(Transacting):
         self._producer: Any = Producer(self._options)
 
     def begin(self) -> None:
-        """As `ports.Transactor.begin`."""
         self._open = True
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        """As `ports.Transactor.send`; goes out at once."""
+        """Goes out at once."""
         self._require_open("send")
         try:
             for row in range(len(messages)):
@@ -45,13 +44,13 @@ class ConfluentPlainTransactor(Transacting):
         self._failure = self._failure or error
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
-        """As `ports.Transactor.send_offsets`; done by `commit`."""
+        """Done by `commit`."""
         self._require_open("send_offsets")
         self._require_member(membership)
         self._offsets.append((held_offsets(offsets), membership))
 
     def commit(self) -> None:
-        """As `ports.Transactor.commit`: waits for every acknowledgement, then commits the offsets."""
+        """Waits for every acknowledgement, then commits the offsets."""
         self._require_open("commit")
         if self._producer.flush(self._timeout_s):
             raise AbortableError(f"commit: not acknowledged within {self._timeout_s:g} s")
@@ -71,7 +70,7 @@ class ConfluentPlainTransactor(Transacting):
         self._forget()
 
     def abort(self) -> None:
-        """As `ports.Transactor.abort`; waiting messages are given up, sent ones stay."""
+        """Waiting messages are given up, sent ones stay."""
         if self._open and len(self._producer):
             # purge() returns before librdkafka's threads are done: they would discard later messages too.
             kept, self._producer = [self._producer], Producer(self._options)
@@ -85,7 +84,6 @@ class ConfluentPlainTransactor(Transacting):
         self._offsets.clear()
 
     def close(self) -> None:
-        """As `ports.Transactor.close`."""
         self.closed = True
         if self._producer is not None:
             kept, self._producer = [self._producer], None

@@ -119,7 +119,6 @@ class ConfluentAppender(Closing):
         self._producer: Producer | None = Producer(self._options)
 
     def append(self, partition: Partition, messages: Messages) -> None:
-        """As `ports.Appender.append`."""
         refusal = self._limits.refusal(partition.topic, messages)
         if refusal is not None:
             advice = "raise its max.message.bytes or lower kafka.block_bytes"
@@ -144,7 +143,6 @@ class ConfluentAppender(Closing):
             self._give_up(f"append to {partition}", KafkaException(self._failure))
 
     def confirm(self, timeout_s: float) -> int:
-        """As `ports.Appender.confirm`."""
         if self._producer is not None and self._waiting:
             deadline = time.monotonic() + timeout_s
             self._serve(self._producer, 0)
@@ -180,7 +178,6 @@ class ConfluentAppender(Closing):
         raise AbortableError(f"{doing}: {reason(error)}; asking again from the committed offsets") from error
 
     def close(self) -> None:
-        """As `ports.Appender.close`."""
         self.closed = True
         if self._producer is not None:
             kept, self._producer = [self._producer], None

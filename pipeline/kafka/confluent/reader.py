@@ -32,7 +32,6 @@ class ConfluentReader(Reading):
         self._known: set[str] = set()
 
     def assign(self, partitions: Collection[Partition]) -> None:
-        """As `ports.Reader.assign`."""
         self._wanted = set(partitions)
         gone = [partition for partition in self._live if partition not in self._wanted]
         if gone:
@@ -48,7 +47,6 @@ class ConfluentReader(Reading):
                 self._known.add(topic)
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
-        """As `ports.Reader.seek`."""
         if partition not in self._wanted:
             return
         if partition not in self._live:
@@ -67,7 +65,6 @@ class ConfluentReader(Reading):
         self._last[partition] = offset, NO_EPOCH
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
-        """As `ports.Reader.poll`."""
         return self._fetched(timeout_s, max_records)
 
     def _owns(self, partition: Partition) -> bool:

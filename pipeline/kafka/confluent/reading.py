@@ -231,19 +231,16 @@ class Reading(Closing):
         self._live[partition] = offset
 
     def position(self, partition: Partition) -> int:
-        """As `ports.Reader.position`."""
         if partition not in self._live:
             raise AbortableError(f"position of {partition}: nothing was sought there")
         return self._live[partition]
 
     def pause(self, partitions: Collection[Partition]) -> None:
-        """As `ports.Reader.pause`."""
         ours = [partition for partition in partitions if self._owns(partition)]
         self._paused.update(ours)
         self._consumer.pause([TopicPartition(*p) for p in ours if p in self._live])
 
     def resume(self, partitions: Collection[Partition]) -> None:
-        """As `ports.Reader.resume`."""
         ours = [partition for partition in partitions if partition in self._paused]
         self._paused.difference_update(ours)
         # Behind the last message: the end that librdkafka told may lie in a later epoch than that message.
@@ -263,17 +260,14 @@ class Reading(Closing):
         raise NotImplementedError
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `ports.Reader.beginning_offsets`."""
         with _abortable():
             return self._admin().beginning_offsets(partitions)
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `ports.Reader.end_offsets`."""
         with _abortable():
             return self._admin().stable_offsets(partitions)
 
     def close(self) -> None:
-        """As `ports.Reader.close`."""
         self.closed = True
         try:
             self._consumer.close()

@@ -117,7 +117,6 @@ class ConfluentTransactor(Transacting):
                     return error
 
     def begin(self) -> None:
-        """As `ports.Transactor.begin`."""
         self._alive()
         self._call("begin", self._producer.begin_transaction)
         self._failure = None
@@ -125,7 +124,6 @@ class ConfluentTransactor(Transacting):
         self._open = True
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        """As `ports.Transactor.send`."""
         self._require_open("send")
         self._topics.add(topic)
         where = topic if partition is None else str(Partition(topic, partition))
@@ -141,7 +139,6 @@ class ConfluentTransactor(Transacting):
         self._failure = self._failure or error
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
-        """As `ports.Transactor.send_offsets`."""
         self._require_open("send_offsets")
         self._require_member(membership)
         member = cast(ConfluentMember, membership.handle)
@@ -156,7 +153,6 @@ class ConfluentTransactor(Transacting):
             raise FatalError(f"{self._name}: offsets: {error}; new clients are needed") from error
 
     def commit(self) -> None:
-        """As `ports.Transactor.commit`."""
         self._require_open("commit")
         deadline = time.monotonic() + self._deadline_s
         while True:
@@ -177,7 +173,6 @@ class ConfluentTransactor(Transacting):
         self._open = False
 
     def abort(self) -> None:
-        """As `ports.Transactor.abort`."""
         if not self._open:
             return
         self._alive()
@@ -191,7 +186,6 @@ class ConfluentTransactor(Transacting):
         self._open = False
 
     def close(self) -> None:
-        """As `ports.Transactor.close`."""
         self.closed = True
         if self._producer is None:
             return

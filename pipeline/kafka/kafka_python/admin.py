@@ -43,7 +43,6 @@ class PythonAdmin(Closing):
         self._client = connected(settings, lambda network: KafkaAdminClient(**options, kafka_client=network))
 
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
-        """As `ports.Admin.topics`."""
         if not names:
             return {}
         rows = self._described(names)
@@ -117,7 +116,6 @@ class PythonAdmin(Closing):
                 )
 
     def create_topic(self, topic: NewTopic) -> None:
-        """As `ports.Admin.create_topic`."""
         wanted = {
             topic.name: {
                 "num_partitions": topic.partitions,
@@ -130,17 +128,14 @@ class PythonAdmin(Closing):
         )
 
     def delete_records(self, before: Mapping[Partition, int]) -> None:
-        """As `ports.Admin.delete_records`."""
         wanted = {TopicPartition(*partition): offset for partition, offset in before.items()}
         doing = f"delete records of {', '.join(map(str, before))}"
         self._ask(doing, lambda: self._client.delete_records(wanted))
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `ports.Admin.beginning_offsets`."""
         return self._offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `ports.Admin.end_offsets`."""
         return self._offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
 
     def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
@@ -149,7 +144,6 @@ class PythonAdmin(Closing):
         return self._offsets(latest, IsolationLevel.READ_COMMITTED, _LOOK_S)
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        """As `ports.Admin.offsets_at`."""
         found = self._offsets(times_ms)
         later = [partition for partition, offset in found.items() if offset < 0]
         return found | self.end_offsets(later)
@@ -169,7 +163,6 @@ class PythonAdmin(Closing):
         return {partition: held.get(partition, -1) for partition in wanted}
 
     def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
-        """As `ports.Admin.group_offsets`."""
         _ask_for_stable_offsets(self._client, stable)
         found = self._ask(f"offsets of group {group}", lambda: self._client.list_group_offsets(group))
         return {
@@ -179,7 +172,6 @@ class PythonAdmin(Closing):
         }
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
-        """As `ports.Admin.set_group_offsets`."""
         wanted = {
             TopicPartition(*partition): OffsetAndMetadata(committed.offset, committed.metadata, -1)
             for partition, committed in offsets.items()
@@ -205,7 +197,6 @@ class PythonAdmin(Closing):
         self._ask(f"leave group {group}", lambda: self._client.remove_group_members(group, wanted))
 
     def close(self) -> None:
-        """As `ports.Admin.close`."""
         self.closed = True
         self._client.close()
 

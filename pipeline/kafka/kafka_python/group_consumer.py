@@ -111,7 +111,6 @@ class PythonGroupConsumer(Reading):
             self._silence(self._assigned)
 
     def poll(self, timeout_s: float, max_records: int) -> Polled:
-        """As `ports.GroupConsumer.poll`."""
         if self.is_fenced():
             raise FatalError(f"member {self._member}: another process runs under this name", fenced=True)
         found = self._fetched(timeout_s, max_records)
@@ -131,7 +130,6 @@ class PythonGroupConsumer(Reading):
         return Polled(membership, assignment, self._seen_epoch, records)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
-        """As `ports.GroupConsumer.committed`."""
         found: dict[Partition, Committed | None] = {}
         for partition in partitions:
             with errors_of(f"committed offset of {partition}"):
@@ -146,14 +144,13 @@ class PythonGroupConsumer(Reading):
         return found
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
-        """As `ports.GroupConsumer.seek`; ignored too when a rebalance has come since the last poll."""
+        """Ignored too when a rebalance has come since the last poll."""
         key = TopicPartition(*partition)
         with self._lock:
             if self._epoch == self._seen_epoch and key in self._assigned:
                 self._start(key, offset, epoch)
 
     def leave(self) -> None:
-        """As `ports.GroupConsumer.leave`."""
         member_id = self._consumer.group_metadata().member_id
         self.close()
         if self._member is not None:

@@ -34,11 +34,10 @@ class PythonPlainTransactor(Transacting):
         self._producer = make_producer(settings, options, linger_ms=5)
 
     def begin(self) -> None:
-        """As `ports.Transactor.begin`."""
         self._open = True
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        """As `ports.Transactor.send`; goes out at once."""
+        """Goes out at once."""
         self._require_open("send")
         rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         try:
@@ -52,7 +51,7 @@ class PythonPlainTransactor(Transacting):
             raise translated(error, f"send to {topic}") from error
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
-        """As `ports.Transactor.send_offsets`; done by `commit`."""
+        """Done by `commit`."""
         self._require_open("send_offsets")
         self._require_member(membership)
         held = {
@@ -62,7 +61,7 @@ class PythonPlainTransactor(Transacting):
         self._offsets.append((held, membership))
 
     def commit(self) -> None:
-        """As `ports.Transactor.commit`: waits for every acknowledgement, then commits the offsets."""
+        """Waits for every acknowledgement, then commits the offsets."""
         self._require_open("commit")
         deadline = time.monotonic() + self._timeout_s
         try:
@@ -82,7 +81,7 @@ class PythonPlainTransactor(Transacting):
         self._forget()
 
     def abort(self) -> None:
-        """As `ports.Transactor.abort`; waiting messages are given up, sent ones stay."""
+        """Waiting messages are given up, sent ones stay."""
         if self._open and any(not future.is_done for future in self._futures):
             cut_off(self._producer)
             self._producer = make_producer(self._settings, self._options, linger_ms=5)
@@ -94,6 +93,5 @@ class PythonPlainTransactor(Transacting):
         self._offsets.clear()
 
     def close(self) -> None:
-        """As `ports.Transactor.close`."""
         self.closed = True
         shut(self._producer)

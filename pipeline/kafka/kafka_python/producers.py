@@ -82,7 +82,6 @@ class PythonAppender(Closing):
         self._producer: KafkaProducer | None = make_producer(settings, options)
 
     def append(self, partition: Partition, messages: Messages) -> None:
-        """As `ports.Appender.append`."""
         refusal = self._limits.refusal(partition.topic, messages)
         if refusal is not None:
             advice = "raise its max.message.bytes or lower kafka.block_bytes"
@@ -153,7 +152,6 @@ class PythonAppender(Closing):
         raise AbortableError(f"{doing}: {said}; asking again from the committed offsets") from failure
 
     def confirm(self, timeout_s: float) -> int:
-        """As `ports.Appender.confirm`."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
             self._changed.wait_for(
@@ -165,7 +163,6 @@ class PythonAppender(Closing):
         return waiting
 
     def close(self) -> None:
-        """As `ports.Appender.close`."""
         self.closed = True
         if self._producer is not None:
             shut(self._producer)

@@ -104,7 +104,6 @@ class Reading(Closing):
         return found
 
     def position(self, partition: Partition) -> int:
-        """As `ports.Reader.position`."""
         try:
             with errors_of(f"position of {partition}"):
                 # It is known here, for all that is read was sought. With more time kafka-python would ask the
@@ -119,14 +118,12 @@ class Reading(Closing):
         return int(position)
 
     def pause(self, partitions: Collection[Partition]) -> None:
-        """As `ports.Reader.pause`."""
         with self._lock:
             for partition in _known(self._consumer, partitions):
                 self._paused.add(partition)
                 self._consumer.pause(partition)
 
     def resume(self, partitions: Collection[Partition]) -> None:
-        """As `ports.Reader.resume`."""
         with self._lock:
             for partition in _known(self._consumer, partitions):
                 self._paused.discard(partition)
@@ -134,18 +131,15 @@ class Reading(Closing):
                     self._consumer.resume(partition)
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `ports.Reader.beginning_offsets`."""
         with _abortable():
             return self._admin().beginning_offsets(partitions)
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `ports.Reader.end_offsets`."""
         # The consumer's own end_offsets asks for a missing topic again and again until its time is up.
         with _abortable():
             return self._admin().stable_offsets(partitions)
 
     def close(self) -> None:
-        """As `ports.Reader.close`."""
         self.closed = True
         try:
             self._consumer.close(autocommit=False, timeout_ms=_CLOSE_MS)
@@ -163,7 +157,6 @@ class PythonReader(Reading):
         super().__init__(settings, make_consumer(settings, options, group_id=None), admin)
 
     def assign(self, partitions: Collection[Partition]) -> None:
-        """As `ports.Reader.assign`."""
         wanted = {TopicPartition(*partition) for partition in partitions}
         before: set[TopicPartition] = set(self._consumer.assignment())
         if wanted == before:
@@ -179,11 +172,9 @@ class PythonReader(Reading):
             self._start(partition, offset)
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
-        """As `ports.Reader.seek`."""
         self._start(TopicPartition(*partition), offset, epoch)
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
-        """As `ports.Reader.poll`."""
         found = self._fetched(timeout_s, max_records)
         return [columns(partition, rows) for partition, rows in found.items() if partition in self._live]
 

@@ -72,12 +72,10 @@ class PythonTransactor(Transacting):
             raise AbortableError(f"{self._name}: start: {reason(error)}; trying again") from error
 
     def begin(self) -> None:
-        """As `ports.Transactor.begin`."""
         self._call("begin", self._producer.begin_transaction, self._deadline_s)
         self._open = True
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        """As `ports.Transactor.send`."""
         self._require_open("send")
         where = topic if partition is None else str(Partition(topic, partition))
         send = self._producer.send
@@ -96,7 +94,6 @@ class PythonTransactor(Transacting):
             self._fail(f"send to {where}", error)
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
-        """As `ports.Transactor.send_offsets`."""
         self._require_open("send_offsets")
         self._require_member(membership)
         member = cast(PythonMember, membership.handle)
@@ -112,7 +109,6 @@ class PythonTransactor(Transacting):
         )
 
     def commit(self) -> None:
-        """As `ports.Transactor.commit`."""
         self._require_open("commit")
         self._call("commit", self._flush_and_commit, self._deadline_s)
         self._open = False
@@ -128,7 +124,6 @@ class PythonTransactor(Transacting):
         self._producer.commit_transaction()
 
     def abort(self) -> None:
-        """As `ports.Transactor.abort`."""
         if not self._open:
             return
         self._alive()
@@ -145,7 +140,6 @@ class PythonTransactor(Transacting):
         self._open = False
 
     def close(self) -> None:
-        """As `ports.Transactor.close`."""
         self.closed = True
         # Left open it would hold up every reader until it times out, so even a finished producer tries.
         if self._open:
