@@ -48,7 +48,7 @@ def best_ns(call: Callable[[], object], keys: int) -> float:
 
 
 def load_kernels() -> None:
-    """Nothing; the kernels are compiled, or loaded from an earlier process."""
+    """Compile the kernels, or load them from an earlier process."""
     seen = BloomGenerations(Window(10), 0.1)
     seen.add(random_digests(5, seed=0), 0, np.zeros(5, dtype=np.int64))
     seen.contains(random_digests(5, seed=0))

@@ -47,17 +47,17 @@ def peak_bytes() -> int:
 
 
 def reset_peak() -> None:
-    """Nothing; the peak starts anew."""
+    """Start the peak anew."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def trim() -> None:
-    """Nothing; memory that was freed goes back to the system, so that it is not counted."""
+    """Give freed memory back to the system, so that it is not counted."""
     ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def warm_up() -> None:
-    """Nothing; every kernel and library is loaded, by tiers too small to leave traces in memory."""
+    """Load every kernel and library, with tiers too small to leave traces in memory."""
     tiers = TrieTiers(Window(1_000), TierSizes(16, 4, 256))
     digests = np.random.default_rng(9).integers(0, 2**64, (600, 2), dtype=np.uint64)
     kept = np.arange(600)

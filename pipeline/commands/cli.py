@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _let_stdout_take_any_text() -> None:
-    r"""Nothing; what the terminal's encoding lacks is shown as `\u4e2d`. Data are bytes, past this."""
+    r"""Show characters that the terminal's encoding lacks as `\u4e2d`. Data are bytes, not shown here."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -161,7 +161,7 @@ def _end_by_sigpipe() -> int:
 
 
 def _let_go_of_stdout() -> None:
-    """Nothing; what stdout could not take is not tried again at exit, which would end in a traceback."""
+    """Point stdout at nothing, so that the flush at exit cannot fail with a traceback."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -195,7 +195,7 @@ class Dedup:
         return repeated
 
     def warm_up(self) -> None:
-        """Nothing; kernels are compiled or loaded, so that the first rows are timed like all others."""
+        """Compile or load the kernels, so that the first rows are timed like all others."""
         config = self._sieve.config
         small = Window(min(config.near.window.messages, 64))
         tiny = replace(

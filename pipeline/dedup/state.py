@@ -115,7 +115,7 @@ def state_output(name: str) -> Output:
 
 
 def write_state(output: Output, state: FileState, sieve: Sieve) -> None:
-    """Nothing; the state is written, and has its name once the output is placed. raises: FileError"""
+    """Write the state; it gets its name when the output is placed. raises: FileError"""
     header = orjson.dumps(asdict(state))
     output.write(_MAGIC + _HEAD.pack(_VERSION, len(header), zlib.crc32(header)) + header)
     sieve.save(output.stream())
@@ -181,7 +181,7 @@ class StateLock:
         return None
 
     def release(self) -> None:
-        """Nothing; another run may begin. Harmless when released before."""
+        """Let another run begin; calling it again does nothing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.unlink(self._path)

@@ -278,7 +278,7 @@ def _packer(name: str, raw: BinaryIO) -> _Packer:
 
 
 def place_all(outputs: list[Output]) -> None:
-    """Nothing; all have their names, in this order.
+    """Give all outputs their names, in this order.
 
     outputs: sealed, so that only renaming can still fail
     raises: FileError naming those that are in place already

@@ -54,7 +54,7 @@ class _Server(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: a connection that breaks is its client's affair, and a line each would fill the log."""
+        """Log nothing: clients break connections as they like, and a line each time would fill the log."""
 
 
 class Pages:

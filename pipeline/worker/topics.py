@@ -71,7 +71,7 @@ class KnownTopics:
         return {name: info.partitions for name, info in self._infos.items()}
 
     def same(self, sessions: Collection[Session]) -> None:
-        """Nothing, if the sessions' topics still are those that they began with.
+        """Check that the sessions' topics are still those that they began with.
 
         raises: StateError for one that was created again; AbortableError for one that is gone
         """

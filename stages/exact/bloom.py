@@ -94,7 +94,7 @@ class BloomGenerations:
         return found
 
     def add(self, digests: NDArray[np.uint64], first_kept_index: int, times_ms: NDArray[np.int64]) -> None:
-        """Nothing; row i is held as kept index first_kept_index + i.
+        """Hold row i as kept index first_kept_index + i.
 
         digests: uint64[n, 2]; times_ms: int64[n], stream times, not decreasing
         """
@@ -102,7 +102,7 @@ class BloomGenerations:
         kernel.add_batch(*self.arrays, digests, kept, times_ms)
 
     def expire(self, kept_count: int, stream_time_ms: int) -> None:
-        """Nothing; generations whose newest entry has left the window answer no more."""
+        """Let generations whose newest entry has left the window answer no more."""
         kernel.bloom_expire(*self.arrays[1:], kept_count, stream_time_ms)
 
     def to_sections(self) -> Sections:

@@ -89,7 +89,7 @@ def _bit(bits: NDArray[np.uint8], start: np.uint64, place: np.uint64) -> np.uint
 def bloom_prefetch(
     bits: NDArray[np.uint8], cursor: NDArray[np.int64], shape: NDArray[np.int64], d0: np.uint64, d1: np.uint64
 ) -> None:
-    """Nothing; the lines that decide most tests (two slices of each live generation) start to travel."""
+    """Prefetch the lines that decide most tests (two slices of each live generation)."""
     first = _place(d0, d1, 0, shape[SHAPE_BITS]) >> 3
     second = _place(d0, d1, 1, shape[SHAPE_BITS]) >> 3
     row = cursor[CURSOR_OLDEST]
@@ -160,7 +160,7 @@ def bloom_expire(
     kept_count: int,
     stream_time_ms: int,
 ) -> None:
-    """Nothing; generations whose newest entry has left the window are dead from now on.
+    """Mark generations whose newest entry has left the window as dead.
 
     Times must lie within ±2 ** 62, so that differences fit. One comparison when nothing expires.
     """
@@ -186,7 +186,7 @@ def bloom_insert(
     kept_index: int,
     time_ms: int,
 ) -> None:
-    """Nothing; the digest is in the current generation, a new one if that was full or spanned its time.
+    """Insert the digest into the current generation, a new one if that was full or spanned its time.
 
     kept_index: larger than all before; time_ms: stream time, not below any before. Expires first,
     so a row for the new generation is always free (see BloomGenerations for why). Opening a
@@ -224,7 +224,7 @@ def contains_batch(
     digests: NDArray[np.uint64],
     found: NDArray[np.bool_],
 ) -> None:
-    """Nothing; found[i] says whether a live generation contains digests[i]. found: bool[n], written."""
+    """Write to found[i] whether a live generation contains digests[i]. found: bool[n]"""
     for i in range(len(digests)):
         found[i] = bloom_oldest_hit(bits, generations, cursor, shape, digests[i, 0], digests[i, 1]) >= 0
 
@@ -239,7 +239,7 @@ def add_batch(
     kept_indices: NDArray[np.int64],
     times_ms: NDArray[np.int64],
 ) -> None:
-    """Nothing; all rows are inserted in order, exactly as `bloom_insert` one by one."""
+    """Insert all rows in order, exactly as `bloom_insert` does one by one."""
     for i in range(len(digests)):
         bloom_insert(
             bits, generations, cursor, shape, digests[i, 0], digests[i, 1], kept_indices[i], times_ms[i]

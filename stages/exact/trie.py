@@ -113,7 +113,7 @@ class TrieTiers:
         kept_indices: NDArray[np.int64],
         times_ms: NDArray[np.int64],
     ) -> None:
-        """Nothing; the messages are held, each as the newest of its digest.
+        """Hold the messages, each as the newest of its digest.
 
         digests: uint64[n, 2]; leaders: int64[n], their positions; kept_indices: int64[n], ascending
         and above all before; times_ms: int64[n], stream times, not below any before.
@@ -130,7 +130,7 @@ class TrieTiers:
             self.expire(int(part.kept[-1]) + 1, int(part.times_ms[-1]))
 
     def expire(self, kept_count: int, stream_time_ms: int) -> None:
-        """Nothing; tiers whose newest entry has left the window are forgotten.
+        """Forget tiers whose newest entry has left the window.
 
         stream_time_ms: NO_TIME as long as none is known; entries added until then count as added
         at the first one that is
@@ -235,7 +235,7 @@ class TrieTiers:
         return self.stream_time_ms - added > self.window.age_ms
 
     def _seal(self) -> None:
-        """Nothing; the head and every full run of tiers behind it become one tier, and the head is empty."""
+        """Merge the head and every full run of tiers behind it into one tier; the head is empty then."""
         merged = [self.head.entries.take(slice(0, self.head.count))]
         level = 0
         size = self.sizes.head

@@ -58,7 +58,7 @@ class TrieHead:
         return len(self.entries.kept) - self.count
 
     def add(self, entries: Entries) -> None:
-        """Nothing; the entries are in the head. There must be room for them."""
+        """Put the entries into the head, which must have room for them."""
         start = self.count
         self.count += len(entries.kept)
         for column, added in zip(self.entries, entries, strict=True):
@@ -72,7 +72,7 @@ class TrieHead:
         return rows
 
     def clear(self) -> None:
-        """Nothing; the head is empty."""
+        """Empty the head."""
         self.count = 0
         self._slots.fill(_EMPTY)
 

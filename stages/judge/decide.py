@@ -65,7 +65,7 @@ def decide(
     local: Local,
     outcome: Outcome,
 ) -> None:
-    """Nothing; `outcome` has a verdict for each row, and ring and Bloom filter hold what was kept.
+    """Write a verdict for each row into `outcome`; put what is kept into ring and Bloom filter.
 
     `local` lists the kept rows, which the caller inserts into the index after the chunk.
     spare: room for the matches of one row that phase one left out

@@ -35,7 +35,7 @@ def judge_exact(
     policy: Policy,
     outcome: Outcome,
 ) -> None:
-    """Nothing; the row is exact in `outcome` if a kept message inside the exact window has its key.
+    """Mark the row exact in `outcome` if a kept message inside the exact window has its key.
 
     A hit in the ring is confirmed by its tag, and by its text where that is stored; what is older than the
     ring is the trie's answer, or the Bloom filter's word. What has left the window has expired before.

@@ -101,7 +101,7 @@ class NearStage:
         self._threads = ThreadPoolExecutor(near.shards) if near.shards > 1 else None
 
     def judge(self, chunk: Chunk, bloom: Bloom, sealed: Sealed, outcome: Outcome, *, recorded: bool) -> None:
-        """Nothing; `outcome` has the chunk's verdicts and the state has moved on.
+        """Write the chunk's verdicts into `outcome` and move the state on.
 
         recorded: all verdicts are given already, nothing needs proposals
         """
@@ -224,7 +224,7 @@ class NearStage:
         return sections
 
     def restore(self, sections: dict[str, NDArray[Any]]) -> None:
-        """Nothing; holds what `to_sections` gave under the same parameters; the window may differ."""
+        """Hold what `to_sections` gave under the same parameters; the window may differ."""
         self.ring.restore(sections)
         kept, held = self.ring.kept, self.ring.held
         self._table.restore(sections["buckets"], len(sections["ring.positions"]), kept, held)

@@ -55,7 +55,7 @@ def new_local(rows: int, tables: int) -> Local:
 
 @kernel
 def clear(local: Local) -> None:
-    """Nothing; the chunk has kept nothing yet."""
+    """Begin a chunk that has kept nothing yet."""
     for i in range(local.counts[1]):
         local.keys[local.used[i]] = NONE
     local.counts[0] = 0
@@ -74,7 +74,7 @@ def cell_of(local: Local, bucket: int) -> np.int64:
 
 @callee
 def add_kept(local: Local, chunk: Chunk, row: int, kept_index: int, buckets: Buckets, indexed: bool) -> None:
-    """Nothing; the row counts as kept, and where `indexed` stands in its buckets."""
+    """Count the row as kept; where `indexed`, enter it into its buckets."""
     number = local.counts[0]
     local.kept_rows[number] = row
     local.kept_indices[number] = kept_index

@@ -95,7 +95,7 @@ class Sieve:
         return Verdicts(*outcome, distances)
 
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
-        """Nothing; the state is what judging with these verdicts would have left. Never judges.
+        """Bring the state to where judging with these verdicts would have left it; judges nothing.
 
         verdicts: recorded decisions for the rows of `batch`; `kinds` and `flags` are read
         """
@@ -111,7 +111,7 @@ class Sieve:
         self._run(batch, outcome, recorded=True)
 
     def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
-        """Nothing; kept messages at these positions lead nobody from now on: copies of them are judged anew.
+        """Let kept messages at these positions lead nobody from now on: copies of them are judged anew.
 
         For messages that were kept and then never came out, told once. A copy kept since then goes on
         to lead, if the ring still holds it; else it is forgotten with them, and the next copy is kept.
@@ -184,7 +184,7 @@ class Sieve:
         )
 
     def save(self, stream: BinaryIO) -> None:
-        """Nothing; everything a verdict depends on stands on the stream."""
+        """Write everything that a verdict depends on to the stream."""
         sections = self._near.to_sections() | self._exact_sections()
         write_state(stream, self.config.scheme_id, _parameters(self.config), sections)
 

@@ -35,7 +35,7 @@ Sections = dict[str, NDArray[Any]]
 def write_state(
     stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object], sections: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Nothing; the state stands on the stream. One section's compressed copy is held at a time."""
+    """Write the state to the stream; memory holds the compressed copy of one section at a time."""
     entries = [
         {"name": name, "dtype": array.dtype.str, "shape": list(array.shape), "bytes": array.nbytes}
         for name, array in sections.items()

@@ -115,7 +115,7 @@ def insert_kept(
     end_table: int,
     buckets: Buckets,
 ) -> None:
-    """Nothing; the first `count` of `rows` stand in their buckets of the given bands and tables.
+    """Enter the first `count` of `rows` into their buckets of the given bands and tables.
 
     rows: int32, chunk rows in order of keeping; exact-only rows are passed over
     """

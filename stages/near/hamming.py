@@ -197,7 +197,7 @@ def propose_bits(
     first: int,
     end: int,
 ) -> None:
-    """Nothing; rows low…high have their matches in `matches`, whose room first…end is this shard's."""
+    """Write the matches of rows low…high into `matches`; the room first…end is this shard's."""
     seen[:] = 0
     at = first
     for row in range(low, high):
@@ -221,7 +221,7 @@ def link_kept(
     end_table: int,
     chains: Chains,
 ) -> None:
-    """Nothing; the first `count` of `rows` head their chains in the given tables."""
+    """Put the first `count` of `rows` at the heads of their chains in the given tables."""
     capacity = chains.next.shape[1]
     cells = chains.heads.shape[1]
     for table in range(first_table, end_table):

@@ -57,7 +57,7 @@ def _cell(keys: NDArray[np.uint32], key: np.uint32) -> np.int64:
 
 @kernel
 def set_pattern(pattern: Pattern, chars: NDArray[np.uint32], start: int, length: int) -> None:
-    """Nothing; the pattern now stands for chars[start:start + length], length at most STORED_LENGTH."""
+    """Set the pattern to chars[start:start + length], length at most STORED_LENGTH."""
     keys, masks, touched, header = pattern.keys, pattern.masks, pattern.touched, pattern.header
     for j in range(header[0]):
         cell = np.int64(touched[j])

@@ -187,7 +187,7 @@ def propose(
     first: int,
     end: int,
 ) -> None:
-    """Nothing; rows low…high have their matches in `matches`, whose room first…end is this shard's.
+    """Write the matches of rows low…high into `matches`; the room first…end is this shard's.
 
     Rows that the ring already knows as exact copies are left NOT_PROPOSED: phase two seldom asks for them.
     """

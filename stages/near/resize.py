@@ -11,7 +11,7 @@ from twinsieve.stages.near.hamming import Chains
 
 
 def resize_buckets(old: Buckets, new: Buckets, kept: int, held: int) -> None:
-    """Nothing; `new`, which was empty, holds what stood in `old`.
+    """Fill `new`, which is empty, with the entries of `old`.
 
     A bucket gets the newest entries of all old buckets that a message which looks into it could have stood
     in; of a larger index some entries so stand in more buckets than one, and are compared like any other.

@@ -19,7 +19,7 @@ def _compile(pattern: str) -> re2._Regexp:
 
 
 def check_pattern(name: str, pattern: str) -> None:
-    """Nothing, if RE2 accepts the pattern and it cannot match empty text.
+    """Check that RE2 accepts the pattern and that it cannot match empty text.
 
     RE2 has no look-around and no back references, so that no text can make matching explode.
     raises: UsageError, which quotes the pattern under `name`

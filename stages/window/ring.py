@@ -128,7 +128,7 @@ class Ring:
         return np.arange(self.kept - self.held, self.kept, dtype=np.int64) % self.capacity
 
     def forget(self, positions: NDArray[np.int64]) -> None:
-        """Nothing; entries of these positions are no candidates of the near stage any more.
+        """Take entries of these positions out of the near stage's candidates.
 
         They look as bodies that are compared exactly only.
         """
@@ -179,7 +179,7 @@ class Ring:
         return {f"ring.{name}": c for name, c in self.columns._asdict().items() if name != "tag_slots"}
 
     def restore(self, sections: dict[str, NDArray[np.generic]]) -> None:
-        """Nothing; the columns then hold what `to_sections` gave for a ring of these columns.
+        """Fill the columns with what `to_sections` gave for a ring of these columns.
 
         A larger ring holds as much as the saved one did, a smaller one the newest of it.
         """

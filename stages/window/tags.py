@@ -98,7 +98,7 @@ def _home(mask: int, tag: np.uint64) -> np.int64:
 
 @compiled()
 def tag_prefetch(slots: NDArray[np.int32], mask: int, tag: np.uint64) -> None:
-    """Nothing; the table's line for this tag starts to travel to the cache. A hint only."""
+    """Prefetch the table's line for this tag. A hint only."""
     prefetch(slots, _home(mask, tag))
 
 
@@ -120,7 +120,7 @@ def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag:
 def tag_insert(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int
 ) -> None:
-    """Nothing; `tag_find` gives `slot` for this tag from now on. An older entry of the tag is replaced.
+    """Let `tag_find` give `slot` for this tag; an older entry of the tag is replaced.
 
     The ring must hold the tag at `slot`, and what the slot held before must have been removed
     (`tag_remove` comes first, then the ring's column is overwritten).

@@ -92,7 +92,7 @@ class MemoryReader:
         return found
 
     def _compare(self, partition: Partition, log: PartitionLog) -> None:
-        """Nothing, where the log holds what the position stands behind. raises: TruncatedError, once"""
+        """Check that the log holds the message before the position. raises: TruncatedError, once"""
         epoch, position = self._epochs[partition], self._positions[partition]
         if NO_EPOCH < epoch < log.epoch and log.epoch_end(epoch) < position:
             self._epochs[partition] = NO_EPOCH
@@ -269,6 +269,7 @@ class MemoryAdmin:
         self._cluster.group(group).offsets.update(offsets)
 
     def close(self) -> None:
+        """Disconnect."""
 
     def _reach(self, call: str) -> None:
         self._hook(f"admin.{call}")
@@ -304,6 +305,6 @@ def flush(cluster: MemoryCluster, in_flight: InFlight) -> int:
 
 
 def reach(cluster: MemoryCluster, call: str) -> None:
-    """Nothing, unless the cluster is away. raises: AbortableError"""
+    """Check that the cluster can be reached. raises: AbortableError"""
     if not cluster.reachable:
         raise AbortableError(f"{call}: the broker does not answer")

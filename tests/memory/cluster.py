@@ -135,7 +135,7 @@ class MemoryCluster:
             self.clock.sleep(min(_LEADER_STEP_S, self.lookup_timeout_s))
 
     def check(self, partition: Partition, messages: Messages) -> None:
-        """Nothing, if these messages can be written there. raises: AbortableError"""
+        """Check that these messages can be written there. raises: AbortableError"""
         self._log(partition)
         limit = self.topics[partition.topic].max_message_bytes
         for key, value in zip(messages.keys, messages.values, strict=True):

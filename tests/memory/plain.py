@@ -81,6 +81,7 @@ class MemoryPlainTransactor:
         self._forget()
 
     def close(self) -> None:
+        """Disconnect."""
 
     def _need_open(self, call: str) -> None:
         if not self._open:

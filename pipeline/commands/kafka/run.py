@@ -35,7 +35,7 @@ def log_to_stderr(settings: Settings) -> None:
 
 
 def refuse_missing_secrets(settings: Settings) -> None:
-    """Nothing, if everything is there that connecting needs. raises: ConfigError"""
+    """Check that every secret that connecting needs is there. raises: ConfigError"""
     from twinsieve.pipeline.settings.checks import missing_secrets
 
     problems = missing_secrets(settings)
