@@ -28,7 +28,7 @@ _LONELY = 3
 """Number of the broker that has one input partition and nothing else."""
 _DEAD = PARTITIONS - 1
 _SETTLE_S = 120.0
-_MOST_RATIO = 3.0
+_MAX_RATIO = 3.0
 _LEAST_SHARE = 0.9
 
 
@@ -126,7 +126,7 @@ def main() -> None:
         print(f"calm: p99 {calm[1]:.0f} ms; one partition of four without a leader: ", end="")
         print(f"the others deliver {dead[0]:.1%}, p99 {dead[1]:.0f} ms, {dead[1] / calm[1]:.2f} of the calm")
         print(found, flush=True)
-        good = good and found.good and dead[0] >= _LEAST_SHARE and dead[1] <= _MOST_RATIO * calm[1]
+        good = good and found.good and dead[0] >= _LEAST_SHARE and dead[1] <= _MAX_RATIO * calm[1]
     sys.exit(0 if good else 1)
 
 

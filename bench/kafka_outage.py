@@ -10,7 +10,7 @@ import argparse
 import sys
 
 from bench.machine import machine_line
-from tests.broker.outage import most_lines, outage
+from tests.broker.outage import max_lines, outage
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
         print(
             f"{found}; log lines meanwhile {said}; {'both live' if alive else 'A PROCESS ENDED'}", flush=True
         )
-        good = good and found.good and alive and max(said.values()) <= most_lines(options.seconds)
+        good = good and found.good and alive and max(said.values()) <= max_lines(options.seconds)
     sys.exit(0 if good else 1)
 
 

@@ -47,8 +47,8 @@ def main() -> None:
         what = "generated posts" if options.posts is None else f"posts of {options.posts.name}"
         print(f"{client}, seed {options.seed}, {options.rate:g} {what}/s, {options.seconds:g} s: {done}")
         print(found)
-        most_s = MOST_P99_S[client] if options.p99 is None else options.p99
-        short = shortcomings(found, options.seconds * options.rate, most_s)
+        max_s = MOST_P99_S[client] if options.p99 is None else options.p99
+        short = shortcomings(found, options.seconds * options.rate, max_s)
         for line in short:
             print(f"TOO LITTLE: {line}")
         good = good and found.good and not short

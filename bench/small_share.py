@@ -57,7 +57,7 @@ def main() -> None:
         raise SystemExit(_watch(options.millicores / 1_000, options.seconds, cache))
 
 
-def _watch(share: float, most_s: float, cache: str) -> int:
+def _watch(share: float, max_s: float, cache: str) -> int:
     address = _free_address()
     began_s = time.monotonic()
     process = subprocess.Popen(
@@ -71,7 +71,7 @@ def _watch(share: float, most_s: float, cache: str) -> int:
     throttle.start()
     answers: list[bool] = []
     try:
-        while time.monotonic() - began_s < most_s and process.poll() is None:
+        while time.monotonic() - began_s < max_s and process.poll() is None:
             probed_s = time.monotonic()
             answers.append(_says_ok(f"http://{address}/healthz"))
             if _says_ok(f"http://{address}/readyz"):

@@ -1,11 +1,11 @@
 """How far the near stage goes; free of kernels, so that settings can be checked without compiling any."""
 
-LARGEST_WINDOW = 16_000_000
+MAX_WINDOW = 16_000_000
 """Bucket entries hold a kept index modulo 2 ** 24; the rest of that range tells stale entries apart."""
 
-LARGEST_RING = 2**30
+MAX_RING = 2**30
 """Where there are no buckets: slots of the ring are 32-bit."""
 
-LARGEST_DISTANCE = 7
-MOST_TABLES = 128
+MAX_DISTANCE = 7
+MAX_TABLES = 128
 """Of hamming mode."""

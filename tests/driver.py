@@ -63,8 +63,8 @@ WORKER = worker_config(
     emit=emit_config(OUTPUT, DUPLICATES, DEAD),
     poll_messages=7,
     block_bytes=1_200,
-    most_pending=20,
-    most_emitted=12,
+    max_pending=20,
+    max_emitted=12,
     answer_s=4.0,
     report_s=0.5,
     check_s=3.0,
@@ -78,7 +78,7 @@ INDEX = index_config(
     group=INDEX_GROUP,
     transactional_id="app-index",
     member=None,
-    most_blocks=3,
+    max_blocks=3,
     snapshot_every_s=2.0,
     check_s=3.0,
 )
@@ -355,7 +355,7 @@ class Process:
             transactional_id=f"app-{self.job}-{self.slot}",
             member=f"{self.job}-{self.slot}" if self.static else None,
         )
-        reader = RecordReader(READER, TinyScheme(), part="value", most_bytes=4 << 20, stamped=False)
+        reader = RecordReader(READER, TinyScheme(), part="value", max_bytes=4 << 20, stamped=False)
         sessions = self.world.sessions
         hook = self._call_hook
         broker = self._worker_broker()

@@ -28,7 +28,7 @@ Origin = Literal["new", "copy", "dressed", "edited", "number", "answer"]
 """How a post came about: new; the same body, or nearly; the source with another number; another answer to a poll."""
 
 _NUMBERED = 0.3
-_MOST_EDITS = 0.2
+_MAX_EDITS = 0.2
 """Edited characters of a post, at most, as a share."""
 _IN_ONE_PIECE = 0.3
 _NAME_EVERY = 24
@@ -176,7 +176,7 @@ class _Words:
                 parts += [sentence[start:end], self._glue, self.name(), self._glue]
         return "".join(parts)[:wanted]
 
-    def edited(self, text: str, most: float = _MOST_EDITS) -> str:
+    def edited(self, text: str, most: float = _MAX_EDITS) -> str:
         """The text with 1 to a share of its characters changed, here and there or in one piece."""
         draw, chars = self._draw, list(text)
         count = max(1, round(len(chars) * draw.random() * most))

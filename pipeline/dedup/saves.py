@@ -16,7 +16,7 @@ from time import monotonic
 from twinsieve.pipeline.files.source import StoppedError
 
 SAVE_EVERY_S = 60.0
-_MOST_WAKES = 1 << 16
+_MAX_WAKES = 1 << 16
 """Bytes that a pipe holds, mostly."""
 _TIMES_ITS_LENGTH = 9
 """A save that takes long is followed by a pause so many times as long."""
@@ -49,7 +49,7 @@ class Stop:
         ready, _, _ = select.select([descriptor, self._wake], [], [], seconds)
         if self._wake in ready:
             with suppress(BlockingIOError):
-                os.read(self._wake, _MOST_WAKES)
+                os.read(self._wake, _MAX_WAKES)
         return descriptor in ready and not self.asked
 
     def close(self) -> None:

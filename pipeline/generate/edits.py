@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-MOST_EDITS = 6
+MAX_EDITS = 6
 
 
 def edited(body: str, draws: Sequence[float], other: str) -> str:
     """`body` with 1 to 6 characters substituted, inserted or deleted; fewer in short ones, at most 1 in 8.
 
-    draws: 2 + 2 · MOST_EDITS numbers in [0, 1); other: a text that new characters are taken from
+    draws: 2 + 2 · MAX_EDITS numbers in [0, 1); other: a text that new characters are taken from
 
     >>> edited("今天天气很好我们出去玩", [0.0, 0.9, 0.1, 0.5] + [0.0] * 10, "雨下得大")
     '今雨天气很好我们出去玩'
     """
     characters = list(body)
-    count = 1 + int(draws[0] * min(MOST_EDITS, max(1, len(body) // 8)))
-    for place, what in zip(draws[2 : 2 + count], draws[2 + MOST_EDITS :], strict=False):
+    count = 1 + int(draws[0] * min(MAX_EDITS, max(1, len(body) // 8)))
+    for place, what in zip(draws[2 : 2 + count], draws[2 + MAX_EDITS :], strict=False):
         at = int(place * len(characters))
         new = other[int((what * 7919.0) % 1.0 * len(other))]
         if what < 0.5:

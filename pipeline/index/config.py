@@ -7,14 +7,14 @@ from enum import StrEnum
 
 from twinsieve.pipeline.broker.ports import Partition
 
-MOST_BLOCKS = 32
+MAX_BLOCKS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class IndexConfig:
     """What the index needs to know beside the sieve's own configuration. Nothing has a default.
 
-    scheme: hash of the fingerprint scheme; group, member: of the consumer; most_blocks: in one transaction
+    scheme: hash of the fingerprint scheme; group, member: of the consumer; max_blocks: in one transaction
     check_s: an idle index makes sure this often that it was not displaced
     output: the output topic, which is committed beside every log offset; empty where nothing is emitted
     trim_log: delete the log behind the oldest snapshot (they are on shared storage)
@@ -27,7 +27,7 @@ class IndexConfig:
     group: str
     transactional_id: str
     member: str | None
-    most_blocks: int
+    max_blocks: int
     snapshot_every_s: float
     check_s: float
     trim_log: bool

@@ -17,7 +17,7 @@ from twinsieve.pipeline.wire.frame import What, checksum_of
 from twinsieve.pipeline.wire.ruling import Result, Ruling, decode_ruling
 from twinsieve.stages.errors import StateError
 
-_MOST_WAITING = 256
+_MAX_WAITING = 256
 """Blocks, or decisions, held while the other side is behind."""
 
 _START_ANEW = "start a new app and seed it from the output"
@@ -90,8 +90,8 @@ class Follower:
         raises: StateError for a decision on a block that the log does not hold
         """
         full = {
-            self._log: len(self._blocks) >= _MOST_WAITING,
-            self._decisions: len(self._rulings) >= _MOST_WAITING,
+            self._log: len(self._blocks) >= _MAX_WAITING,
+            self._decisions: len(self._rulings) >= _MAX_WAITING,
         }
         self._reader.pause([partition for partition, is_full in full.items() if is_full])
         self._reader.resume([partition for partition, is_full in full.items() if not is_full])

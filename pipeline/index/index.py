@@ -178,10 +178,10 @@ class Index:
     def _step(self, timeout_s: float) -> list[Ruling]:
         consumer = self._consumer or self._join()
         if consumer is None:
-            self._follower.step(timeout_s, _AT_ONCE * self._config.most_blocks)
+            self._follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
             return []
         polled = consumer.poll(
-            timeout_s if self._live else self._stand_by_s(timeout_s), self._config.most_blocks
+            timeout_s if self._live else self._stand_by_s(timeout_s), self._config.max_blocks
         )
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
@@ -271,7 +271,7 @@ class Index:
         if self._config.log in polled.assignment and self._record is None:
             with suppress(AbortableError):
                 self._record, self._target = self._begin_to_write()
-        self._applied = self._follower.step(timeout_s, _AT_ONCE * self._config.most_blocks)
+        self._applied = self._follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
         if self._record is not None and self._follower.caught_up(self._target):
             self._go_live(consumer, self._record, polled.membership)
 

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.index.ranges import Chunk, OpenVerdicts, Ranges
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind
 from twinsieve.pipeline.wire.frame import Columns, pack_columns
-from twinsieve.pipeline.wire.positions import MOST_TOPICS, beyond_positions
+from twinsieve.pipeline.wire.positions import MAX_TOPICS, beyond_positions
 from twinsieve.pipeline.wire.ruling import (
     Result,
     Ruling,
@@ -110,7 +110,7 @@ class Ledger:
     def check(self, block: Block) -> Result:
         """Rules 1 and 2; nothing changes."""
         number = self.topic_number(block.topic_id)
-        is_one_too_many = number is None and len(self.topics) >= MOST_TOPICS
+        is_one_too_many = number is None and len(self.topics) >= MAX_TOPICS
         if is_one_too_many or beyond_positions(block.number, block.end) is not None:
             return Result.BEYOND
         book = self.books.get((number, block.number)) if number is not None else None

@@ -7,7 +7,7 @@ from twinsieve.pipeline.messages.spelling import Written, same_value, to_json
 from twinsieve.pipeline.settings.values import moment_ms
 from twinsieve.stages.contract import NO_TIME
 
-_MOST_LEVELS = 200
+_MAX_LEVELS = 200
 """orjson reads 1,024 levels but writes 254, and Python's own writer fewer than its recursion limit."""
 
 
@@ -19,7 +19,7 @@ def is_deep(value: object) -> bool:
     (False, True)
     """
     level = [value]
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         level = [
             inner
             for outer in level

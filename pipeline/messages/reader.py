@@ -27,7 +27,7 @@ KEYS_BY = "spelling"
 _ID_SEED = 0x7D1
 _SCOPE_SEED = 0x5C0
 _KNOWN_TIMES = 4096
-_LONGEST_KNOWN = 64
+_MAX_KNOWN_LENGTH = 64
 """Characters of a time that is remembered; strangers write them."""
 
 
@@ -294,7 +294,7 @@ class MessageReader:
             known.clear()
         times: list[int | None] = []
         for value in values:
-            if isinstance(value, str) and len(value) <= _LONGEST_KNOWN:
+            if isinstance(value, str) and len(value) <= _MAX_KNOWN_LENGTH:
                 if value not in known:
                     known[value] = time_ms(value)
                 times.append(known[value])

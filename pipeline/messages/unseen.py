@@ -21,7 +21,7 @@ _EFFECTS = {
 }
 _LOOKED_AT = 100
 _SHOWN_NAMES, _SHOWN_CHARACTERS = 12, 40
-_MOST_NAMES = 1_000
+_MAX_NAMES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class FieldWatch:
     def _nearest(self, path: Path, paths: list[Path]) -> str | None:
         """A key that is called as the whole path is written comes first: its dots were meant as such."""
         written = ".".join(map(str, path))
-        names = {self._name(one).lower(): self._name(one) for one in reversed(paths[:_MOST_NAMES])}
+        names = {self._name(one).lower(): self._name(one) for one in reversed(paths[:_MAX_NAMES])}
         if (written,) in paths:
             return self._name((written,))
         close = get_close_matches(self._name(path).lower(), list(names), n=1, cutoff=0.6)
@@ -113,6 +113,6 @@ def _below(objects: list[Any], path: Path) -> list[Path]:
             found |= {(*path, name): None for name in value}
         elif isinstance(value, list) and value:
             found[(*path, 0)] = None
-        if len(found) > _MOST_NAMES:
+        if len(found) > _MAX_NAMES:
             break
     return list(found)

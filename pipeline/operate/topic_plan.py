@@ -107,14 +107,14 @@ def internal_topic(settings: Settings, need: Need) -> NewTopic:
     )
 
 
-def output_topic(settings: Settings, name: str, input_partitions: int, largest_bytes: int) -> NewTopic:
+def output_topic(settings: Settings, name: str, input_partitions: int, max_bytes: int) -> NewTopic:
     """An output topic as it should be created: the input's partitions, and room for its largest message."""
     return NewTopic(
         name,
         settings.topics.output_partitions or input_partitions,
         settings.topics.replication,
         {
-            "max.message.bytes": str(largest_bytes),
+            "max.message.bytes": str(max_bytes),
             "min.insync.replicas": str(settings.topics.min_in_sync),
         },
     )

@@ -14,7 +14,7 @@ import orjson
 
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, Hook, Partition
-from twinsieve.pipeline.index.config import MOST_BLOCKS, IndexConfig
+from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexConfig
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves
@@ -28,8 +28,8 @@ from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import (
     ASK_AGAIN_S,
     CHECK_S,
-    MOST_EMITTED,
-    MOST_EMITTED_BYTES,
+    MAX_EMITTED,
+    MAX_EMITTED_BYTES,
     WorkerConfig,
 )
 from twinsieve.pipeline.worker.emit import EmitConfig
@@ -84,10 +84,10 @@ class Builder:
             program=program_version(),
             poll_messages=kafka.poll_messages,
             block_bytes=kafka.block_bytes,
-            most_pending=kafka.pending_messages,
-            most_pending_bytes=kafka.pending_bytes,
-            most_emitted=MOST_EMITTED,
-            most_emitted_bytes=MOST_EMITTED_BYTES,
+            max_pending=kafka.pending_messages,
+            max_pending_bytes=kafka.pending_bytes,
+            max_emitted=MAX_EMITTED,
+            max_emitted_bytes=MAX_EMITTED_BYTES,
             answer_s=kafka.answer_timeout_ms / 1000,
             ask_again_s=ASK_AGAIN_S,
             report_s=kafka.idle_report_ms / 1000,
@@ -107,7 +107,7 @@ class Builder:
             group=names.index,
             transactional_id=names.index_transactions,
             member=f"{self.slot}-index",
-            most_blocks=MOST_BLOCKS,
+            max_blocks=MAX_BLOCKS,
             snapshot_every_s=settings.state.snapshot_every_ms / 1000,
             check_s=CHECK_S,
             trim_log=trims_log(settings),
@@ -122,7 +122,7 @@ class Builder:
             MessageReader(settings),
             self.scheme,
             part=source.part,
-            most_bytes=source.max_bytes,
+            max_bytes=source.max_bytes,
             stamped=source.time_field is None,
         )
         with ExitStack() as stack:

@@ -12,7 +12,7 @@ from twinsieve.pipeline.wire.ruling import blank_verdicts, verdict_columns
 from twinsieve.pipeline.worker.asks import ROW_BYTES
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.judge.sieve import worst_case_bytes
-from twinsieve.stages.limits import LARGEST_WINDOW
+from twinsieve.stages.limits import MAX_WINDOW
 
 LOG_ROW_BYTES = 350
 """A message in the fingerprint log, compressed, with text and offsets: the mean of real posts, rounded up."""
@@ -71,7 +71,7 @@ def cost_of(settings: Settings, rate: float) -> Cost:
         for name, stage in (("exact", settings.exact), ("near", settings.near))
         if stage.method != "none"
     ]
-    most = {"near": LARGEST_WINDOW} if settings.near.method == "text" else {}
+    most = {"near": MAX_WINDOW} if settings.near.method == "text" else {}
     return Cost(
         memory=worst_case_bytes(sieve_config(settings, "")),
         covers=[_cover(name, window, rate, most.get(name)) for name, window in windows],

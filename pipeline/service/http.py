@@ -13,7 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 
 from twinsieve.stages.errors import UsageError
 
-MOST_CONNECTIONS = 16
+MAX_CONNECTIONS = 16
 _MAKE_ROOM_S = 1.0
 
 
@@ -28,7 +28,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
-        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:

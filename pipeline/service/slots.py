@@ -23,7 +23,7 @@ from typing import IO
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import StateError
 
-_MOST_SLOTS = 256
+_MAX_SLOTS = 256
 _NUMBER = re.compile(rb"[0-9a-f]{12}")
 
 
@@ -79,7 +79,7 @@ def take_slot(app: str, folders: Sequence[Path]) -> Slot:
 def _take(app: str, folder: Path) -> Slot:
     _own(folder)
     host = re.sub(r"[^A-Za-z0-9_-]", "-", socket.gethostname())[:100] or "host"
-    for number in range(_MOST_SLOTS):
+    for number in range(_MAX_SLOTS):
         # Never through a link that somebody else has put there.
         opened = os.open(folder / f"{app}-{number}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         lock = os.fdopen(opened, "r+b", buffering=0)
@@ -91,7 +91,7 @@ def _take(app: str, folder: Path) -> Slot:
         except OSError:
             lock.close()
             raise
-    raise StateError(f"{folder}: all {_MOST_SLOTS} slots are taken; name the process with --member")
+    raise StateError(f"{folder}: all {_MAX_SLOTS} slots are taken; name the process with --member")
 
 
 def _own(folder: Path) -> None:

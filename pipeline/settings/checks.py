@@ -9,7 +9,7 @@ import re2
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.yaml_tree import Raw
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.limits import LARGEST_WINDOW, MOST_TABLES
+from twinsieve.stages.limits import MAX_WINDOW, MAX_TABLES
 
 Problem = tuple[str, str]
 _POLL_LIMIT_MS = 300_000
@@ -58,11 +58,11 @@ def _windows(settings: Settings) -> list[Problem]:
 def _near(settings: Settings) -> list[Problem]:
     near = settings.near
     problems: list[Problem] = []
-    if near.method == "text" and near.window.messages > LARGEST_WINDOW:
+    if near.method == "text" and near.window.messages > MAX_WINDOW:
         problems.append(
             (
                 "near.window.messages",
-                f"is {near.window.messages}; a bucket counts slots in 24 bits, at most {LARGEST_WINDOW}",
+                f"is {near.window.messages}; a bucket counts slots in 24 bits, at most {MAX_WINDOW}",
             )
         )
     layout = near.layout
@@ -77,12 +77,12 @@ def _near(settings: Settings) -> list[Problem]:
             problems.append(
                 ("near.blocks", f"is {near.blocks}; more blocks than bits of distance are needed: {k + 1}")
             )
-        elif near.blocks and comb(near.blocks, k) > MOST_TABLES:
+        elif near.blocks and comb(near.blocks, k) > MAX_TABLES:
             tables = comb(near.blocks, k)
             problems.append(
                 (
                     "near.blocks",
-                    f"is {near.blocks}; at distance {k} that makes {tables} tables, {MOST_TABLES} at most",
+                    f"is {near.blocks}; at distance {k} that makes {tables} tables, {MAX_TABLES} at most",
                 )
             )
     return problems

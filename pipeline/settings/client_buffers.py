@@ -22,10 +22,10 @@ def response_bytes(kafka: KafkaSettings) -> int:
     librdkafka has one limit for the whole answer and for what a batch of zstd unpacks to: see
     `consumer_options`.
     """
-    return min(RESPONSE_BYTES, most_received(kafka) - _RESPONSE_HEAD_BYTES)
+    return min(RESPONSE_BYTES, max_received(kafka) - _RESPONSE_HEAD_BYTES)
 
 
-def most_received(kafka: KafkaSettings) -> int:
+def max_received(kafka: KafkaSettings) -> int:
     """Bytes of one answer, or of one unpacked batch of zstd, beyond which confluent fails."""
     return max(kafka.max_unpacked_bytes, _LEAST_RECEIVED_BYTES)
 

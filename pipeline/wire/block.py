@@ -161,22 +161,22 @@ def asked_by(data: bytes) -> Ask:
     return Ask(session, reply, first, end)
 
 
-def split_block(block: Block, most_bytes: int) -> list[Block]:
-    """The same rows as blocks of at most `most_bytes` each before compression (one row alone may exceed it:
+def split_block(block: Block, max_bytes: int) -> list[Block]:
+    """The same rows as blocks of at most `max_bytes` each before compression (one row alone may exceed it:
     its text is cut to what is ever compared, so that it stays within a few kilobytes)."""
     sizes = block.readable.row_bytes()
     per_row = np.full(len(block), ROW_BYTES, np.int64)
     is_readable = block.kinds == RowKind.READABLE
     per_row[is_readable] += sizes
     upto = np.cumsum(per_row)
-    if not len(block) or int(upto[-1]) <= most_bytes:
+    if not len(block) or int(upto[-1]) <= max_bytes:
         return [block]
     parts: list[Block] = []
     low = readable_low = 0
     readable_upto = np.cumsum(is_readable)
     while low < len(block):
         spent = int(upto[low - 1]) if low else 0
-        high = max(low + 1, int(np.searchsorted(upto, spent + most_bytes, "right")))
+        high = max(low + 1, int(np.searchsorted(upto, spent + max_bytes, "right")))
         readable_high = int(readable_upto[high - 1])
         parts.append(
             replace(

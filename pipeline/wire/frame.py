@@ -20,7 +20,7 @@ VERSION = 2
 OLDEST_VERSION = 1
 """The oldest format that this program still reads."""
 
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 """A larger content is taken for damage, not allocated."""
 
 _ENVELOPE = struct.Struct("<4sHH16sI")
@@ -122,7 +122,7 @@ class Columns:
         method, packed, plain = struct.unpack_from("<BII", content, at)
         self.end = at + 9 + packed
         body = content[at + 9 : self.end]
-        if len(body) != packed or method not in (_PLAIN, _LZ4) or plain > MOST_BYTES:
+        if len(body) != packed or method not in (_PLAIN, _LZ4) or plain > MAX_BYTES:
             raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
         self._where = where
         self._at = 0

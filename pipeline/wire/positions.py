@@ -16,9 +16,9 @@ from twinsieve.stages.errors import StateError
 
 _OFFSET_BITS = 40
 _PARTITION_BITS = 16
-MOST_TOPICS = 1 << 7
-MOST_PARTITIONS = 1 << _PARTITION_BITS
-MOST_OFFSETS = 1 << _OFFSET_BITS
+MAX_TOPICS = 1 << 7
+MAX_PARTITIONS = 1 << _PARTITION_BITS
+MAX_OFFSETS = 1 << _OFFSET_BITS
 
 
 class Position(NamedTuple):
@@ -32,14 +32,14 @@ class Position(NamedTuple):
 def beyond_positions(partition: int, end: int) -> str | None:
     """Why offsets of a partition up to `end` cannot be recorded, None where they can.
 
-    >>> beyond_positions(3, MOST_OFFSETS)
-    >>> beyond_positions(3, MOST_OFFSETS + 1)
+    >>> beyond_positions(3, MAX_OFFSETS)
+    >>> beyond_positions(3, MAX_OFFSETS + 1)
     'offsets end at 1099511627777, beyond the 1099511627776 that can be recorded'
     """
-    if not 0 <= partition < MOST_PARTITIONS:
-        return f"partition {partition} is beyond the {MOST_PARTITIONS} that can be recorded"
-    if end > MOST_OFFSETS:
-        return f"offsets end at {end}, beyond the {MOST_OFFSETS} that can be recorded"
+    if not 0 <= partition < MAX_PARTITIONS:
+        return f"partition {partition} is beyond the {MAX_PARTITIONS} that can be recorded"
+    if end > MAX_OFFSETS:
+        return f"offsets end at {end}, beyond the {MAX_OFFSETS} that can be recorded"
     return None
 
 
@@ -51,8 +51,8 @@ def pack_positions(topic_number: int, partition: int, offsets: NDArray[np.int64]
     >>> unpack_position(int(pack_positions(1, 3, np.array([50456]))[0]))
     Position(topic_number=1, partition=3, offset=50456)
     """
-    if topic_number >= MOST_TOPICS:
-        raise StateError(f"more than {MOST_TOPICS} input topics were seen by this app; start a new app")
+    if topic_number >= MAX_TOPICS:
+        raise StateError(f"more than {MAX_TOPICS} input topics were seen by this app; start a new app")
     beyond = beyond_positions(partition, int(offsets[-1]) + 1 if len(offsets) else 0)
     if beyond is not None:
         raise StateError(beyond)
@@ -64,8 +64,8 @@ def unpack_position(packed: int) -> Position:
     """The parts of one packed position."""
     return Position(
         packed >> (_OFFSET_BITS + _PARTITION_BITS),
-        packed >> _OFFSET_BITS & (MOST_PARTITIONS - 1),
-        packed & (MOST_OFFSETS - 1),
+        packed >> _OFFSET_BITS & (MAX_PARTITIONS - 1),
+        packed & (MAX_OFFSETS - 1),
     )
 
 

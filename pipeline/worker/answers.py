@@ -88,21 +88,21 @@ Answered = tuple[Session, list[tuple[Asked, Ruling]]]
 """A session and its first answered blocks."""
 
 
-def take_answered(sessions: Iterable[Session], most_rows: int, most_bytes: int) -> list[Answered]:
+def take_answered(sessions: Iterable[Session], max_rows: int, max_bytes: int) -> list[Answered]:
     """Answered blocks of sessions, oldest first, up to a bound; who has waited longest has the first turn.
 
     They stay where they are: `Session.emitted_blocks` takes them away once they are out.
     """
     taken = []
     for session in sorted((each for each in sessions if each.ready), key=lambda each: each.active_s):
-        if most_rows <= 0 or most_bytes <= 0:
+        if max_rows <= 0 or max_bytes <= 0:
             break
         blocks: list[tuple[Asked, Ruling]] = []
         for asked, ruling in session.ready:
-            if blocks and (most_rows <= 0 or most_bytes <= 0):
+            if blocks and (max_rows <= 0 or max_bytes <= 0):
                 break
             blocks.append((asked, ruling))
-            most_rows -= len(asked.records)
-            most_bytes -= asked.bytes_held
+            max_rows -= len(asked.records)
+            max_bytes -= asked.bytes_held
         taken.append((session, blocks))
     return taken

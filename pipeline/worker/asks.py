@@ -97,8 +97,8 @@ class Asks:
 
     def is_full(self, session: Session, partitions: int, part: int = 1) -> bool:
         """Whether one part'th of what may wait for answers does; `partitions` share what all may hold."""
-        share = self._config.most_pending_bytes // max(1, partitions)
-        rows = min(session.window, self._config.most_pending)
+        share = self._config.max_pending_bytes // max(1, partitions)
+        rows = min(session.window, self._config.max_pending)
         return session.pending_rows >= rows // part or session.pending_bytes >= max(1, share // part)
 
     def _block(self, session: Session) -> Block:

@@ -12,8 +12,8 @@ ASK_AGAIN_S = 0.05
 """What bench/kafka_latency.py finds best with both clients: the broker is busy with transactions, and each
 time that a worker asks makes two more. Confluent's median was 60 ms with 20 ms, 66 with 10, 48 with this."""
 CHECK_S = 5.0
-MOST_EMITTED = 20_000
-MOST_EMITTED_BYTES = 32 << 20
+MAX_EMITTED = 20_000
+MAX_EMITTED_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,10 @@ class WorkerConfig:
     """What a worker needs to know. Nothing has a default: settings have theirs, the rest stands above.
 
     scheme: hash of the fingerprint scheme; group, member: of the input consumer
-    most_pending: rows of one partition that wait for answers before it is paused
-    most_pending_bytes: of memory for waiting rows of all partitions; each may hold its share of it, and is
+    max_pending: rows of one partition that wait for answers before it is paused
+    max_pending_bytes: of memory for waiting rows of all partitions; each may hold its share of it, and is
         paused then
-    most_emitted, most_emitted_bytes: rows of one transaction, and bytes of their originals, give or take one
+    max_emitted, max_emitted_bytes: rows of one transaction, and bytes of their originals, give or take one
         block of each partition: after a stall all that waited is answered at once, and a transaction that
         holds it all would outlast `kafka.transaction_timeout` again and again
     answer_s: without an answer for so long a new session begins; doubled each time, up to ten minutes
@@ -45,10 +45,10 @@ class WorkerConfig:
     program: str
     poll_messages: int
     block_bytes: int
-    most_pending: int
-    most_pending_bytes: int
-    most_emitted: int
-    most_emitted_bytes: int
+    max_pending: int
+    max_pending_bytes: int
+    max_emitted: int
+    max_emitted_bytes: int
     answer_s: float
     ask_again_s: float
     report_s: float

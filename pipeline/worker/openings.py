@@ -112,7 +112,7 @@ class Openings:
 
 
 _FIRST_S = 0.1
-_LONGEST_S = 60.0
+_MAX_S = 60.0
 
 
 class Waiting:
@@ -169,7 +169,7 @@ class Waiting:
         for partition in partitions:
             failures = self._failures.get(partition, 0)
             self._failures[partition] = min(failures + 1, 20)
-            self._due_s[partition] = now_s + min(_LONGEST_S, _FIRST_S * 2**failures)
+            self._due_s[partition] = now_s + min(_MAX_S, _FIRST_S * 2**failures)
 
     def hold(self, partitions: Collection[Partition], seconds: float) -> None:
         """These need a partition without a leader; whether it has one again is a cheap question."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twinsieve.pipeline.broker.ports import Clock
 
 _FEW_BLOCKS = 8
-_LONGEST_S = 1.0
+_MAX_S = 1.0
 
 
 class Pace:
@@ -30,4 +30,4 @@ class Pace:
     def looked(self, unanswered: int, partitions: int) -> None:
         """Input was looked for with so many blocks of so many partitions unanswered."""
         crowd = unanswered / (_FEW_BLOCKS * max(1, partitions))
-        self._next_s = self._clock.monotonic_s() + min(_LONGEST_S, self._again_s * max(1.0, crowd))
+        self._next_s = self._clock.monotonic_s() + min(_MAX_S, self._again_s * max(1.0, crowd))

@@ -41,7 +41,7 @@ class Reading:
 class RecordReader:
     """Reads texts out of records and makes their fingerprints.
 
-    part: where the text is; most_bytes: a longer value is unreadable (`too_large`)
+    part: where the text is; max_bytes: a longer value is unreadable (`too_large`)
     stamped: a message without time of its own takes the record's timestamp
     notices: gets a line for a field that no message has had so far; a worker puts its own list here
     """
@@ -52,13 +52,13 @@ class RecordReader:
         scheme: Reads,
         *,
         part: Literal["value", "key"],
-        most_bytes: int,
+        max_bytes: int,
         stamped: bool,
     ) -> None:
         self._messages = messages
         self._scheme = scheme
         self._part = part
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._stamped = stamped
         self.notices: list[str] = []
 
@@ -76,7 +76,7 @@ class RecordReader:
             elif row in refused:
                 kinds[row] = RowKind.UNREADABLE
                 reasons[row] = refused[row]
-            elif payload is not None and len(payload) > self._most_bytes:
+            elif payload is not None and len(payload) > self._max_bytes:
                 kinds[row] = RowKind.UNREADABLE
                 reasons[row] = Reason.TOO_LARGE
         candidates = np.flatnonzero(kinds == RowKind.READABLE)

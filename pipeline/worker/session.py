@@ -10,7 +10,7 @@ from typing import Literal
 
 from twinsieve.pipeline.broker.mark import Mark, name_topic, read_mark
 from twinsieve.pipeline.broker.ports import NO_EPOCH, Committed, Partition, Records, TopicInfo
-from twinsieve.pipeline.wire.positions import MOST_OFFSETS, MOST_PARTITIONS, MOST_TOPICS
+from twinsieve.pipeline.wire.positions import MAX_OFFSETS, MAX_PARTITIONS, MAX_TOPICS
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
@@ -221,8 +221,8 @@ def refusal(partition: Partition, result: Result) -> RefusedError:
         Result.RECREATED: f"another topic of its name was judged; this one was created again; {reset}",
         Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
         "offsets; restore it, or start a new app",
-        Result.BEYOND: f"an app records {MOST_TOPICS} input topics (one created again counts anew) of "
-        f"{MOST_PARTITIONS} partitions and {MOST_OFFSETS} offsets, and this is beyond; take the topic out of "
+        Result.BEYOND: f"an app records {MAX_TOPICS} input topics (one created again counts anew) of "
+        f"{MAX_PARTITIONS} partitions and {MAX_OFFSETS} offsets, and this is beyond; take the topic out of "
         "input.topics, or start a new app and seed it from the output",
     }
     return RefusedError(f"{partition}: {advice[result]}", partition)

@@ -86,7 +86,7 @@ class KnownTopics:
 
 
 _FIRST_PAUSE_S = 60.0
-_LONGEST_PAUSE_S = 480.0
+_MAX_PAUSE_S = 480.0
 
 
 class Ends:
@@ -147,4 +147,4 @@ class Ends:
     def _postpone(self, partition: Partition) -> None:
         pause_s = self._pauses_s.get(partition, _FIRST_PAUSE_S)
         self._alone[partition] = self._clock.monotonic_s() + pause_s
-        self._pauses_s[partition] = min(_LONGEST_PAUSE_S, 2 * pause_s)
+        self._pauses_s[partition] = min(_MAX_PAUSE_S, 2 * pause_s)

@@ -360,7 +360,7 @@ class Worker:
         alone = [session for session in ready if session.ready and session.partition in self._refused]
         together = [session for session in ready if session.partition not in self._refused]
         for sessions in (together, sorted(alone, key=lambda each: each.active_s)[:1]):
-            self._emit_of(take_answered(sessions, config.most_emitted, config.most_emitted_bytes), membership)
+            self._emit_of(take_answered(sessions, config.max_emitted, config.max_emitted_bytes), membership)
 
     def _see_outputs(self) -> None:
         """Look now and then whether output partitions without a leader have one again."""

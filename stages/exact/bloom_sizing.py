@@ -21,10 +21,10 @@ AGE_PARTS = 4
 """Parts an age is divided into: up to a quarter more than the age is remembered."""
 
 SMALLEST_ERROR_RATE = 1e-15
-LARGEST_ERROR_RATE = 0.5
+MAX_ERROR_RATE = 0.5
 
 _LINE = 64
-_LARGEST_SLICE = 2**32 - 1
+_MAX_SLICE = 2**32 - 1
 _SMALL = 100_000
 
 
@@ -77,16 +77,16 @@ def bloom_sizing(window: Window, error_rate: float, generations: int = GENERATIO
     raises: UsageError for a window or an error rate that cannot be
     """
     check_window(window)
-    if not SMALLEST_ERROR_RATE <= error_rate <= LARGEST_ERROR_RATE:
+    if not SMALLEST_ERROR_RATE <= error_rate <= MAX_ERROR_RATE:
         raise UsageError(
-            f"exact.error_rate is {error_rate!r}; use {SMALLEST_ERROR_RATE}..{LARGEST_ERROR_RATE}, "
+            f"exact.error_rate is {error_rate!r}; use {SMALLEST_ERROR_RATE}..{MAX_ERROR_RATE}, "
             "or exact.method trie for no errors at all"
         )
     if not 2 <= generations <= 32:
         raise UsageError(f"generations is {generations}; use 2..32")
     capacity = -(-window.messages // generations)
     # No slice is larger than capacity / ln 2 bits: refused before pybloom-live asks for memory.
-    largest = int(_LARGEST_SLICE * math.log(2))
+    largest = int(_MAX_SLICE * math.log(2))
     if capacity > largest:
         raise UsageError(
             f"exact.window.messages is {window.messages}; a filter serves at most {largest * generations}"

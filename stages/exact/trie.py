@@ -23,8 +23,8 @@ from twinsieve.stages.exact.trie_head import Entries, TrieHead
 from twinsieve.stages.exact.trie_tier import SealedTier, tier_from_sections, tier_to_sections
 from twinsieve.stages.exact.window import check_window
 
-_LARGEST_HEAD = 2**16
-_LARGEST_TIER = 2**20
+_MAX_HEAD = 2**16
+_MAX_TIER = 2**20
 _FAN_OUT = 4
 
 _BYTES_A_KEY = 34
@@ -53,8 +53,8 @@ def tier_sizes(window: Window) -> TierSizes:
     times, look-ups meet about 6 + messages / 1,048,576 tiers, and what the oldest tier holds beyond
     the window is at most a quarter of it.
     """
-    head = min(_LARGEST_HEAD, max(1_024, window.messages // 64))
-    return TierSizes(head, _FAN_OUT, min(_LARGEST_TIER, max(head, window.messages // 4)))
+    head = min(_MAX_HEAD, max(1_024, window.messages // 64))
+    return TierSizes(head, _FAN_OUT, min(_MAX_TIER, max(head, window.messages // 4)))
 
 
 class TrieTiers:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from twinsieve.stages.contract import Window
 from twinsieve.stages.errors import UsageError
 
-LARGEST_MESSAGES = 2**40
-LARGEST_AGE_MS = 2**62
+MAX_MESSAGES = 2**40
+MAX_AGE_MS = 2**62
 
 
 def check_window(window: Window) -> None:
     """Nothing if the window can be kept. raises: UsageError"""
-    if not 1 <= window.messages <= LARGEST_MESSAGES:
-        raise UsageError(f"exact.window.messages is {window.messages}; use 1..{LARGEST_MESSAGES}")
-    if window.age_ms is not None and not 0 <= window.age_ms <= LARGEST_AGE_MS:
-        raise UsageError(f"exact.window.age is {window.age_ms} ms; use 0..{LARGEST_AGE_MS}, or leave it out")
+    if not 1 <= window.messages <= MAX_MESSAGES:
+        raise UsageError(f"exact.window.messages is {window.messages}; use 1..{MAX_MESSAGES}")
+    if window.age_ms is not None and not 0 <= window.age_ms <= MAX_AGE_MS:
+        raise UsageError(f"exact.window.age is {window.age_ms} ms; use 0..{MAX_AGE_MS}, or leave it out")

@@ -12,7 +12,7 @@ import numpy as np
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries, folded
 
-LONGEST_RUN = 500
+MAX_RUN_LENGTH = 500
 """Characters that jieba gets in one piece: its hidden Markov model takes quadratic time."""
 
 
@@ -57,7 +57,7 @@ def _with_blanks(bodies: Bodies, row: int) -> str:
     cuts = np.flatnonzero(bodies.word_starts[start:end]).tolist()
     runs = []
     for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True):
-        runs += [text[i : min(i + LONGEST_RUN, b)] for i in range(a, b, LONGEST_RUN)]
+        runs += [text[i : min(i + MAX_RUN_LENGTH, b)] for i in range(a, b, MAX_RUN_LENGTH)]
     return " ".join(runs)
 
 

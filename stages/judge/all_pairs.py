@@ -14,40 +14,40 @@ from numpy.typing import NDArray
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.limits import LARGEST_DISTANCE
+from twinsieve.stages.limits import MAX_DISTANCE
 from twinsieve.stages.near.hamming import table_masks
 
 _FIRST_ROOM = 1 << 12
 
 
-def all_pairs(fingerprints: NDArray[np.uint64], distance: int, most_pairs: int) -> NDArray[np.int64]:
+def all_pairs(fingerprints: NDArray[np.uint64], distance: int, max_pairs: int) -> NDArray[np.int64]:
     """int64[m, 2]: rows of every pair within the distance, the earlier row first, sorted.
 
     fingerprints: uint64[n]; distance: bits, 0..7
-    raises: UsageError for a distance beyond that, or if there are more than `most_pairs` pairs
+    raises: UsageError for a distance beyond that, or if there are more than `max_pairs` pairs
 
     >>> all_pairs(np.array([7, 0, 6, 7], dtype=np.uint64), 1, 100).tolist()
     [[0, 2], [0, 3], [2, 3]]
     """
-    if not 0 <= distance <= LARGEST_DISTANCE:
-        raise UsageError(f"k is {distance}; use 0..{LARGEST_DISTANCE}")
+    if not 0 <= distance <= MAX_DISTANCE:
+        raise UsageError(f"k is {distance}; use 0..{MAX_DISTANCE}")
     distinct, group = np.unique(fingerprints, return_inverse=True)
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group, minlength=len(distinct)).astype(np.int64)
     starts = np.zeros(len(distinct) + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
-    alike = _distinct_pairs(distinct, distance, most_pairs) if distance else np.zeros((0, 2), np.int64)
+    alike = _distinct_pairs(distinct, distance, max_pairs) if distance else np.zeros((0, 2), np.int64)
     inside = int((sizes * (sizes - 1) // 2).sum())
     across = int((sizes[alike[:, 0]] * sizes[alike[:, 1]]).sum())
-    if inside + across > most_pairs:
-        raise _too_many(most_pairs)
+    if inside + across > max_pairs:
+        raise _too_many(max_pairs)
     pairs = np.empty((inside + across, 2), np.int64)
     _expand(alike, order, starts, pairs)
     pairs.sort(axis=1)
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
-def _distinct_pairs(distinct: NDArray[np.uint64], distance: int, most_pairs: int) -> NDArray[np.int64]:
+def _distinct_pairs(distinct: NDArray[np.uint64], distance: int, max_pairs: int) -> NDArray[np.int64]:
     masks = table_masks(distance + 2, distance)
     pairs = np.empty((_FIRST_ROOM, 2), np.int64)
     count = 0
@@ -57,8 +57,8 @@ def _distinct_pairs(distinct: NDArray[np.uint64], distance: int, most_pairs: int
         keys = keys[order]
         while True:
             found = _pairs_of_table(distinct, keys, order, masks, table, distance, pairs[count:])
-            if count + found > most_pairs:
-                raise _too_many(most_pairs)
+            if count + found > max_pairs:
+                raise _too_many(max_pairs)
             if count + found <= len(pairs):
                 break
             pairs = np.concatenate([pairs[:count], np.empty((2 * found, 2), np.int64)])
@@ -66,10 +66,9 @@ def _distinct_pairs(distinct: NDArray[np.uint64], distance: int, most_pairs: int
     return pairs[:count]
 
 
-def _too_many(most_pairs: int) -> UsageError:
+def _too_many(max_pairs: int) -> UsageError:
     return UsageError(
-        f"there are more than {most_pairs:,} pairs; use a smaller k, drop equal rows first, or raise "
-        f"most_pairs"
+        f"there are more than {max_pairs:,} pairs; use a smaller k, drop equal rows first, or raise max_pairs"
     )
 
 

@@ -18,7 +18,7 @@ from twinsieve.stages.judge import policy
 from twinsieve.stages.judge.decide import decide
 from twinsieve.stages.judge.local import clear, new_local
 from twinsieve.stages.judge.policy import Bloom, Outcome, Policy, Sealed
-from twinsieve.stages.limits import LARGEST_RING, LARGEST_WINDOW
+from twinsieve.stages.limits import MAX_RING, MAX_WINDOW
 from twinsieve.stages.near.bucket_table import BucketTable
 from twinsieve.stages.near.buckets import Buckets, entry_count, insert_kept
 from twinsieve.stages.near.hamming import (
@@ -29,7 +29,7 @@ from twinsieve.stages.near.hamming import (
     propose_bits,
     table_masks,
 )
-from twinsieve.stages.near.propose import MATCHES_PER_ROW, Search, most_matches, new_matches, propose
+from twinsieve.stages.near.propose import MATCHES_PER_ROW, Search, max_matches, new_matches, propose
 from twinsieve.stages.near.resize import resize_chains
 from twinsieve.stages.near.verify import Rules, new_scratch
 from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk
@@ -63,7 +63,7 @@ class NearStage:
     def __init__(self, config: SieveConfig) -> None:
         near = config.near
         window = near.window.messages
-        largest = LARGEST_WINDOW if near.method == "text" else LARGEST_RING
+        largest = MAX_WINDOW if near.method == "text" else MAX_RING
         if not 1 <= window <= largest:
             raise UsageError(f"near.window.messages is {window}; use 1..{largest}")
         self._config = config
@@ -94,7 +94,7 @@ class NearStage:
             compare_text=int(config.key_is_text and self._text),
         )
         self._local = new_local(CHUNK_ROWS, config.layout.bands + config.layout.tables)
-        most = most_matches(self.buckets, window, self._scan or near.method == "hamming")
+        most = max_matches(self.buckets, window, self._scan or near.method == "hamming")
         self._spare = new_matches(1, most + 1)
         self._matches = new_matches(CHUNK_ROWS, CHUNK_ROWS * MATCHES_PER_ROW)
         self._scratch = [new_scratch() for _ in range(max(1, near.shards))]

@@ -26,7 +26,7 @@ FORMAT_VERSION = 1
 
 _PREFIX = struct.Struct("<8sHII")
 _LENGTH = struct.Struct("<Q")
-_LARGEST_HEADER = 1 << 20
+_MAX_HEADER_BYTES = 1 << 20
 _START_ANEW = "start with an empty state, or restore the file from a copy"
 
 Sections = dict[str, NDArray[Any]]
@@ -65,7 +65,7 @@ def read_state(stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object
             f"state has format version {version}, this program reads {FORMAT_VERSION}; "
             "use the program that wrote it, or start with an empty state"
         )
-    header = stream.read(min(length, _LARGEST_HEADER))
+    header = stream.read(min(length, _MAX_HEADER_BYTES))
     if len(header) != length or zlib.crc32(header) != checksum:
         raise StateError(f"state header is damaged or cut; {_START_ANEW}")
     described = json.loads(header)

@@ -19,7 +19,7 @@ from twinsieve.stages.text.tables import (
     SPECIAL_PLANES,
 )
 
-MOST_RUNS = 256
+MAX_RUNS = 256
 """Runs of one body that are compared; a stored text of 512 characters cannot hold more."""
 
 _PRIME = np.uint64(0x100000001B3)
@@ -56,12 +56,12 @@ def digit_runs(
 
     parts: uint8[], by `number_parts`
     cut: the text goes on behind `length`; a run that touches the cut is left out, as its end is unknown
-    runs: uint64[MOST_RUNS, 2], overwritten
+    runs: uint64[MAX_RUNS, 2], overwritten
     """
     text = chars[start : start + length]
     count = 0
     at = np.int64(0)  # a literal would compile `_joins` once more
-    while at < length and count < MOST_RUNS:
+    while at < length and count < MAX_RUNS:
         if not number_part(text[at], parts) & (IN_NUMBER_DIGIT | IN_NUMBER_PREFIX):
             at += 1
             continue

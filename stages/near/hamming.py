@@ -20,7 +20,7 @@ from twinsieve.stages.contract import NearConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.kernel import callee, kernel
-from twinsieve.stages.limits import LARGEST_DISTANCE, MOST_TABLES
+from twinsieve.stages.limits import MAX_DISTANCE, MAX_TABLES
 from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, in_window
 from twinsieve.stages.near.verify import ALIKE, SAME_ID, Rules, first_meeting, same_id
 from twinsieve.stages.window.chunk import Chunk
@@ -54,10 +54,10 @@ def table_masks(blocks: int, distance: int) -> NDArray[np.uint64]:
             f"near.blocks is {blocks}: with {distance} differing bits some block must stay equal; "
             f"use {distance + 1}..{FINGERPRINT_BITS}"
         )
-    if comb(blocks, distance) > MOST_TABLES:
+    if comb(blocks, distance) > MAX_TABLES:
         raise UsageError(
             f"near.blocks {blocks} at distance {distance} needs {comb(blocks, distance)} tables; "
-            f"use fewer blocks (at most {MOST_TABLES} tables)"
+            f"use fewer blocks (at most {MAX_TABLES} tables)"
         )
     edges = [block * FINGERPRINT_BITS // blocks for block in range(blocks + 1)]
     parts = [(1 << high) - (1 << low) for low, high in pairwise(edges)]
@@ -77,8 +77,8 @@ def distance_table(steps: tuple[tuple[int, int], ...]) -> NDArray[np.int8]:
     lengths = [length for length, _ in steps]
     if not steps or lengths != sorted(set(lengths)) or lengths[0] < 0:
         raise UsageError(f"near.distances {steps}: give steps [from_length, k] with ascending lengths")
-    if not all(0 <= k <= LARGEST_DISTANCE for _, k in steps):
-        raise UsageError(f"near.distances {steps}: k must be 0..{LARGEST_DISTANCE}")
+    if not all(0 <= k <= MAX_DISTANCE for _, k in steps):
+        raise UsageError(f"near.distances {steps}: k must be 0..{MAX_DISTANCE}")
     table = np.full(lengths[-1] + 1, -1, np.int8)
     for length, k in steps:
         table[length:] = k

@@ -67,7 +67,7 @@ def new_matches(rows: int, room: int) -> Matches:
     )
 
 
-def most_matches(buckets: Buckets, window: int, scan: bool) -> int:
+def max_matches(buckets: Buckets, window: int, scan: bool) -> int:
     """How many matches one row can have at the most; what `first_meeting` forgets counts twice."""
     probes = buckets.bands + (buckets.tables << buckets.weak)
     return window if scan else probes * WAYS

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, SKETCH_FROM, STORED_LENGTH, Flag
 from twinsieve.stages.kernel import callee, kernel
-from twinsieve.stages.near.guards import MOST_RUNS, digit_runs, numbers_replaced
+from twinsieve.stages.near.guards import MAX_RUNS, digit_runs, numbers_replaced
 from twinsieve.stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
 from twinsieve.stages.text.tables import number_parts
 from twinsieve.stages.window.chunk import Chunk
@@ -49,7 +49,7 @@ class Scratch(NamedTuple):
 
     pattern_row: int64[1], the row the pattern stands for, or -1
     parts: uint8[], what each code point is to a number, by `number_parts`
-    decoded: uint32[STORED_LENGTH]; runs_a, runs_b: uint64[MOST_RUNS, 2]
+    decoded: uint32[STORED_LENGTH]; runs_a, runs_b: uint64[MAX_RUNS, 2]
     seen: uint64[1024], candidates met for the current row (a forgetful set: it may forget, never invent)
     """
 
@@ -69,8 +69,8 @@ def new_scratch() -> Scratch:
         np.full(1, -1, np.int64),
         number_parts(),
         np.zeros(STORED_LENGTH, np.uint32),
-        np.zeros((MOST_RUNS, 2), np.uint64),
-        np.zeros((MOST_RUNS, 2), np.uint64),
+        np.zeros((MAX_RUNS, 2), np.uint64),
+        np.zeros((MAX_RUNS, 2), np.uint64),
         np.zeros(1024, np.uint64),
     )
 

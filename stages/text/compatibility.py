@@ -136,7 +136,7 @@ def pack(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
     """NFKC of every row of packed texts; `chars` is not changed.
 
-    One thing differs from plain NFKC: runs of more than LONGEST_MARK_RUN combining marks are cut by U+034F.
+    One thing differs from plain NFKC: runs of more than MAX_MARK_RUN combining marks are cut by U+034F.
     """
     known = tables()
     rows = len(starts) - 1

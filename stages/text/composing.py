@@ -15,7 +15,7 @@ from twinsieve.stages.kernel import callee, kernel
 from twinsieve.stages.text.tables import SPECIAL_PLANES, changes, combining_classes
 from twinsieve.stages.text.unicode import database
 
-LONGEST_MARK_RUN = 30
+MAX_MARK_RUN = 30
 """Combining marks in a row that are normalised together, as in the Stream-Safe Text Format of UAX #15.
 
 A character that is taken apart into marks alone counts as a mark.
@@ -82,8 +82,8 @@ def measure_apart(
     """Fill lengths[i] with room enough for rows[i] when it is taken apart."""
     for r in range(len(rows)):
         row = rows[r]
-        # one U+034F after each LONGEST_MARK_RUN marks
-        length = (starts[row + 1] - starts[row]) // LONGEST_MARK_RUN
+        # one U+034F after each MAX_MARK_RUN marks
+        length = (starts[row + 1] - starts[row]) // MAX_MARK_RUN
         for i in range(starts[row], starts[row + 1]):
             code = np.int64(chars[i])
             if code < _APART_PLANES and known.apart[code]:
@@ -113,7 +113,7 @@ def _take_apart(
         at = known.apart[code] if code < _APART_PLANES else np.int32(0)
         lead = known.apart_texts[known.apart_starts[at]] if at else chars[i]
         run = run + 1 if _class_of(lead, known.classes) else 0
-        if run > LONGEST_MARK_RUN:
+        if run > MAX_MARK_RUN:
             out[w] = _JOINER
             w += 1
             run = 1
@@ -139,7 +139,7 @@ def _take_apart(
 def _sort_marks(t: NDArray[np.uint32], n: np.int64, classes: NDArray[np.uint8]) -> None:
     """Sort each run of marks by class, equal ones in their order.
 
-    Runs are short by LONGEST_MARK_RUN, and a mark is taken apart into four at most, so this is linear in n.
+    Runs are short by MAX_MARK_RUN, and a mark is taken apart into four at most, so this is linear in n.
     """
     for i in range(1, n):
         code = t[i]
@@ -215,7 +215,7 @@ def compose_rows(
 ) -> None:
     """Write the NFKC of rows[i] to out[ends[i - 1]:ends[i]], one after another.
 
-    Runs of more than LONGEST_MARK_RUN combining marks are cut by U+034F, which no body keeps: sorting a run
+    Runs of more than MAX_MARK_RUN combining marks are cut by U+034F, which no body keeps: sorting a run
     takes time in the square of its length, and no writing system stacks so many.
     out: room by `measure_apart`
     """

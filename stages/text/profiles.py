@@ -39,7 +39,7 @@ from twinsieve.stages.text.tables import (
     SPACE,
 )
 
-LONGEST_NAME = 30
+MAX_NAME_LENGTH = 30
 
 _BLANK, _SLASH, _AT, _COLON, _DOT = ord(" "), ord("/"), ord("@"), ord(":"), ord(".")
 _MIDDLE_DOT, _DASH, _UNDERSCORE = ord("·"), ord("-"), ord("_")
@@ -120,12 +120,12 @@ def _drop_retweets(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]
 
 @callee
 def _drop_names(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
-    """@ and up to LONGEST_NAME letters, digits, `_`, `-` or `·`."""
+    """@ and up to MAX_NAME_LENGTH letters, digits, `_`, `-` or `·`."""
     r = w = 0
     while r < n:
         if t[r] == _AT:
             k = r + 1
-            stop = min(n, k + LONGEST_NAME)
+            stop = min(n, k + MAX_NAME_LENGTH)
             while k < stop and (_is_word(t[k], properties) or t[k] == _DASH or t[k] == _MIDDLE_DOT):
                 k += 1
             if k > r + 1:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from twinsieve.stages.kernel import callee
 from twinsieve.stages.text.tables import CARD_MARK, LETTER, SPACE
 
-LONGEST_TAG = 80
-LONGEST_REPOST_NAME = 40
-LONGEST_VIDEO_NAME = 30
-LONGEST_PLACE = 24
+MAX_TAG_LENGTH = 80
+MAX_REPOST_NAME_LENGTH = 40
+MAX_VIDEO_NAME_LENGTH = 30
+MAX_PLACE_LENGTH = 24
 OWN_WORDS = 8
 """A repost chain is cut off when at least so many letters stand before it; else only its markers go."""
 
@@ -79,11 +79,11 @@ def drop_links(t: NDArray[np.uint32], n: int) -> int:
 
 @callee
 def drop_tags(t: NDArray[np.uint32], n: int) -> int:
-    """#hashtag# of 1 to LONGEST_TAG characters on one line."""
+    """#hashtag# of 1 to MAX_TAG_LENGTH characters on one line."""
     r = w = 0
     while r < n:
         if t[r] == _HASH:
-            stop = min(n, r + LONGEST_TAG + 2)
+            stop = min(n, r + MAX_TAG_LENGTH + 2)
             k = r + 1
             while k < stop and t[k] != _HASH and t[k] != _NEWLINE:
                 k += 1
@@ -124,7 +124,7 @@ def drop_chain(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) ->
                 k += 1
             if k < n and t[k] == _AT:
                 name = k + 1
-                stop = min(n, name + LONGEST_REPOST_NAME + 1)
+                stop = min(n, name + MAX_REPOST_NAME_LENGTH + 1)
                 k = name
                 while k < stop and t[k] != _COLON and t[k] != _NEWLINE:
                     k += 1
@@ -146,11 +146,11 @@ def drop_place(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) ->
     while end > 0 and (t[end - 1] == _QUESTION or properties[t[end - 1]] & SPACE):
         end -= 1
     begin = end
-    shortest = max(0, end - LONGEST_PLACE - 1)
+    shortest = max(0, end - MAX_PLACE_LENGTH - 1)
     while begin > shortest and (_is_han(t[begin - 1]) or t[begin - 1] == _MIDDLE_DOT):
         begin -= 1
     length = end - begin
-    if length < 2 or length > LONGEST_PLACE or begin < 2:
+    if length < 2 or length > MAX_PLACE_LENGTH or begin < 2:
         return n
     if t[begin - 1] != _TWO or not properties[t[begin - 2]] & SPACE:
         return n
@@ -167,7 +167,7 @@ def _video_end(
 ) -> int:
     """End of `name的微博视频` with the longest name from `name` on, or 0; a strict name has no L, # or @."""
     end = 0
-    for k in range(name, min(n - 4, name + LONGEST_VIDEO_NAME + 1)):
+    for k in range(name, min(n - 4, name + MAX_VIDEO_NAME_LENGTH + 1)):
         if t[k] == _VIDEO[0] and k - name >= shortest and t[k + 3] == _VIDEO[5] and t[k + 4] == _VIDEO[6]:
             weibo = t[k + 1] == _VIDEO[1] and t[k + 2] == _VIDEO[2]
             if weibo or (t[k + 1] == _VIDEO[3] and t[k + 2] == _VIDEO[4]):

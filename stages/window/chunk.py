@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout, Batch
-from twinsieve.stages.window.lengths import LONGEST_CODED, length_codes
+from twinsieve.stages.window.lengths import MAX_CODED_LENGTH, length_codes
 
 CHUNK_ROWS = 1024
 """Rows judged against one state of the index; small enough that the pairs inside stay in the cache."""
@@ -57,7 +57,7 @@ def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
     key_lengths = np.diff(bodies.starts).astype(np.int32)
     lengths = np.where(bodies.exact_only, -key_lengths, bodies.body_lengths).astype(np.int32)
     own = np.where(bodies.own_lengths < bodies.body_lengths, bodies.own_lengths, -1).astype(np.int32)
-    codes = _CODES[np.clip(lengths, 0, LONGEST_CODED)]
+    codes = _CODES[np.clip(lengths, 0, MAX_CODED_LENGTH)]
     by_simhash = prints.has_simhash & (lengths >= layout.simhash_from)
     probes = layout.bands + by_simhash * (layout.tables << layout.weak)
     digests = prints.digests

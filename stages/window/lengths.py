@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, PARITY_BELOW, SIMILARITY_SCALE
 
 STEPS_PER_OCTAVE = 24
-LONGEST_CODED = 1580
+MAX_CODED_LENGTH = 1580
 """From this length on the code is 255 and says nothing about the length."""
 
 REJECT = -1
@@ -33,8 +33,8 @@ def length_code(length: int) -> int:
 
 
 def length_codes() -> NDArray[np.uint8]:
-    """uint8[LONGEST_CODED + 1]: `length_code` of each length; 0 for lengths below MIN_NEAR_LENGTH."""
-    codes = [0 if n < MIN_NEAR_LENGTH else length_code(n) for n in range(LONGEST_CODED + 1)]
+    """uint8[MAX_CODED_LENGTH + 1]: `length_code` of each length; 0 for lengths below MIN_NEAR_LENGTH."""
+    codes = [0 if n < MIN_NEAR_LENGTH else length_code(n) for n in range(MAX_CODED_LENGTH + 1)]
     return np.array(codes, dtype=np.uint8)
 
 
@@ -60,7 +60,7 @@ def signature_limits(similarity: int) -> NDArray[np.int8]:
 def _ranges() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Shortest and longest length of each code, int64[256] each; 0 where no length has the code."""
     codes = length_codes()[MIN_NEAR_LENGTH:]
-    lengths = np.arange(MIN_NEAR_LENGTH, LONGEST_CODED + 1)
+    lengths = np.arange(MIN_NEAR_LENGTH, MAX_CODED_LENGTH + 1)
     shortest, longest = np.zeros(256, np.int64), np.zeros(256, np.int64)
     longest[codes] = lengths
     shortest[codes[::-1]] = lengths[::-1]

@@ -33,7 +33,7 @@ _COUNTERS = 5
 _SMALL_BYTES = 1 << 16
 """Slots fill one after another: the first ones of each column stand in small pages (`stages/pages.py`)."""
 
-_LARGEST_TEXT = (2 * STORED_LENGTH + SKETCH_UNITS) // GRANULE
+_MAX_TEXT_LENGTH = (2 * STORED_LENGTH + SKETCH_UNITS) // GRANULE
 
 
 class RingUse(NamedTuple):
@@ -98,7 +98,7 @@ class Ring:
             ids=column(np.uint64, use.ids),
             scopes=column(np.uint64, use.scopes),
             simhashes=column(np.uint64, use.simhashes),
-            texts=np.zeros(4 * _LARGEST_TEXT * GRANULE, np.uint16),
+            texts=np.zeros(4 * _MAX_TEXT_LENGTH * GRANULE, np.uint16),
             counters=counters,
             tag_slots=self._tag_index.slots,
         )
@@ -151,7 +151,7 @@ class Ring:
             self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
         if not self.use.text:
             return
-        needed = characters * 2 // GRANULE + messages * (1 + SKETCH_UNITS // GRANULE) + 2 * _LARGEST_TEXT
+        needed = characters * 2 // GRANULE + messages * (1 + SKETCH_UNITS // GRANULE) + 2 * _MAX_TEXT_LENGTH
         size = len(self.columns.texts) // GRANULE
         head = int(self.columns.counters[HEAD])
         tail = int(self.columns.offsets[self.oldest_slot]) if self.held else head

@@ -19,7 +19,7 @@ from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 
 LARGEST = 7
-MOST_TABLES = 128
+MAX_TABLES = 128
 BATCH = 50
 """Rows judged at a time: what a batch keeps itself is met without the tables, so a large one tests little."""
 
@@ -53,7 +53,7 @@ def random_batch(rows: int, seed: int = 1) -> Batch:
 
 def layouts(k: int) -> Iterator[int]:
     """Numbers of blocks that promise full recall at k within the limit of tables; a few, small and large."""
-    possible = [blocks for blocks in range(k + 1, 17) if comb(blocks, k) <= MOST_TABLES]
+    possible = [blocks for blocks in range(k + 1, 17) if comb(blocks, k) <= MAX_TABLES]
     yield from sorted({possible[0], possible[len(possible) // 2], possible[-1]})
 
 

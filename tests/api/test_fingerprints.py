@@ -120,8 +120,8 @@ def test_more_pairs_than_asked_for_are_refused_before_memory_is_taken() -> None:
     with pytest.raises(UsageError, match="there are more than 100,000,000 pairs; use a smaller k"):
         find_all(np.zeros(1_000_000, np.uint64), 0)
     with pytest.raises(UsageError, match="there are more than 779 pairs"):
-        find_all([1 << bit for bit in range(40)], 2, most_pairs=779)
-    assert len(find_all([1 << bit for bit in range(40)], 2, most_pairs=780)) == 780
+        find_all([1 << bit for bit in range(40)], 2, max_pairs=779)
+    assert len(find_all([1 << bit for bit in range(40)], 2, max_pairs=780)) == 780
 
 
 def test_fingerprints_are_those_that_the_sieve_compares() -> None:

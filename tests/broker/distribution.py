@@ -14,7 +14,7 @@ from pathlib import Path
 KAFKA_VERSION = "4.2.0"
 _JAVA_NEEDED = 17
 _FETCH_TIMEOUT_S = 600
-_LONGEST_REASON = 200
+_MAX_REASON_LENGTH = 200
 _POM = Path(__file__).with_name("pom.xml")
 HOW = "install Java 17 or newer, Maven and OpenSSL (Debian: apt-get install openjdk-17-jre-headless maven openssl)"
 
@@ -133,4 +133,4 @@ def _output_if_failed(command: list[str], environment: Mapping[str, str]) -> str
         return None
     lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"\[ERROR\]|E:", line)]
-    return [*errors, *lines, f"exit code {done.returncode}"][0][:_LONGEST_REASON]
+    return [*errors, *lines, f"exit code {done.returncode}"][0][:_MAX_REASON_LENGTH]

@@ -48,7 +48,7 @@ def outage(
             deployment.close(keep_logs=keep_logs or found is None or not found.good)
 
 
-def most_lines(seconds: float) -> float:
+def max_lines(seconds: float) -> float:
     """Log lines that a process may write in an outage: each kind once, then one line every few seconds."""
     return 20 + seconds / 3
 

@@ -115,11 +115,11 @@ class Soak:
     def _broker(self) -> None:
         self._restart(0, 0.5, 3.0)
 
-    def _restart(self, node: int, least_s: float, most_s: float) -> None:
+    def _restart(self, node: int, least_s: float, max_s: float) -> None:
         """Kill a broker; it is back after some time between these."""
         gone_s = time.monotonic()
         self._cluster.nodes[node].kill()
-        self._wait(self._random.uniform(least_s, most_s))
+        self._wait(self._random.uniform(least_s, max_s))
         self._cluster.restart(node)
         self.away.append((gone_s, time.monotonic()))
 
@@ -199,11 +199,11 @@ def _without_absence(away: list[tuple[float, float]], load: Load, watcher: Watch
     return f"broker away {spans} s, p99 without that {times[int(0.99 * len(times))] * 1000:.0f} ms"
 
 
-def shortcomings(found: Findings, due: float, most_s: float) -> list[str]:
+def shortcomings(found: Findings, due: float, max_s: float) -> list[str]:
     """What the soak is red for, besides what `Findings` counts: a line each."""
     said = []
     if found.timed < LOADED * due:
         said.append(f"only {found.timed} messages of {due:.0f} were sent: a slower load was measured")
-    if found.p99_ms > most_s * 1000:
-        said.append(f"p99 {found.p99_ms / 1000:.1f} s is above {most_s:g} s")
+    if found.p99_ms > max_s * 1000:
+        said.append(f"p99 {found.p99_ms / 1000:.1f} s is above {max_s:g} s")
     return said

@@ -51,12 +51,12 @@ def peak():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
 
-codec, value_bytes, most_bytes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+codec, value_bytes, max_bytes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 made = bomb(codec, value_bytes, base_offset=7)
-decoded(bomb(codec, 1 << 20).batch, most_bytes)
+decoded(bomb(codec, 1 << 20).batch, max_bytes)
 before = peak()
 try:
-    said = sum(len(record.value) for record in decoded(made.batch, most_bytes))
+    said = sum(len(record.value) for record in decoded(made.batch, max_bytes))
 except BrokerError as error:
     said = str(error)
 print(json.dumps([said, peak() - before]))
@@ -72,19 +72,19 @@ class _Consumer:
         self._fetcher = _Fetcher()
 
 
-def decoded(batch: bytes, most_bytes: int) -> list[Any]:
+def decoded(batch: bytes, max_bytes: int) -> list[Any]:
     """Records of a batch as a consumer of kafka-python takes them."""
     consumer: Any = _Consumer()
-    decode_safely(consumer, most_bytes)
+    decode_safely(consumer, max_bytes)
     at = TopicPartition("posts", 3)
     records = consumer._fetcher.PartitionRecords(0, at, MemoryRecords(batch))
     taken: list[Any] = records.take(10)
     return taken
 
 
-def _in_a_child(codec: str, value_bytes: int, most_bytes: int) -> tuple[Any, int]:
+def _in_a_child(codec: str, value_bytes: int, max_bytes: int) -> tuple[Any, int]:
     ran = subprocess.run(
-        [sys.executable, "-c", _CHILD, codec, str(value_bytes), str(most_bytes)],
+        [sys.executable, "-c", _CHILD, codec, str(value_bytes), str(max_bytes)],
         check=True,
         capture_output=True,
         text=True,

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from twinsieve.pipeline.kafka.kafka_python.log_filters import _MOST_KINDS, OneLineAtATime, quieten
+from twinsieve.pipeline.kafka.kafka_python.log_filters import _MAX_KINDS, OneLineAtATime, quieten
 
 
 class Log:
@@ -98,12 +98,12 @@ def test_a_kind_that_was_quiet_for_a_minute_is_first_again(log: Log) -> None:
 
 
 def test_a_client_that_never_repeats_itself_is_held_back_too(log: Log) -> None:
-    for number in range(5 * _MOST_KINDS):
+    for number in range(5 * _MAX_KINDS):
         log.say("fault " + "x" * (1 + number))
-    assert len(log.lines) == _MOST_KINDS
+    assert len(log.lines) == _MAX_KINDS
     log.now_s += 5.0
     assert log.say("fault" + "y")
-    assert log.lines[-1] == f"faulty (held back in 5 s: {4 * _MOST_KINDS} of kafka.net)"
+    assert log.lines[-1] == f"faulty (held back in 5 s: {4 * _MAX_KINDS} of kafka.net)"
 
 
 def test_the_service_s_own_lines_are_never_held_back(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, poll_until
 from tests.broker.load import PARTITIONS
-from tests.broker.outage import most_lines, outage
+from tests.broker.outage import max_lines, outage
 from tests.broker.worlds import DEADLINE_S, fresh
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -18,7 +18,7 @@ def test_processes_wait_for_the_broker_and_go_on_by_themselves(client: str) -> N
     found, said, alive = outage(client, seconds=10.0, rate=200.0)
     assert found.good, found
     assert alive, "a process ended"
-    assert max(said.values()) <= most_lines(10.0), f"log lines in 10 s: {said}"
+    assert max(said.values()) <= max_lines(10.0), f"log lines in 10 s: {said}"
 
 
 def test_of_two_processes_in_a_slot_the_older_ends_also_after_an_outage(mortal_broker: Cluster) -> None:

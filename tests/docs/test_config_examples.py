@@ -12,7 +12,7 @@ from twinsieve.pipeline.settings.load import check_settings
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.schema import SECRETS, schema
 from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
-from twinsieve.pipeline.worker.config import MOST_EMITTED, MOST_EMITTED_BYTES
+from twinsieve.pipeline.worker.config import MAX_EMITTED, MAX_EMITTED_BYTES
 from twinsieve.stages.judge.sieve import worst_case_bytes
 
 _EXAMPLES = ("microblog", "news", "exact-only", "hamming", "kafka", "production")
@@ -92,7 +92,7 @@ def test_the_production_example_holds_every_key(root: Path) -> None:
 def test_limits_that_nobody_can_set_are_told_where_they_count(root: Path) -> None:
     keys = _keys(root, "production")
     polled = keys["kafka.poll_messages"][1]
-    assert f"up to {MOST_EMITTED:,} or {MOST_EMITTED_BYTES >> 20} MiB" in (polled or "")
+    assert f"up to {MAX_EMITTED:,} or {MAX_EMITTED_BYTES >> 20} MiB" in (polled or "")
 
 
 def test_secrets_stand_in_no_example(root: Path) -> None:

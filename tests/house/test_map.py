@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tests.house import map as house
 
-_MOST_MODULES = 12
-_MOST_FOLDERS = 26
-_MOST_ARROWS = 80
-_MOST_LINES = 500
+_MAX_MODULES = 12
+_MAX_FOLDERS = 26
+_MAX_ARROWS = 80
+_MAX_LINES = 500
 
 
 def test_no_import_goes_up() -> None:
@@ -20,9 +20,9 @@ def test_no_import_goes_up() -> None:
 
 
 def test_rooms_are_few_and_small() -> None:
-    assert {folder: count for folder, count in house.sizes().items() if count > _MOST_MODULES} == {}
-    assert len(house.sizes()) <= _MOST_FOLDERS
-    assert len(house.arrows()) <= _MOST_ARROWS
+    assert {folder: count for folder, count in house.sizes().items() if count > _MAX_MODULES} == {}
+    assert len(house.sizes()) <= _MAX_FOLDERS
+    assert len(house.arrows()) <= _MAX_ARROWS
 
 
 def test_the_ground_imports_nothing() -> None:
@@ -36,7 +36,7 @@ def test_a_long_file_is_named_with_its_reason(root: Path) -> None:
         path.relative_to(root).as_posix()
         for top in ("stages", "pipeline", "twinsieve/api", "tests", "bench", "scripts")
         for path in (root / top).rglob("*.py")
-        if len(path.read_text("utf-8").splitlines()) > _MOST_LINES
+        if len(path.read_text("utf-8").splitlines()) > _MAX_LINES
     ]
     assert sorted(named) == sorted(long)
 

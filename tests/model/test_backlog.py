@@ -15,7 +15,7 @@ _BLOCK_ROWS = 10
 
 def test_a_backlog_goes_out_in_many_transactions_of_all_partitions() -> None:
     world = World(partitions=_PARTITIONS)
-    bounded = replace(WORKER, most_pending=200, most_emitted=20, answer_s=60.0, poll_messages=100)
+    bounded = replace(WORKER, max_pending=200, max_emitted=20, answer_s=60.0, poll_messages=100)
     worker = world.start("a", roles="worker", worker_config=bounded)
     index = world.start("b", roles="index")
     for number in range(_PARTITIONS):

@@ -11,7 +11,7 @@ from tests.model.test_model_ledger import ask, take
 from twinsieve.pipeline.broker.ports import NewTopic, Partition
 from twinsieve.pipeline.index.ledger import Ledger
 from twinsieve.pipeline.wire.block import BlockFlag
-from twinsieve.pipeline.wire.positions import MOST_OFFSETS, MOST_PARTITIONS, MOST_TOPICS
+from twinsieve.pipeline.wire.positions import MAX_OFFSETS, MAX_PARTITIONS, MAX_TOPICS
 from twinsieve.pipeline.wire.ruling import Result
 from twinsieve.pipeline.worker import asks as worker_asks
 
@@ -27,7 +27,7 @@ def with_big_offsets() -> World:
     world.processes[0].kill()
     world.clock.sleep(20.0)
     world.cluster.create(NewTopic("big", 1))
-    world.cluster.log(Partition("big", 0)).beginning = MOST_OFFSETS - 3
+    world.cluster.log(Partition("big", 0)).beginning = MAX_OFFSETS - 3
     world.produce("big", 0, texts(10, 20))
     world.start("a", worker_config=TWO)
     world.run(60)
@@ -66,10 +66,10 @@ def test_an_index_that_is_asked_for_such_offsets_refuses_them_and_goes_on(
 @pytest.mark.parametrize(
     ("number", "end", "result"),
     [
-        (0, MOST_OFFSETS, Result.JUDGED),
-        (0, MOST_OFFSETS + 1, Result.BEYOND),
-        (MOST_PARTITIONS - 1, 5, Result.JUDGED),
-        (MOST_PARTITIONS, 5, Result.BEYOND),
+        (0, MAX_OFFSETS, Result.JUDGED),
+        (0, MAX_OFFSETS + 1, Result.BEYOND),
+        (MAX_PARTITIONS - 1, 5, Result.JUDGED),
+        (MAX_PARTITIONS, 5, Result.BEYOND),
     ],
 )
 def test_the_ledger_refuses_what_positions_cannot_say(number: int, end: int, result: Result) -> None:
@@ -79,9 +79,9 @@ def test_the_ledger_refuses_what_positions_cannot_say(number: int, end: int, res
 
 def test_one_topic_too_many_is_refused_and_the_others_go_on() -> None:
     ledger = Ledger()
-    for topic in range(MOST_TOPICS + 1):
+    for topic in range(MAX_TOPICS + 1):
         begin = replace(
             ask(1, 0, 0, BlockFlag.START), topic_id=topic.to_bytes(16, "little"), topic=f"t{topic}"
         )
-        assert take(ledger, begin) is (Result.JUDGED if topic < MOST_TOPICS else Result.BEYOND)
+        assert take(ledger, begin) is (Result.JUDGED if topic < MAX_TOPICS else Result.BEYOND)
     assert take(ledger, replace(ask(1, 0, 5), topic_id=bytes(16))) is Result.JUDGED

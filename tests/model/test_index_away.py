@@ -12,7 +12,7 @@ from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.wire.block import decode_block
 
 PARTITIONS, PENDING, MORE = 4, 200, 60
-CONFIG = replace(WORKER, poll_messages=50, block_bytes=900_000, most_pending=PENDING, answer_s=10.0)
+CONFIG = replace(WORKER, poll_messages=50, block_bytes=900_000, max_pending=PENDING, answer_s=10.0)
 
 
 def asked_rows(world: World, first: int = 0) -> int:
@@ -65,7 +65,7 @@ def test_an_index_that_is_away_for_an_hour_costs_one_extra_copy_of_what_waits() 
 def test_an_index_slower_than_the_patience_of_workers_catches_up(rows_per_s: int) -> None:
     """Judging what waits takes 80 s or 27 s, and a worker waits ten seconds for an answer."""
     world, worker, end = away(600.0)
-    index = world.start("j", roles="index", index_config=replace(INDEX, most_blocks=1))
+    index = world.start("j", roles="index", index_config=replace(INDEX, max_blocks=1))
     seen = [0]
 
     def judge(step: str) -> None:

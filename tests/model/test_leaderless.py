@@ -119,7 +119,7 @@ def test_a_log_without_a_leader_is_said_and_waited_for() -> None:
 
 def test_blocks_are_not_asked_again_and_again_while_verdicts_have_no_leader() -> None:
     world = world_of_three()
-    config = replace(WORKER, most_pending=500, poll_messages=100, block_bytes=100_000)
+    config = replace(WORKER, max_pending=500, poll_messages=100, block_bytes=100_000)
     process = Process(world, "a", worker_config=config)
     world.processes.append(process)
     world.run(20)

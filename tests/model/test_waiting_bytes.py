@@ -19,7 +19,7 @@ _ONE_POLL = _POLL * 1_000
 def test_waiting_originals_of_all_partitions_stay_within_one_bound(partitions: int) -> None:
     world = World(partitions=partitions)
     bounded = replace(
-        WORKER, most_pending=10_000, most_pending_bytes=_MOST, poll_messages=_POLL, answer_s=600.0
+        WORKER, max_pending=10_000, max_pending_bytes=_MOST, poll_messages=_POLL, answer_s=600.0
     )
     process = world.start("a", roles="worker", worker_config=bounded)
     index = world.start("b", roles="index")

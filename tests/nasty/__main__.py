@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.nasty.chaos import Found, run
 from tests.nasty.kinds import Kind
 
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 def main() -> int:
@@ -43,7 +43,7 @@ def main() -> int:
                     traceback.print_exc(limit=-6)
     for one in found:
         if one.copies:
-            shown = ", ".join(one.copies[:_MOST_SHOWN]) + ", …" * (len(one.copies) > _MOST_SHOWN)
+            shown = ", ".join(one.copies[:_MAX_SHOWN]) + ", …" * (len(one.copies) > _MAX_SHOWN)
             print(f"seed {one.seed}: came out again, for retention took the record of its equal: {shown}")
     print(
         f"{options.runs} runs in {time.monotonic() - started_s:.0f} s: {sum(broken.values())} broke a promise, "

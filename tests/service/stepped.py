@@ -19,7 +19,7 @@ from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.sieve import Sieve
 
-_MOST_ROUNDS = 2_000
+_MAX_ROUNDS = 2_000
 
 
 class Stepped:
@@ -71,7 +71,7 @@ class Stepped:
 
     def settle(self) -> None:
         """Run until every input partition is committed up to its end."""
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             self.index.step(0.05)
             self.worker.step(0.05)
             if self._quiet():

@@ -39,7 +39,7 @@ def _settings(**kafka: object) -> Settings:
 def test_waiting_originals_are_what_the_workers_config_allows(kafka: dict[str, object]) -> None:
     settings = _settings(**kafka)
     config = builder(settings).worker_config()
-    assert held_by(settings, 5).waiting == config.most_pending_bytes + 5 * config.poll_messages * ROW_BYTES
+    assert held_by(settings, 5).waiting == config.max_pending_bytes + 5 * config.poll_messages * ROW_BYTES
 
 
 def test_a_role_is_the_sum_of_its_parts() -> None:

@@ -40,7 +40,7 @@ class Spells:
         self.world.cluster.session_timeout_s = self.world.cluster.transaction_timeout_s = 1e9
         self.index = self.world.start("i", roles="index")
         process = self.world.start(
-            "w", roles="worker", worker_config=replace(WORKER, poll_messages=500, most_pending=5_000)
+            "w", roles="worker", worker_config=replace(WORKER, poll_messages=500, max_pending=5_000)
         )
         self.world.settle()
         assert process.worker is not None

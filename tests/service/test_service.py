@@ -15,7 +15,7 @@ from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, wait_for
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import BrokerError, FatalError, Messages, NewTopic, Partition
-from twinsieve.pipeline.service.http import MOST_CONNECTIONS, Pages
+from twinsieve.pipeline.service.http import MAX_CONNECTIONS, Pages
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import (
     ExactSettings,
@@ -157,12 +157,12 @@ def test_connections_that_say_nothing_keep_nobody_out_and_are_few() -> None:
     pages = Pages("127.0.0.1:0", CollectorRegistry(), lambda: True, lambda: True)
     idle = []
     try:
-        for _ in range(5 * MOST_CONNECTIONS):
+        for _ in range(5 * MAX_CONNECTIONS):
             idle.append(socket.create_connection(("127.0.0.1", pages.port), timeout=30))
             idle[-1].sendall(b"GET /heal")
         with urllib.request.urlopen(f"http://127.0.0.1:{pages.port}/healthz", timeout=30) as answer:
             assert answer.read() == b"ok\n"
-        assert threading.active_count() - before <= MOST_CONNECTIONS + 1
+        assert threading.active_count() - before <= MAX_CONNECTIONS + 1
     finally:
         for connection in idle:
             connection.close()

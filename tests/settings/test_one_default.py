@@ -37,7 +37,7 @@ def test_what_can_be_set_reaches_the_roles() -> None:
         state=StateSettings(snapshot_every=16_000),  # type: ignore[call-arg]
     )
     worker, index = builder(settings).worker_config(), builder(settings).index_config()
-    assert (worker.poll_messages, worker.block_bytes, worker.most_pending) == (11, 12, 13)
-    assert worker.most_pending_bytes == 17
+    assert (worker.poll_messages, worker.block_bytes, worker.max_pending) == (11, 12, 13)
+    assert worker.max_pending_bytes == 17
     assert (worker.answer_s, worker.report_s, index.snapshot_every_s) == (14.0, 15.0, 16.0)
     assert (worker.start, worker.trimmed, worker.emit.null_value) == ("latest", "continue", "drop")

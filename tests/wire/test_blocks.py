@@ -16,9 +16,9 @@ from tests.twins import TinyScheme
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block, encode_block, split_block
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, What, scheme_hash, seal
 from twinsieve.pipeline.wire.positions import (
-    MOST_OFFSETS,
-    MOST_PARTITIONS,
-    MOST_TOPICS,
+    MAX_OFFSETS,
+    MAX_PARTITIONS,
+    MAX_TOPICS,
     pack_positions,
     unpack_position,
 )
@@ -147,14 +147,14 @@ def test_another_scheme_stops_with_what_to_do() -> None:
 
 
 def test_positions_keep_their_parts() -> None:
-    for parts in [(0, 0, 0), (MOST_TOPICS - 1, MOST_PARTITIONS - 1, MOST_OFFSETS - 1), (5, 3, 50456)]:
+    for parts in [(0, 0, 0), (MAX_TOPICS - 1, MAX_PARTITIONS - 1, MAX_OFFSETS - 1), (5, 3, 50456)]:
         packed = int(pack_positions(parts[0], parts[1], np.array([parts[2]]))[0])
         assert packed >= 0
         assert tuple(unpack_position(packed)) == parts
 
 
 def test_positions_beyond_their_bits_are_refused() -> None:
-    for parts in [(MOST_TOPICS, 0, 0), (0, MOST_PARTITIONS, 0), (0, 0, MOST_OFFSETS)]:
+    for parts in [(MAX_TOPICS, 0, 0), (0, MAX_PARTITIONS, 0), (0, 0, MAX_OFFSETS)]:
         with pytest.raises(StateError):
             pack_positions(parts[0], parts[1], np.array([parts[2]]))
 

@@ -15,7 +15,7 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.all_pairs import all_pairs
 from twinsieve.stages.judge.scheme import Scheme
 
-MOST_PAIRS = 100_000_000
+MAX_PAIRS = 100_000_000
 """1.6 GB of pairs."""
 
 _SLICE = 8_192
@@ -62,17 +62,17 @@ def simhash(
     return np.ma.MaskedArray(values, mask=np.repeat(~has[:, None], 2, axis=1))
 
 
-def find_all(fingerprints: object, k: int, *, most_pairs: int = MOST_PAIRS) -> NDArray[np.int64]:
+def find_all(fingerprints: object, k: int, *, max_pairs: int = MAX_PAIRS) -> NDArray[np.int64]:
     """int64[m, 2]: every pair of rows whose fingerprints differ in at most k bits.
 
     In each pair the earlier row stands first; pairs are sorted. No pair is missed and none is there twice.
     Rows that are masked or missing stand in no pair. Takes about n log n for small k; many equal
-    fingerprints make n * n / 2 pairs, and `most_pairs` ends that.
+    fingerprints make n * n / 2 pairs, and `max_pairs` ends that.
 
     fingerprints: uint64[n], as from `simhash(…, bits=64)`: NumPy (masked or not), list of int, Arrow,
         pandas, polars
     k: 0 to 7 bits
-    raises: UsageError for another dtype or k, or more than `most_pairs` pairs
+    raises: UsageError for another dtype or k, or more than `max_pairs` pairs
 
     >>> find_all([0b1011, 0b1010, 0b0100], 1).tolist()
     [[0, 1]]
@@ -81,11 +81,11 @@ def find_all(fingerprints: object, k: int, *, most_pairs: int = MOST_PAIRS) -> N
     >>> np.bitwise_count(found[pairs[:, 0]] ^ found[pairs[:, 1]]).tolist()
     [1, 3]
     """
-    for name, value in (("k", k), ("most_pairs", most_pairs)):
+    for name, value in (("k", k), ("max_pairs", max_pairs)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
             raise UsageError(f"{name} is {a_type(value)} ({shown(value)}), not a whole number")
     values, rows = _fingerprints_of(fingerprints)
-    return rows[all_pairs(values, int(k), int(most_pairs))]
+    return rows[all_pairs(values, int(k), int(max_pairs))]
 
 
 @lru_cache(maxsize=8)

@@ -37,7 +37,7 @@ from twinsieve.stages.program import program_version
 _MAGIC = b"twinsieve sieve\n"
 _VERSION = 1
 _HEAD = struct.Struct("<HII")
-_LARGEST_HEADER = 1 << 20
+_MAX_HEADER_BYTES = 1 << 20
 _SECTIONS = ("profile", "text", "features", "digest", "exact", "near", "time")
 """What verdicts on a column of texts depend on."""
 
@@ -105,7 +105,7 @@ def _read(stream: BinaryIO, seed: int | None) -> Saved:
             f"has format version {version}, this program reads {_VERSION}; "
             "load it with the twinsieve that saved it, or start with a new Sieve"
         )
-    content = stream.read(min(length, _LARGEST_HEADER))
+    content = stream.read(min(length, _MAX_HEADER_BYTES))
     if len(content) != length or zlib.crc32(content) != checksum:
         raise StateError("is damaged or cut; restore it from a copy, or start with a new Sieve")
     header: dict[str, Any] = orjson.loads(content)

@@ -193,7 +193,7 @@ class ConfluentAdmin(Closing):
         self,
         wanted: Mapping[Partition, Any],
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-        most_s: float = math.inf,
+        max_s: float = math.inf,
     ) -> dict[Partition, int]:
         if not wanted:
             return {}
@@ -205,7 +205,7 @@ class ConfluentAdmin(Closing):
                 self._client.list_offsets(specs, isolation_level=isolation, request_timeout=_ATTEMPT_S)
             )
 
-        found = self._ask(doing, ask, wanted, most_s)
+        found = self._ask(doing, ask, wanted, max_s)
         return {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
 
     def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
@@ -260,10 +260,10 @@ class ConfluentAdmin(Closing):
         self._client.poll(0)
 
     def _ask(
-        self, doing: str, ask: Callable[[], _T], of: Collection[Partition] = (), most_s: float = math.inf
+        self, doing: str, ask: Callable[[], _T], of: Collection[Partition] = (), max_s: float = math.inf
     ) -> _T:
         # A fresh cluster has no group coordinator for its first seconds, and a leader may be moving.
-        deadline = time.monotonic() + min(most_s, _RETRY_S)
+        deadline = time.monotonic() + min(max_s, _RETRY_S)
         while True:
             reached = False
             try:

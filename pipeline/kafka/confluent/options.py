@@ -18,7 +18,7 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 _log = logging.getLogger(__name__)
 GRANT = "grant it (twinsieve topics acls prints what is needed)"
 _EVERY_S = 5.0
-_MOST_HEARD = 50
+_MAX_HEARD = 50
 _FENCED_MEMBER = (KafkaError.FENCED_INSTANCE_ID,)
 _FENCED_PRODUCER = (
     KafkaError._FENCED,
@@ -62,7 +62,7 @@ class Heard:
 
     def _keep(self, text: str) -> None:
         with self._lock:
-            self.reasons = [*self.reasons[-_MOST_HEARD:], text]
+            self.reasons = [*self.reasons[-_MAX_HEARD:], text]
 
     def __call__(self, error: KafkaError) -> None:
         self._keep(error.str())

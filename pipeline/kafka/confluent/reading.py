@@ -28,7 +28,7 @@ from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.decoding import UNREADABLE_NAME, undecodable
 from twinsieve.pipeline.settings.client_buffers import (
     PREFETCH_BYTES,
-    most_received,
+    max_received,
     partition_bytes,
     response_bytes,
 )
@@ -69,7 +69,7 @@ def consumer_options(settings: KafkaSettings, options: Mapping[str, Any], heard:
         "max.partition.fetch.bytes": partition_bytes(settings),
         "fetch.max.bytes": response_bytes(settings),
         # What zstd unpacks to is held to this too, gzip, lz4 and snappy are not (librdkafka 2.16).
-        "receive.message.max.bytes": most_received(settings),
+        "receive.message.max.bytes": max_received(settings),
         "queued.max.messages.kbytes": PREFETCH_BYTES >> 10,
         "topic.metadata.refresh.interval.ms": int(METADATA_S * 1000),
     }

@@ -31,7 +31,7 @@ _GRACE_S = 2.0
 _CONNECT_S = 1.0
 _SLICE_S = 0.05
 _FIRST_PAUSE_S = 0.02
-_MOST_PAUSE_S = 0.5
+_MAX_PAUSE_S = 0.5
 _LATER = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 
 
@@ -103,7 +103,7 @@ class ConfluentTransactor(Transacting):
                 shut(kept, 0.0)
                 raise said.with_traceback(None)
             time.sleep(pause_s)
-            pause_s = min(2 * pause_s, _MOST_PAUSE_S)
+            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
 
     def _initialized(self, producer: Any, deadline: float) -> KafkaException | None:
         """What the broker refused it with. Asked in slices: librdkafka tells only when time is up."""

@@ -152,13 +152,13 @@ class PythonAdmin(Closing):
         self,
         wanted: Mapping[Partition, Any],
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-        most_s: float = math.inf,
+        max_s: float = math.inf,
     ) -> dict[Partition, int]:
         if not wanted:
             return {}
         specs = {TopicPartition(*partition): spec for partition, spec in wanted.items()}
         doing = f"offsets of {', '.join(map(str, wanted))}"
-        found = self._ask(doing, lambda: self._client.list_partition_offsets(specs, isolation), most_s)
+        found = self._ask(doing, lambda: self._client.list_partition_offsets(specs, isolation), max_s)
         held = {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
         return {partition: held.get(partition, -1) for partition in wanted}
 
@@ -200,9 +200,9 @@ class PythonAdmin(Closing):
         self.closed = True
         self._client.close()
 
-    def _ask(self, doing: str, ask: Callable[[], _T], most_s: float = math.inf) -> _T:
+    def _ask(self, doing: str, ask: Callable[[], _T], max_s: float = math.inf) -> _T:
         # A fresh cluster has no group coordinator for its first seconds, and a leader may be moving.
-        deadline = time.monotonic() + min(most_s, _RETRY_S)
+        deadline = time.monotonic() + min(max_s, _RETRY_S)
         while True:
             try:
                 return within(_ANSWER_S, ask)

@@ -20,25 +20,25 @@ from twinsieve.pipeline.broker.ports import Partition
 from twinsieve.pipeline.kafka.decoding import undecodable
 
 
-def decode_safely(consumer: KafkaConsumer, most_bytes: int) -> None:
+def decode_safely(consumer: KafkaConsumer, max_bytes: int) -> None:
     """A batch that cannot be decoded is an error of one poll, and header names need not be UTF-8.
 
-    most_bytes: a batch that unpacks to more cannot be decoded
+    max_bytes: a batch that unpacks to more cannot be decoded
 
     kafka-python 3.0 keeps the batch that failed as the one to go on with, and the poll after the next seek
     turns in a circle for ever. It unpacks a batch whatever comes out.
     """
     # There is no public way in: the fetcher makes what holds a partition's batches by this name.
-    consumer._fetcher.PartitionRecords = partial(_PartitionRecords, most_bytes)
+    consumer._fetcher.PartitionRecords = partial(_PartitionRecords, max_bytes)
 
 
 class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
-    def __init__(self, most_bytes: int, *given: Any, **named: Any) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int, *given: Any, **named: Any) -> None:
+        self._max_bytes = max_bytes
         super().__init__(*given, **named)
 
     def _unpack_records(self, at: TopicPartition, records: Any, *more: Any) -> Iterator[Any]:
-        batches = _Batches(records, self._most_bytes)
+        batches = _Batches(records, self._max_bytes)
         try:
             yield from super()._unpack_records(at, batches, *more)
         except MemoryError:
@@ -61,18 +61,18 @@ def _why(error: Exception) -> str:
 class _Batches:
     """Record batches of one fetch; `last` is the one that was begun last."""
 
-    def __init__(self, records: Any, most_bytes: int) -> None:
+    def __init__(self, records: Any, max_bytes: int) -> None:
         self._records = records
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self.last: Any = None
 
     def next_batch(self) -> Any:
         self.last = None
         batch = self._records.next_batch()
         if type(batch) is DefaultRecordBatch:
-            batch = _Batch(batch._buffer, self._most_bytes)
+            batch = _Batch(batch._buffer, self._max_bytes)
         elif type(batch) is LegacyRecordBatch:
-            batch = _OldBatch(batch._buffer, batch.magic, self._most_bytes)
+            batch = _OldBatch(batch._buffer, batch.magic, self._max_bytes)
         self.last = batch
         return batch
 
@@ -80,9 +80,9 @@ class _Batches:
 class _OldBatch(LegacyRecordBatch):  # type: ignore[misc]
     """One of a format before Kafka 0.11, which has no headers, unpacked up to a limit."""
 
-    def __init__(self, buffer: memoryview, magic: int, most_bytes: int) -> None:
+    def __init__(self, buffer: memoryview, magic: int, max_bytes: int) -> None:
         super().__init__(buffer, magic)
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
 
     def _decompress(self, key_offset: int) -> bytes:
         codec = self.compression_type
@@ -93,7 +93,7 @@ class _OldBatch(LegacyRecordBatch):  # type: ignore[misc]
         _, packed = self._read_key_value(key_offset)
         if packed is None:
             raise errors.CorruptRecordError("a compressed message without a value")
-        return unpack(codec, packed, self._most_bytes)
+        return unpack(codec, packed, self._max_bytes)
 
 
 class _Batch(DefaultRecordBatch):  # type: ignore[misc]
@@ -103,16 +103,16 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
     _pos: int
     _decompressed: bool
 
-    def __init__(self, buffer: memoryview, most_bytes: int) -> None:
+    def __init__(self, buffer: memoryview, max_bytes: int) -> None:
         super().__init__(buffer)
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
 
     def _maybe_uncompress(self) -> None:
         codec = self.compression_type
         if not self._decompressed and codec != self.CODEC_NONE:
             self._assert_has_codec(codec)
             packed = memoryview(self._buffer)[self._pos :].tobytes()
-            self._buffer = unpack(codec, packed, self._most_bytes)
+            self._buffer = unpack(codec, packed, self._max_bytes)
             self._pos = 0
         self._decompressed = True
 
@@ -152,7 +152,7 @@ GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 """Codecs, by their numbers in a record batch."""
 
 _PIECE_BYTES = 1 << 20
-_LEAST_WINDOW_BITS, _MOST_WINDOW_BITS = 10, 31
+_LEAST_WINDOW_BITS, _MAX_WINDOW_BITS = 10, 31
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES = 16
 
@@ -160,14 +160,14 @@ _XERIAL_HEADER_BYTES = 16
 class TooLargeError(ValueError):
     """What was packed is larger than the limit."""
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, max_bytes: int) -> None:
         super().__init__(
-            f"it unpacks to more than kafka.max_unpacked_bytes, {most_bytes}; raise that if it is meant to"
+            f"it unpacks to more than kafka.max_unpacked_bytes, {max_bytes}; raise that if it is meant to"
         )
 
 
-def unpack(codec: int, packed: bytes, most_bytes: int) -> bytes:
-    """Content of a record batch, at most `most_bytes` of it.
+def unpack(codec: int, packed: bytes, max_bytes: int) -> bytes:
+    """Content of a record batch, at most `max_bytes` of it.
 
     codec: 1…4, as in the attributes of a batch. Memory grows by no more than twice the limit on the way.
 
@@ -177,9 +177,9 @@ def unpack(codec: int, packed: bytes, most_bytes: int) -> bytes:
     b'rain'
     """
     whole: bytes | bytearray = b""
-    for piece in _PIECES[codec](packed, most_bytes):
-        if len(whole) + len(piece) > most_bytes:
-            raise TooLargeError(most_bytes)
+    for piece in _PIECES[codec](packed, max_bytes):
+        if len(whole) + len(piece) > max_bytes:
+            raise TooLargeError(max_bytes)
         if not whole:
             # Most batches are one piece, which is not copied.
             whole = piece
@@ -191,20 +191,20 @@ def unpack(codec: int, packed: bytes, most_bytes: int) -> bytes:
     return bytes(whole)
 
 
-def _gzip(packed: bytes, most_bytes: int) -> Iterator[bytes]:  # noqa: ARG001 - one of many
+def _gzip(packed: bytes, max_bytes: int) -> Iterator[bytes]:  # noqa: ARG001 - one of many
     with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
         while piece := stream.read(_PIECE_BYTES):
             yield piece
 
 
-def _zstd(packed: bytes, most_bytes: int) -> Iterator[bytes]:
+def _zstd(packed: bytes, max_bytes: int) -> Iterator[bytes]:
     said = zstandard.frame_content_size(packed)
-    if said > most_bytes:
-        raise TooLargeError(most_bytes)
+    if said > max_bytes:
+        raise TooLargeError(max_bytes)
     # The window is memory too, beside what comes out. Half the limit is more than producers use; a frame that
     # says its size, and gets the room for it at once, needs none.
-    window = 1 << max(_LEAST_WINDOW_BITS, (most_bytes // 2).bit_length() - 1)
-    decompressor = zstandard.ZstdDecompressor(max_window_size=min(window, 1 << _MOST_WINDOW_BITS))
+    window = 1 << max(_LEAST_WINDOW_BITS, (max_bytes // 2).bit_length() - 1)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=min(window, 1 << _MAX_WINDOW_BITS))
     with decompressor.stream_reader(packed, read_across_frames=True) as stream:
         size = max(said, _PIECE_BYTES)
         while piece := stream.read(size):
@@ -212,7 +212,7 @@ def _zstd(packed: bytes, most_bytes: int) -> Iterator[bytes]:
             size = _PIECE_BYTES
 
 
-def _lz4(packed: bytes, most_bytes: int) -> Iterator[bytes]:  # noqa: ARG001 - one of many
+def _lz4(packed: bytes, max_bytes: int) -> Iterator[bytes]:  # noqa: ARG001 - one of many
     decompressor = lz4.frame.LZ4FrameDecompressor()
     yield decompressor.decompress(packed, max_length=_PIECE_BYTES)
     while not decompressor.eof:
@@ -221,9 +221,9 @@ def _lz4(packed: bytes, most_bytes: int) -> Iterator[bytes]:  # noqa: ARG001 - o
         yield decompressor.decompress(b"", max_length=_PIECE_BYTES)
 
 
-def _snappy(packed: bytes, most_bytes: int) -> Iterator[bytes]:
+def _snappy(packed: bytes, max_bytes: int) -> Iterator[bytes]:
     if not packed.startswith(_XERIAL) or len(packed) <= _XERIAL_HEADER_BYTES:
-        yield _snappy_block(packed, most_bytes)
+        yield _snappy_block(packed, max_bytes)
         return
     at = _XERIAL_HEADER_BYTES
     while at < len(packed):
@@ -231,19 +231,19 @@ def _snappy(packed: bytes, most_bytes: int) -> Iterator[bytes]:
         at += 4
         if not 0 <= length <= len(packed) - at:
             raise ValueError(f"a snappy block of {length} bytes, but {len(packed) - at} are left")
-        yield _snappy_block(packed[at : at + length], most_bytes)
+        yield _snappy_block(packed[at : at + length], max_bytes)
         at += length
 
 
-def _snappy_block(packed: bytes, most_bytes: int) -> bytes:
+def _snappy_block(packed: bytes, max_bytes: int) -> bytes:
     said = 0
     # The length in front, seven bits a byte, is what the decompressor believes and makes room for.
     for place, byte in enumerate(packed[:5]):
         said |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
             break
-    if said > most_bytes:
-        raise TooLargeError(most_bytes)
+    if said > max_bytes:
+        raise TooLargeError(max_bytes)
     return bytes(snappy.decompress(packed))
 
 

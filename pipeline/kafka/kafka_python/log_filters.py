@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 _EVERY_S = 5.0
 _QUIET_S = 60.0
-_MOST_KINDS = 1_000
+_MAX_KINDS = 1_000
 _FENCED = "Heartbeat thread caught fenced group_instance_id"
 
 _Kind = tuple[str, str]
@@ -61,9 +61,9 @@ class OneLineAtATime(logging.Filter):
         return True
 
     def _is_first(self, kind: _Kind, now: float) -> bool:
-        if kind not in self._heard_s and len(self._heard_s) >= _MOST_KINDS:
+        if kind not in self._heard_s and len(self._heard_s) >= _MAX_KINDS:
             self._heard_s = {each: at for each, at in self._heard_s.items() if now - at < self._quiet_s}
-            if len(self._heard_s) >= _MOST_KINDS:
+            if len(self._heard_s) >= _MAX_KINDS:
                 return False
         before = self._heard_s.get(kind)
         self._heard_s[kind] = now
@@ -118,7 +118,7 @@ class ConnectionFailures(logging.Filter):
         self.reasons: list[str] = []
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno >= logging.WARNING and len(self.reasons) < _MOST_KINDS:
+        if record.levelno >= logging.WARNING and len(self.reasons) < _MAX_KINDS:
             self.reasons.append(record.getMessage())
         return True
 

@@ -14,14 +14,14 @@ from rapidfuzz.distance import LCSseq
 from tests import oracle, unicode_twin
 from twinsieve.stages.contract import PARITY_BELOW, STORED_LENGTH
 from twinsieve.stages.fingerprint.bag import BAG_BYTES, fill_bags
-from twinsieve.stages.near.guards import MOST_RUNS, digit_runs, number_part, numbers_replaced
+from twinsieve.stages.near.guards import MAX_RUNS, digit_runs, number_part, numbers_replaced
 from twinsieve.stages.near.lcs import lcs_with_stored, new_pattern, set_pattern
 from twinsieve.stages.near.verify import bag_bound
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.text.tables import IN_NUMBER_DIGIT, IN_NUMBER_PREFIX, number_parts
 from twinsieve.stages.window.lengths import (
-    LONGEST_CODED,
+    MAX_CODED_LENGTH,
     REJECT,
     length_code,
     length_codes,
@@ -94,14 +94,14 @@ def _body(text: str) -> str:
 @given(_NUMBERS, _NUMBERS)
 def test_number_guard_equals_the_plain_one(a: str, b: str) -> None:
     a, b = _body(a), _body(b)
-    runs_a, runs_b = np.zeros((MOST_RUNS, 2), np.uint64), np.zeros((MOST_RUNS, 2), np.uint64)
+    runs_a, runs_b = np.zeros((MAX_RUNS, 2), np.uint64), np.zeros((MAX_RUNS, 2), np.uint64)
     count_a = digit_runs(_codes(a), 0, len(a), False, number_parts(), runs_a)
     count_b = digit_runs(_codes(b), 0, len(b), False, number_parts(), runs_b)
     assert numbers_replaced(runs_a, count_a, runs_b, count_b) == oracle.number_guard(a, b)
 
 
 def test_a_number_at_the_cut_is_left_out() -> None:
-    runs = np.zeros((MOST_RUNS, 2), np.uint64)
+    runs = np.zeros((MAX_RUNS, 2), np.uint64)
     for number in ("34", "-34", "$", "-"):
         text = _codes("共12例新增" + number)
         whole = 2 if number[-1].isdigit() else 1
@@ -125,7 +125,7 @@ def test_length_codes_ascend_with_the_length() -> None:
     codes = length_codes().astype(int)
     assert (np.diff(codes) >= 0).all()
     assert codes[7] == 0
-    assert codes[LONGEST_CODED] == 255
+    assert codes[MAX_CODED_LENGTH] == 255
 
 
 def test_digits_and_currencies_of_every_script_are_parts_of_numbers() -> None:
