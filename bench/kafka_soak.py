@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from bench.machine import machine_line
-from tests.broker.soak import MOST_P99_S, shortcomings, soak
+from tests.broker.soak import MAX_P99_S, shortcomings, soak
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
         what = "generated posts" if options.posts is None else f"posts of {options.posts.name}"
         print(f"{client}, seed {options.seed}, {options.rate:g} {what}/s, {options.seconds:g} s: {done}")
         print(found)
-        max_s = MOST_P99_S[client] if options.p99 is None else options.p99
+        max_s = MAX_P99_S[client] if options.p99 is None else options.p99
         short = shortcomings(found, options.seconds * options.rate, max_s)
         for line in short:
             print(f"TOO LITTLE: {line}")

@@ -95,7 +95,7 @@ def pair_panel(entry: Mapping[str, Any]) -> Group:
 def diff(left: str, right: str, *, around: int | None = None) -> tuple[Text, Text]:
     """Both texts, what only one of them has in red (left) and green (right).
 
-    around: of long equal parts, show so many characters next to a difference; None: all
+    around: characters shown of a long equal part, next to a difference; None: all
     """
     left, right = left[:_LONGEST], right[:_LONGEST]
     before, after = Text(), Text()

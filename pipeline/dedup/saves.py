@@ -19,7 +19,7 @@ SAVE_EVERY_S = 60.0
 _MAX_WAKES = 1 << 16
 """Bytes that a pipe holds, mostly."""
 _TIMES_ITS_LENGTH = 9
-"""A save that takes long is followed by a pause so many times as long."""
+"""The pause after a save is this many times as long as the save took, at least."""
 
 
 class Stop:

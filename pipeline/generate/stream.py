@@ -24,7 +24,7 @@ CHUNK = 8_192
 """Posts made at a time; part of what the seed means."""
 
 SOURCES = 32_768
-"""Original posts that a repeat may come from: at least so many of the latest ones."""
+"""A repeat may come from this many of the latest original posts at least."""
 
 MEAN_AGE = 4_000
 """How many original posts ago the source of a repeat was written, on average; most repeats are young."""

@@ -55,13 +55,13 @@ _STAND_BY_S = 0.02
 """A poll while nothing is to be judged: long enough for a client to take part in its group."""
 
 _WAIT_EVERY_S = 0.5
-"""While a restore is busy, so often: a group waits for a member that never takes part."""
+"""A busy restore waits in a poll once in this time, so that the client can take part in its group."""
 
 _AT_ONCE = 4
 """Blocks and decisions that are followed in a step, for each that is judged in one."""
 
-_NEAR = 5_000
-"""Decisions, markers of transactions among them, that are followed within a second or two."""
+_JOIN_WHEN_LAG_BELOW = 5_000
+"""The index joins its group when fewer decisions than this are left to follow, a second or two."""
 
 _MARK_EVERY_S = 30.0
 """A live index looks this often where the decisions end: after a rebalance it reads on from there."""
@@ -231,10 +231,10 @@ class Index:
         config = self._config
         if self._begin_following:
             self._begin()
-        if self._follower.decisions_at + _NEAR < self._target:
+        if self._follower.decisions_at + _JOIN_WHEN_LAG_BELOW < self._target:
             return None
         self._target = self._reader.end_offsets([config.decisions])[config.decisions]
-        if self._follower.decisions_at + _NEAR < self._target:
+        if self._follower.decisions_at + _JOIN_WHEN_LAG_BELOW < self._target:
             return None
         self._consumer = self._broker.group_consumer(config.group, [config.log.topic], config.member)
         return self._consumer

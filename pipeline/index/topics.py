@@ -11,8 +11,8 @@ from twinsieve.stages.errors import StateError
 class InternalTopics:
     """Topics that must stay those that they are when this is made.
 
-    every_s: a topic that was created again is noticed after so long; one that is gone must be so twice, for a
-        broker that has just started may not know its topics yet
+    every_s: a topic that was created again is noticed within this time; one that is gone must be gone at two
+        looks, for a broker that has just started may not know its topics yet
     raises: StateError when one does not exist; BrokerError
     """
 

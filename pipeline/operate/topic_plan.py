@@ -18,7 +18,7 @@ FRAME_BYTES = 64 << 10
 class Need:
     """One internal topic.
 
-    partitions: exactly so many; retention_ms: at least so long, None: for ever; max_bytes: of a message
+    partitions: this number exactly; retention_ms: this at least, None: for ever; max_bytes: of a message
     why_retention: ends the sentence "messages are deleted after …, but …"
     """
 

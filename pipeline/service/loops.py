@@ -20,12 +20,13 @@ _LOOK_EVERY_S = 5.0
 _LOOK_AT_LATEST_S = 15.0
 _STALL_S = 0.5
 _STEPS_AHEAD = 20
-"""A step that took so long kept messages waiting; so many go ahead of what else the broker is asked then."""
+"""After a step slower than _STALL_S this many steps go before the next lag query: messages that waited go
+first."""
 _FINISH_S = 20.0
 _ALIVE_S = 120.0
 _NEW_CLIENTS_S = 300.0
-"""Brokers that none of a role's clients has reached for so long may have other addresses now; a client asks
-for them at the bootstrap addresses only when it is made (confluent_options says why)."""
+"""Brokers that none of a role's clients has reached for this long may have other addresses now; a client asks
+for them at the bootstrap addresses only when it is made (`kafka/confluent/options.py` says why)."""
 
 
 class Loop(ABC):
@@ -286,7 +287,7 @@ class Standstill:
         self._seen: dict[Partition, tuple[int, int]] = {}
 
     def look(self, progress: Mapping[Partition, tuple[int, int]], *, waiting: bool) -> list[Partition]:
-        """Partitions that have stood still for so many looks.
+        """Partitions that stood still in the last _LOOKS looks.
 
         progress: each one's read position and end; waiting: whether answers are awaited
         """

@@ -41,7 +41,7 @@ def queue_bytes(kafka: KafkaSettings) -> int:
 
 
 def fetched_bytes(kafka: KafkaSettings, partitions: int) -> int:
-    """Bytes that a consumer of so many partitions holds at most, as they come from one broker: compressed.
+    """Bytes that a consumer holds at most, as they come from one broker: compressed.
 
     kafka-python fetches a partition again once what it has of it is polled: one answer's share of each.
     Confluent fetches ahead until it holds PREFETCH_BYTES, and one answer goes beyond that.

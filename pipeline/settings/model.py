@@ -41,7 +41,7 @@ class Section(BaseModel):
 
 
 class WindowSettings(Section):
-    """How much is remembered: so many kept messages, and none older than `age` (none: no limit)."""
+    """How much is remembered: at most `messages` kept ones, and none older than `age` (none: no limit)."""
 
     messages: Count = 1_000_000
     age_ms: OptionalDurationMs = Field(default=DAY_MS, alias="age")

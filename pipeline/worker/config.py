@@ -27,10 +27,10 @@ class WorkerConfig:
     max_emitted, max_emitted_bytes: rows of one transaction, and bytes of their originals, give or take one
         block of each partition: after a stall all that waited is answered at once, and a transaction that
         holds it all would outlast `kafka.transaction_timeout` again and again
-    answer_s: without an answer for so long a new session begins; doubled each time, up to ten minutes
+    answer_s: without an answer for this long a new session begins; doubled each time, up to ten minutes
     ask_again_s: while answers are awaited, input is looked for this often; see `Pace`
-    report_s: an idle partition reports after so long; check_s: an idle worker makes sure so often that it was
-        not displaced, and that its topics are still the same ones
+    report_s: an idle partition reports once in this time; check_s: an idle worker checks once in this time
+        that it was not displaced and that its topics are still the same ones
     """
 
     scheme: bytes

@@ -28,6 +28,6 @@ class Pace:
         return max(0.0, self._next_s - self._clock.monotonic_s())
 
     def looked(self, unanswered: int, partitions: int) -> None:
-        """Input was looked for with so many blocks of so many partitions unanswered."""
+        """Input was looked for. unanswered: blocks, of all partitions together"""
         crowd = unanswered / (_FEW_BLOCKS * max(1, partitions))
         self._next_s = self._clock.monotonic_s() + min(_MAX_S, self._again_s * max(1.0, crowd))

@@ -96,7 +96,7 @@ class Session:
         return read, epoch
 
     def mark(self, blocks: int = 0) -> Committed:
-        """What to commit once the first so many blocks that were answered are out."""
+        """What to commit when the first `blocks` answered blocks are out."""
         out = [asked for asked, _ in islice(self.ready, blocks)]
         emitted = out[-1].end if out else self.emitted
         read, epoch = self._read_with(out)

@@ -70,13 +70,13 @@ _HOLD_S = 1.0
 """A worker looks this often whether what an input partition needs has a leader again."""
 
 _REFUSED_S = 60.0
-"""A partition whose transactions are refused asks again after ever longer pauses, and so long at most."""
+"""A partition whose transactions are refused asks again after ever longer pauses, this long at most."""
 
 _PATIENCE_S = 600.0
 """An index that comes back answers the last session that has begun; it need not be asked often."""
 
 _LOOK_CHECKS = 6
-"""A busy worker looks at its topics' ids every so many `check_s`."""
+"""A busy worker checks its topics' ids once in this many `check_s`."""
 
 
 class Worker:

@@ -21,7 +21,7 @@ SIGNATURE_HASHES = 32
 """MinHash values that give a bit to the signature."""
 
 SKETCH_HASHES = 64
-"""Bytes of a sketch: one byte of each of so many MinHash values."""
+"""Bytes of a sketch: one byte of each of this many MinHash values."""
 
 _CHUNK = 2048
 _STEP = 8

@@ -28,7 +28,7 @@ from twinsieve.stages.window.chunk import Chunk, whole_batch
 from twinsieve.stages.window.lengths import signature_limits
 
 _MANY_BUCKETS = 2**24
-"""Two keys share a bucket of so many only if they are equal, or nearly never."""
+"""With this many buckets two different keys share one nearly never."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,7 @@ def compose_rows(
     """Write the NFKC of rows[i] to out[ends[i - 1]:ends[i]], one after another.
 
     Runs of more than MAX_MARK_RUN combining marks are cut by U+034F, which no body keeps: sorting a run
-    takes time in the square of its length, and no writing system stacks so many.
+    takes time in the square of its length, and no writing system stacks that many.
     out: room by `measure_apart`
     """
     w = np.int64(0)

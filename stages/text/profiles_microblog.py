@@ -16,7 +16,7 @@ MAX_REPOST_NAME_LENGTH = 40
 MAX_VIDEO_NAME_LENGTH = 30
 MAX_PLACE_LENGTH = 24
 OWN_WORDS = 8
-"""A repost chain is cut off when at least so many letters stand before it; else only its markers go."""
+"""A repost chain is cut off when at least this many letters stand before it; else only its markers go."""
 
 _BLANK, _NEWLINE = ord(" "), ord("\n")
 _HASH, _SLASH, _AT, _COLON, _QUESTION = ord("#"), ord("/"), ord("@"), ord(":"), ord("?")

@@ -63,7 +63,7 @@ class TagIndex:
         return 4 * _cells_for(capacity)
 
     def reserve(self, held: int, more: int) -> bool:
-        """Whether `slots` is another array now, of the same content: so many entries want large pages.
+        """Whether `slots` is another array now, of the same content: this many entries want large pages.
 
         held: entries that the table holds at most; more: that may come now
         """

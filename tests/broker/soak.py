@@ -23,7 +23,7 @@ _BROKER = {
 was writing; the p99 counts both. Its controller is a node of its own, as Kafka asks of production: a lone
 node of both roles holds its own old session against itself for a second more (--combined)."""
 
-MOST_P99_S = {"kafka-python": 15.0, "confluent": 5.0}
+MAX_P99_S = {"kafka-python": 15.0, "confluent": 5.0}
 """What is promised under 3,000 messages a second on two cores."""
 LOADED = 0.9
 """Share of the messages due that must have been sent: with fewer, another load was measured."""

@@ -59,7 +59,7 @@ def test_a_warm_standby_reads_no_decision_twice_when_it_takes_over(monkeypatch: 
 def test_a_newcomer_far_behind_leaves_the_log_to_who_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     world = _busy_world(60)
     # Real clients give the log to whose name sorts first, as soon as it has joined.
-    monkeypatch.setattr(index, "_NEAR", 6)
+    monkeypatch.setattr(index, "_JOIN_WHEN_LAG_BELOW", 6)
     monkeypatch.setattr(index, "_AT_ONCE", 1)
     newcomer = world.start("a")
     behind = []

@@ -60,7 +60,7 @@ class Sieve:
     error_rate: of exact="bloom": share of new texts taken for old ones (1e-6); such a drop names no leader
     number_guard: keep texts apart that differ in a number alone (True)
     seed: secret whole number; strangers who know it could make texts that collide (0)
-    threads: at most so many (one a core)
+    threads: how many at most (one a core)
     settings: path of a YAML file, or a mapping with the same keys (nested or dotted), for everything else.
         All that is not named in it has the default of `twinsieve dedup -c`, which keeps more and longer:
         profile `microblog`, 1,000,000 and 10,000,000 kept texts, also without age limit. Environment

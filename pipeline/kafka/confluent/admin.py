@@ -43,7 +43,7 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 
 _ANSWER_S = 10.0
 _ATTEMPT_S = 2.0
-"""A question that changes nothing is put to one broker for so long. librdkafka asks the controller that it
+"""How long one broker is given for a question that changes nothing. librdkafka asks the controller that it
 knows of, and Kafka names any broker as that: it may have died, and a new client hears of another."""
 _RETRY_S = 10.0
 _LOOK_S = 2.0

@@ -30,7 +30,7 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 _LAST_S = 5.0
 _LAST_MESSAGES = 10_000
 _LOOK_S = 1.0
-"""A membership is asked for again after so long, and after every rebalance: each time librdkafka answers from
+"""A membership is asked for once in this time, and after every rebalance: each time librdkafka answers from
 another thread, and meanwhile confluent-kafka keeps the interpreter's lock."""
 
 
