@@ -1,7 +1,7 @@
 """The seam to the message broker: consume, append, transact, look after topics.
 
 Nothing else of the program touches a broker. Three implementations answer to one contract suite
-(tests/broker/): `tests.memory` (ships with the program), kafka-python and confluent (pipeline/kafka/).
+(tests/broker/): kafka-python and confluent (pipeline/kafka/), and a broker in memory (tests/memory/).
 A `Broker` is built once per process and makes the clients that the roles hold:
 
 | client | made by | held by | for |
@@ -102,16 +102,13 @@ class Clock(Protocol):
         """Let that much time pass."""
 
 
-class Reader(Protocol):
-    """Reads partitions that its owner names, outside any group, read-committed.
+class PartitionReader(Protocol):
+    """Reads partitions, read-committed: nothing past the last stable offset, nothing of aborted transactions,
+    never a control marker.
 
-    Read-committed means: nothing past the last stable offset, nothing of aborted transactions, never a
-    control marker.
+    What a group has taken from a `GroupConsumer` is ignored in `seek`, `pause` and `resume`: the next poll
+    tells. A rebalance forgets pauses.
     """
-
-    def assign(self, partitions: Collection[Partition]) -> None:
-        """Read exactly these from now on. One that stays keeps its position; a new one is silent until
-        `seek`."""
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         """Deliver `partition` from `offset` on; what was fetched ahead is forgotten. Also needed to begin.
@@ -121,15 +118,6 @@ class Reader(Protocol):
 
         epoch: of the leader that wrote the message at `offset - 1`. If the partition has lost that message
             since, a later poll raises `TruncatedError` before it delivers anything of the partition.
-        """
-
-    def poll(self, timeout_s: float, max_records: int) -> list[Records]:
-        """What has arrived: waits up to `timeout_s` for the first record, then returns without waiting for
-        more.
-
-        At most about `max_records` in all, at most one `Records` per partition, none empty, several
-        partitions served in turn so that none starves. Broker away: empty, for as long as it is away.
-        raises: TruncatedError, once, where a new leader does not have what was read before
         """
 
     def position(self, partition: Partition) -> int:
@@ -151,14 +139,29 @@ class Reader(Protocol):
         """Last stable offset of each: where a read-committed reader would wait. A missing topic:
         AbortableError."""
 
+
+class Reader(PartitionReader, Protocol):
+    """Reads partitions that its owner names, outside any group."""
+
+    def assign(self, partitions: Collection[Partition]) -> None:
+        """Read exactly these from now on. One that stays keeps its position; a new one is silent until
+        `seek`."""
+
+    def poll(self, timeout_s: float, max_records: int) -> list[Records]:
+        """What has arrived: waits up to `timeout_s` for the first record, then returns without waiting for
+        more.
+
+        At most about `max_records` in all, at most one `Records` per partition, none empty, several
+        partitions served in turn so that none starves. Broker away: empty, for as long as it is away.
+        raises: TruncatedError, once, where a new leader does not have what was read before
+        """
+
     def close(self) -> None:
         """Give up everything; no error even when the broker is away."""
 
 
-class GroupConsumer(Protocol):
-    """A member of a consumer group: partitions come and go by rebalance.
-
-    Read-committed, never commits itself.
+class GroupConsumer(PartitionReader, Protocol):
+    """A member of a consumer group: partitions come and go by rebalance. Never commits itself.
 
     A partition that was just assigned is silent until its owner has called `seek` on it (the role reads the
     committed offset and decides; there is no automatic reset). Heartbeats go on without `poll`, up to the
@@ -167,7 +170,7 @@ class GroupConsumer(Protocol):
     """
 
     def poll(self, timeout_s: float, max_records: int) -> Polled:
-        """As `Reader.poll`, plus the membership and assignment of that very moment.
+        """What has arrived, as for a `Reader`, with the membership and assignment of that very moment.
 
         raises: AbortableError for a position out of range; FatalError(fenced=True) when another process holds
             this member name (where the client cannot notice, `Transactor.send_offsets` does).
@@ -178,24 +181,6 @@ class GroupConsumer(Protocol):
 
         Waits (bounded) for transactional commits still open; UnstableError when that takes too long.
         """
-
-    def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
-        """As `Reader.seek`. A partition no longer ours: ignored (the next poll tells)."""
-
-    def position(self, partition: Partition) -> int:
-        """As `Reader.position`."""
-
-    def pause(self, partitions: Collection[Partition]) -> None:
-        """As `Reader.pause`; partitions no longer ours are ignored; a rebalance forgets pauses."""
-
-    def resume(self, partitions: Collection[Partition]) -> None:
-        """As `Reader.resume`; partitions no longer ours are ignored."""
-
-    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `Reader.beginning_offsets`."""
-
-    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """As `Reader.end_offsets`."""
 
     def leave(self) -> None:
         """`close`, and the others have this member's share at once (after the last commit). One that is alone
@@ -253,7 +238,7 @@ class Transactor(Protocol):
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
         """Write messages in order to a partition; None: by key as Kafka's default partitioner does (murmur2;
-        keyless ones anywhere). No open transaction: UsageError."""
+        keyless ones anywhere). No open transaction: RuntimeError."""
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
         """Commit these offsets of the membership's group with the transaction.

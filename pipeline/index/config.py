@@ -46,3 +46,24 @@ class IndexStep(StrEnum):
     OFFSETS_SENT = "index.offsets_sent"
     COMMITTED = "index.committed"
     SNAPSHOT_WRITTEN = "index.snapshot_written"
+
+
+class IndexPhase(StrEnum):
+    """Where an index stands; docs/DESIGN.md draws the ways."""
+
+    RESTORING = "restoring"
+    """it follows recorded decisions, and is no member of its group yet"""
+    STANDBY = "standby"
+    """a member without the log: it follows the one that judges"""
+    CATCHING_UP = "catching_up"
+    """the log is its own; it follows what was decided before, then judges"""
+    LIVE = "live"
+    """it judges"""
+
+
+INDEX_WAYS: dict[IndexPhase, set[IndexPhase]] = {
+    IndexPhase.RESTORING: {IndexPhase.STANDBY, IndexPhase.CATCHING_UP},
+    IndexPhase.STANDBY: {IndexPhase.CATCHING_UP},
+    IndexPhase.CATCHING_UP: {IndexPhase.STANDBY, IndexPhase.LIVE},
+    IndexPhase.LIVE: {IndexPhase.STANDBY, IndexPhase.CATCHING_UP},
+}

@@ -34,7 +34,7 @@ from twinsieve.pipeline.broker.ports import (
     Polled,
     no_hook,
 )
-from twinsieve.pipeline.index.config import IndexConfig, IndexStep
+from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase, IndexStep
 from twinsieve.pipeline.index.ends import Ends, check_ends
 from twinsieve.pipeline.index.follower import Follower, Progress
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
@@ -50,6 +50,7 @@ from twinsieve.pipeline.wire.frame import (
 )
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.states import Machine
 
 _STAND_BY_S = 0.02
 """A poll while nothing is to be judged: long enough for a client to take part in its group."""
@@ -131,8 +132,7 @@ class Index:
         self._recorded = 0
         self._told_holes = 0
         self._epoch = -1
-        self._live = False
-        self._assigned = False
+        self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
         self._say_ahead_s = 0.0
         self._checked_s = self._marked_s = clock.monotonic_s()
         self._leaders_s = clock.monotonic_s()
@@ -140,12 +140,12 @@ class Index:
     @property
     def live(self) -> bool:
         """Whether this one judges; else it restores or stands by."""
-        return self._live
+        return self.phase.now is IndexPhase.LIVE
 
     @property
     def ready(self) -> bool:
         """It judges, or stands by for the one that does; not while it joins, or restores what is its own."""
-        return self._live or (self._epoch > 0 and not self._assigned)
+        return self.live or (self.phase.now is IndexPhase.STANDBY and self._epoch > 0)
 
     @property
     def holes(self) -> int:
@@ -172,7 +172,7 @@ class Index:
             return self._step(timeout_s)
         except AbortableError:
             # What was polled is gone with it: follow and read again from where the state is.
-            self._stand_by()
+            self._follow_again(IndexPhase.CATCHING_UP if self.live else self.phase.now)
             raise
 
     def _step(self, timeout_s: float) -> list[Ruling]:
@@ -181,15 +181,15 @@ class Index:
             self._follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
             return []
         polled = consumer.poll(
-            timeout_s if self._live else self._stand_by_s(timeout_s), self._config.max_blocks
+            timeout_s if self.live else self._stand_by_s(timeout_s), self._config.max_blocks
         )
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
-            self._assigned = self._config.log in polled.assignment
-            self._stand_by()
+            own = self._config.log in polled.assignment
+            self._follow_again(IndexPhase.CATCHING_UP if own else IndexPhase.STANDBY)
         self._see_snapshot()
-        if not self._live:
+        if not self.live:
             self._follow(consumer, polled, timeout_s)
             return []
         if self._clock.monotonic_s() - self._leaders_s >= self._config.check_s:
@@ -209,7 +209,7 @@ class Index:
         """Leave: a standby has the log at once; then a last snapshot of what is committed."""
         if self._consumer is not None:
             self._consumer.leave()
-        if self._live:
+        if self.live:
             self._see_snapshot(wait=True)
             self._snapshots.begin(self.state, self._follower.decisions_at)
             self._see_snapshot(wait=True)
@@ -239,12 +239,12 @@ class Index:
         self._consumer = self._broker.group_consumer(config.group, [config.log.topic], config.member)
         return self._consumer
 
-    def _stand_by(self) -> None:
+    def _follow_again(self, phase: IndexPhase) -> None:
         """The assignment may have changed: what is committed is followed again before anything is judged."""
         if self._record is not None:
             self._record.close()
             self._record = None
-        self._live = False
+        self.phase.go(phase)
         self._begin_following = True
 
     def _stand_by_s(self, timeout_s: float) -> float:
@@ -302,7 +302,7 @@ class Index:
         self._look_at_leaders()
         self._snapshots.live(self._follower.since_ms)
         self._follower.stop()
-        self._live = True
+        self.phase.go(IndexPhase.LIVE)
         self._hook(IndexStep.RESTORED)
 
     def _tell_passed_over(self, unjudged: int) -> None:

@@ -213,23 +213,22 @@ class IndexLoop(Loop):
         self._stood_by = False
         self._seen_at = 0
         self._seen_s = 0.0
-        self._was_live = False
 
     def _step(self) -> None:
         if self._index is None:
             self._index = self._builder.index(self._metrics.timer())
             self._seen_at, self._seen_s = self._index.state.at, self._clock.monotonic_s()
-            self._was_live = self._stood_by = False
+            self._stood_by = False
         index = self._index
         for ruling in index.step(_POLL_S):
             self._metrics.ruled(ruling)
             self._worked = True
         self.ready = index.ready
-        if index.live and not self._was_live:
-            _log.info("index: judging from block %d on", index.state.at)
-        if index.live != self._was_live:
+        changes = index.phase.changes()
+        for phase in changes:
+            _log.info("index: %s at block %d", phase, index.state.at)
+        if changes:
             self._show()
-        self._was_live = index.live
         for notice in index.notices:
             _log.warning("index: %s", notice)
         index.notices.clear()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Enum, Gauge, Histogram
 
 from twinsieve.pipeline.broker.ports import Clock, Hook, Partition
+from twinsieve.pipeline.index.config import IndexPhase
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.emit import Emission
@@ -16,6 +17,8 @@ from twinsieve.stages.contract import Flag
 from twinsieve.stages.judge.sieve import Sieve
 
 _STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
+
+_NO_INDEX = "none"
 
 
 class Metrics:
@@ -52,6 +55,10 @@ class Metrics:
         )
         # 1 where this process judges; the sum over all processes should be 1. Alert on 0.
         self.live = Gauge("twinsieve_index_live", "Whether the index here judges", registry=at)
+        # Where the index here stands; `none` where this process has no index.
+        self.phase = Enum(
+            "twinsieve_index_phase", "State of the index", states=[_NO_INDEX, *IndexPhase], registry=at
+        )
         # Blocks of the fingerprint log that are not judged (or followed) yet.
         self.log_lag = Gauge("twinsieve_index_lag_blocks", "Blocks behind the log's end", registry=at)
         # Judged blocks that retention took, or the decisions on them, before this index followed them.
@@ -113,6 +120,7 @@ class Metrics:
     def see_judging(self, index: Index | None) -> None:
         """Gauges of an index, or of none, that no broker is asked for."""
         self.live.set(index is not None and index.live)
+        self.phase.state(index.phase.now if index is not None else _NO_INDEX)
         if index is not None:
             self.holes.set(index.holes)
             self.snapshot_age.set(index.snapshot_age_s)

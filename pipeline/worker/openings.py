@@ -20,6 +20,7 @@ from twinsieve.pipeline.worker.session import (
     NewSession,
     Opening,
     Session,
+    first_phase,
     plan_opening,
 )
 
@@ -47,12 +48,16 @@ class Openings:
         self._ends = ends
 
     def plan(
-        self, partitions: Collection[Partition], infos: Mapping[str, TopicInfo], membership: Membership
+        self,
+        partitions: Collection[Partition],
+        infos: Mapping[str, TopicInfo],
+        membership: Membership,
+        unanswered: Collection[Partition],
     ) -> tuple[list[tuple[Session, Opening]], dict[Partition, str]]:
         """A new session for each partition that can begin one, in order, and what it begins from; of the
         others what they wait for.
 
-        infos: their topics as they are now
+        infos: their topics as they are now; unanswered: partitions whose last session had no answer
         raises: AbortableError when the broker cannot tell; StateError as `plan_opening`
         """
         committed = committed_offsets(self._consumer, self._transactor, membership, partitions)
@@ -75,8 +80,9 @@ class Openings:
                 known_partitions=known.get(partition.topic),
             )
             told = opening.first - opening.passes_over
+            phase = first_phase(fresh=opening.fresh, unanswered=partition in unanswered)
             session = Session(
-                partition, opening.topic_id, self._new_session(), opening.fresh, opening.chain,
+                partition, opening.topic_id, self._new_session(), phase, opening.chain,
                 opening.first, opening.first, told, now_s, active_s=now_s,
                 partitions=opening.partitions, trimmed=opening.trimmed,
                 read=opening.read, epoch=opening.epoch,

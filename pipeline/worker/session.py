@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import islice
 from typing import Literal
 
@@ -14,6 +15,32 @@ from twinsieve.pipeline.wire.positions import MAX_OFFSETS, MAX_PARTITIONS, MAX_T
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.states import Machine
+
+
+class SessionPhase(StrEnum):
+    """What a session asks for; docs/DESIGN.md draws the ways."""
+
+    OPENING = "opening"
+    """no offset is committed yet: its start block alone, until the index has let it begin"""
+    PROBING = "probing"
+    """the session before had no answer: its start block alone, until an index answers"""
+    READING = "reading"
+    """every message of its partition, as many as `window` allows"""
+
+
+SESSION_WAYS: dict[SessionPhase, set[SessionPhase]] = {
+    SessionPhase.OPENING: {SessionPhase.READING},
+    SessionPhase.PROBING: {SessionPhase.READING},
+    SessionPhase.READING: set(),
+}
+
+
+def first_phase(*, fresh: bool, unanswered: bool) -> Machine[SessionPhase]:
+    """How a session begins. fresh: no offset is committed; unanswered: the session before had no answer"""
+    if fresh:
+        return Machine(SESSION_WAYS, SessionPhase.OPENING)
+    return Machine(SESSION_WAYS, SessionPhase.PROBING if unanswered else SessionPhase.READING)
 
 
 @dataclass(slots=True)
@@ -36,9 +63,7 @@ class Asked:
 class Session:
     """One run of asking for one partition.
 
-    fresh: no offset is committed yet; rows are asked for once the index has let it begin
     chain: emitted without gap from here to `emitted`; reported: how far the index has heard of that
-    probing: the session before had no answer; rows are asked for once this one has the first
     window: rows that may wait for answers; grows with each answer
     partitions: as in its mark; trimmed: offsets that retention took before it began, until that is committed
     settled: the index has answered, so that it knows the mark that this session began from
@@ -49,7 +74,7 @@ class Session:
     partition: Partition
     topic_id: bytes
     number: int
-    fresh: bool
+    phase: Machine[SessionPhase]
     chain: int
     emitted: int
     covered: int
@@ -61,12 +86,21 @@ class Session:
     pending_bytes: int = 0
     active_s: float = 0.0
     settled: bool = False
-    probing: bool = False
     window: int = 1 << 62
     partitions: int = 0
     trimmed: int = 0
     read: int = 0
     epoch: int = NO_EPOCH
+
+    @property
+    def reads(self) -> bool:
+        """Whether messages are asked for, beyond the start block."""
+        return self.phase.now is SessionPhase.READING
+
+    @property
+    def fresh(self) -> bool:
+        """Whether no offset is committed yet."""
+        return self.phase.now is SessionPhase.OPENING
 
     @property
     def start(self) -> tuple[int, int]:
@@ -76,8 +110,8 @@ class Session:
         """
         return (self.covered, NO_EPOCH) if self.epoch == NO_EPOCH else (self.read, self.epoch)
 
-    def emitted_blocks(self, count: int) -> None:
-        """The first blocks that were answered are out."""
+    def emitted_blocks(self, count: int) -> bool:
+        """The first blocks that were answered are out; whether reading begins with that."""
         for _ in range(count):
             asked, _ = self.ready.popleft()
             self.pending.popleft()
@@ -87,6 +121,9 @@ class Session:
             self.emitted = asked.end
             self.read, self.epoch = self._read_with([asked])
         self.settled = True
+        begins = not self.reads
+        self.phase.go(SessionPhase.READING)
+        return begins
 
     def _read_with(self, blocks: Iterable[Asked]) -> tuple[int, int]:
         """`read` and `epoch` once these blocks are out, too."""

@@ -293,7 +293,7 @@ class Worker:
         if not able:
             return
         try:
-            planned, waiting = self._openings.plan(able, infos, membership)
+            planned, waiting = self._openings.plan(able, infos, membership, self._attempts)
             begins = {s.partition: opening.commits for s, opening in planned if opening.commits is not None}
             if begins:
                 self._transact(Emission(), begins, membership)
@@ -314,8 +314,8 @@ class Worker:
             if self._attempts.get(session.partition):
                 # What was asked before is in the log still: nothing more until an index answers, and then
                 # little at first.
-                session.probing, session.window = True, self._config.poll_messages
-            elif not session.fresh:
+                session.window = self._config.poll_messages
+            if session.reads:
                 self._begin_reading(session)
 
     def _begin_reading(self, session: Session) -> None:
@@ -324,7 +324,7 @@ class Worker:
 
     def _ask(self, records: Records) -> None:
         session = self._sessions.get(records.partition)
-        if session is None or session.fresh or session.probing:
+        if session is None or not session.reads:
             return
         self._ends.heard(records.partition)
         self._asks.ask(session, records)
@@ -435,12 +435,11 @@ class Worker:
         """So many blocks of these sessions are out."""
         now_s = self._clock.monotonic_s()
         for session, count in sent:
-            session.emitted_blocks(count)
+            begins = session.emitted_blocks(count)
             session.asked_s = session.active_s = now_s
             self._attempts.pop(session.partition, None)
             self._doubted.discard(session.partition)
-            if session.fresh or session.probing:
-                session.fresh = session.probing = False
+            if begins:
                 self._begin_reading(session)
             elif not self._asks.is_full(session, len(self._polled.assignment), 2) and not self._stopping:
                 self._consumer.resume([session.partition])

@@ -403,8 +403,8 @@ INDEXES = (
     Mutant(
         "the index does not see that its group has moved on",
         INDEX,
-        "        if polled.epoch != self._epoch:\n            self._epoch = polled.epoch\n            self._assigned",
-        "        if self._epoch < 0:\n            self._epoch = polled.epoch\n            self._assigned",
+        "        if polled.epoch != self._epoch:\n            self._epoch = polled.epoch\n            own",
+        "        if self._epoch < 0:\n            self._epoch = polled.epoch\n            own",
         CRASH,
     ),
     Mutant(
