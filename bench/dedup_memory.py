@@ -64,9 +64,9 @@ def keep_bytes(keep: Keep, rows: int, rng: np.random.Generator) -> tuple[float, 
         dropped = rng.random(_CHUNK) < _DROPPED
         leaders = np.maximum(np.arange(first, first + _CHUNK) - rng.integers(1, _BACK, _CHUNK), 1)
         kinds = np.where(dropped, Kind.NEAR, Kind.UNIQUE).astype(np.uint8)
-        none = np.zeros(_CHUNK, np.int32)
-        leaders = np.where(dropped, leaders, NO_LEADER)
-        second.add(0, chunk, Verdicts(kinds, none, leaders, none, none, none))
+        verdicts = Verdicts.blank(_CHUNK)
+        verdicts.kinds[:], verdicts.leaders[:] = kinds, np.where(dropped, leaders, NO_LEADER)
+        second.add(0, chunk, verdicts)
     _, peak = tracemalloc.get_traced_memory()
     mask = second.choose()
     tracemalloc.stop()

@@ -1,18 +1,19 @@
 """The nouns that stages hand to each other: columns of n messages, in log order.
 
-A batch flows `list[str]` → `Bodies` → `Fingerprints` → `Batch` → `Verdicts`.
-Every column is a NumPy array of the dtype and shape its docstring gives; packed columns
-(`chars`, `starts`) keep row i in `chars[starts[i]:starts[i + 1]]`.
+A batch flows `list[str]` → `Bodies` → `Fingerprints` → `Batch` → `Verdicts`. The annotation of each column
+gives its dtype, the shape of one entry and its meaning (stages/columns.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from twinsieve.stages.columns import Columns, Dim, Packed, Places, Pooled, Rows, Sent, Starts
 
 MIN_NEAR_LENGTH = 8
 """Bodies with fewer characters are compared exactly only (near_quality: short text moves too many bits)."""
@@ -28,6 +29,16 @@ SKETCH_FROM = 256
 
 SIMILARITY_SCALE = 10_000
 """`similarity` settings are integers out of this, so that integer arithmetic decides."""
+
+MAX_WINDOW = 16_000_000
+"""Bucket entries hold a kept index modulo 2 ** 24; the rest of that range tells stale entries apart."""
+
+MAX_RING = 2**30
+"""Where there are no buckets: slots of the ring are 32-bit."""
+
+MAX_DISTANCE = 7
+MAX_TABLES = 128
+"""Of hamming mode."""
 
 
 class Kind(IntEnum):
@@ -58,89 +69,6 @@ class Flag(IntFlag):
     """unique, though a leader was similar enough: it has the same id and `same_id: pass`"""
 
 
-@dataclass(slots=True)
-class Bodies:
-    """Normalised texts of n messages, packed.
-
-    chars: uint32[total], code points of the *key text* of each row. For rows of the near stage
-        that is exactly the body; for `exact_only` rows it is the body with symbols, or the raw text.
-    starts: int64[n + 1], row i is chars[starts[i]:starts[i + 1]]
-    word_starts: uint8[total], 1 where a word of a space-separated script, or a run of
-        characters of an unspaced script, begins in the source text
-    body_lengths: int32[n], characters of the body (for exact-only rows possibly fewer than the key's)
-    own_lengths: int32[n], body characters before a shared card (poll, article); = body_lengths without one
-    exact_only: bool[n], body shorter than MIN_NEAR_LENGTH or made of digits (and their separators) alone
-    """
-
-    chars: NDArray[np.uint32]
-    starts: NDArray[np.int64]
-    word_starts: NDArray[np.uint8]
-    body_lengths: NDArray[np.int32]
-    own_lengths: NDArray[np.int32]
-    exact_only: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def text(self, row: int) -> str:
-        """The key text of one row, for messages and tests."""
-        part = self.chars[self.starts[row] : self.starts[row + 1]]
-        return part.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
-
-
-@dataclass(slots=True)
-class Fingerprints:
-    """What the two stages compare, for n messages.
-
-    digests: uint64[n, 2], 128-bit digest of the key text (or of the exact fields)
-    simhashes: uint64[n, 2], 128-bit SimHash; [:, 0] alone is the 64-bit one; see `has_simhash`
-    has_simhash: bool[n], False where no feature was found: no fingerprint, never fingerprint 0
-    weak_bits: uint8[n, tables, weak], per SimHash table its least certain bits, weakest first
-        (ties to the lowest bit), as bit numbers inside the table's key
-    band_keys: uint32[n, bands], MinHash bands; meaningless for exact-only rows
-    bags: uint8[n, 32], char bag: 64 bins × 4 bit, bin 2b in the low half of byte b, saturating at 15
-    signatures: uint32[n], parity of hashed character counts below 40 characters, one-bit MinHash from 40
-    sketches: uint8[m, 64], whole-body MinHash values, 8 bits each, for long bodies
-    sketch_rows: int32[n], row in `sketches`, or -1 for bodies that need none
-    """
-
-    digests: NDArray[np.uint64]
-    simhashes: NDArray[np.uint64]
-    has_simhash: NDArray[np.bool_]
-    weak_bits: NDArray[np.uint8]
-    band_keys: NDArray[np.uint32]
-    bags: NDArray[np.uint8]
-    signatures: NDArray[np.uint32]
-    sketches: NDArray[np.uint8]
-    sketch_rows: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.digests)
-
-
-@dataclass(slots=True)
-class Batch:
-    """n readable messages in log order, ready to be judged.
-
-    positions: int64[n], the caller's name for each message (a line number; a packed partition and offset)
-    times_ms: int64[n], message time in ms since 1970, or NO_TIME
-    arrivals_ms: int64[n], clock of arrival, which bounds a message's time; NO_TIME for no bound
-    ids: uint64[n], hash of the message's id, 0 for none
-    scopes: uint64[n], hash of the scope fields, 0 for none
-    """
-
-    positions: NDArray[np.int64]
-    times_ms: NDArray[np.int64]
-    arrivals_ms: NDArray[np.int64]
-    ids: NDArray[np.uint64]
-    scopes: NDArray[np.uint64]
-    bodies: Bodies
-    fingerprints: Fingerprints
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-
 NO_TIME = -(2**63)
 """In a time column: the message has none."""
 
@@ -149,26 +77,147 @@ NO_LEADER = -(2**63)
 
 
 @dataclass(slots=True)
-class Verdicts:
-    """What the sieve says of n messages.
+class Bodies(Columns):
+    """Normalised texts of n messages.
 
-    kinds: uint8[n], `Kind`
-    flags: uint8[n], `Flag`
-    leaders: int64[n], position of the leader, or NO_LEADER
-    matched: int32[n], twice the length of the longest common subsequence (near, text); else 0
-    compared: int32[n], summed length of both bodies; similarity = matched / compared
-    distances: int16[n], bits of SimHash distance (near, hamming); else -1
+    The key text of a row of the near stage is its body; of an `exact_only` row it is the body with symbols,
+    or the raw text.
     """
 
-    kinds: NDArray[np.uint8]
-    flags: NDArray[np.uint8]
-    leaders: NDArray[np.int64]
-    matched: NDArray[np.int32]
-    compared: NDArray[np.int32]
-    distances: NDArray[np.int16]
+    chars: Annotated[NDArray[np.uint32], Packed("<u4", "code points of the key text", by="starts")]
+    starts: Annotated[
+        NDArray[np.int64],
+        Starts("<u2", "row i is chars[starts[i]:starts[i + 1]]", max_sent=STORED_LENGTH),
+    ]
+    word_starts: Annotated[
+        NDArray[np.uint8],
+        Packed(
+            "u1",
+            "for each character 1 where a word of a space-separated script, or a run of characters of an "
+            "unspaced script, begins in the source text",
+            by="starts",
+            sent=Sent.NOT,
+        ),
+    ]
+    body_lengths: Annotated[
+        NDArray[np.int32],
+        Rows("<i4", "characters of the body; exact-only rows: perhaps fewer than the key's"),
+    ]
+    own_lengths: Annotated[
+        NDArray[np.int32],
+        Rows("<i4", "body characters before a shared card (poll, article); = body_lengths without one"),
+    ]
+    exact_only: Annotated[
+        NDArray[np.bool_],
+        Rows("?", "body shorter than MIN_NEAR_LENGTH, or made of digits (and their separators) alone"),
+    ]
 
-    def __len__(self) -> int:
-        return len(self.kinds)
+    def text(self, row: int) -> str:
+        """The key text of one row, for messages and tests."""
+        part = self.chars[self.starts[row] : self.starts[row + 1]]
+        return part.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+
+
+@dataclass(slots=True)
+class Fingerprints(Columns):
+    """What the two stages compare, for n messages."""
+
+    digests: Annotated[
+        NDArray[np.uint64],
+        Rows("<u8", "128-bit digest of the key text (or of the exact fields)", (2,), sent=Sent.PLAIN),
+    ]
+    simhashes: Annotated[
+        NDArray[np.uint64],
+        Rows("<u8", "128-bit SimHash, [:, 0] alone the 64-bit one; see has_simhash", (2,), sent=Sent.PLAIN),
+    ]
+    has_simhash: Annotated[
+        NDArray[np.bool_], Rows("?", "False where no feature was found: no fingerprint, never fingerprint 0")
+    ]
+    weak_bits: Annotated[
+        NDArray[np.uint8],
+        Rows(
+            "u1",
+            "for each SimHash table its least certain bits, weakest first (ties to the lowest bit), as bit "
+            "numbers inside the table's key",
+            (Dim("tables", "B"), Dim("weak", "B")),
+            sent=Sent.PLAIN,
+        ),
+    ]
+    band_keys: Annotated[
+        NDArray[np.uint32],
+        Rows("<u4", "MinHash bands; meaningless for exact-only rows", (Dim("bands", "H"),), sent=Sent.PLAIN),
+    ]
+    bags: Annotated[
+        NDArray[np.uint8],
+        Rows(
+            "u1",
+            "char bag: 64 bins of 4 bits, bin 2b in the low half of byte b, saturating at 15",
+            (Dim("bag", "B", usual=32),),
+            sent=Sent.PLAIN,
+        ),
+    ]
+    signatures: Annotated[
+        NDArray[np.uint32],
+        Rows(
+            "<u4",
+            "parity of hashed character counts below PARITY_BELOW characters, one-bit MinHash from there on",
+            sent=Sent.PLAIN,
+        ),
+    ]
+    sketches: Annotated[
+        NDArray[np.uint8],
+        Pooled(
+            "u1", "MinHash of whole long bodies, 8 bits a value", (64,), by="sketch_rows", sent=Sent.PLAIN
+        ),
+    ]
+    sketch_rows: Annotated[
+        NDArray[np.int32], Places("<i4", "row in sketches; -1 for bodies that need none", of="sketches")
+    ]
+
+
+@dataclass(slots=True)
+class Batch(Columns):
+    """n readable messages in log order, ready to be judged."""
+
+    positions: Annotated[
+        NDArray[np.int64],
+        Rows("<i8", "the caller's name of each message: a line number, a packed offset", sent=Sent.NOT),
+    ]
+    times_ms: Annotated[
+        NDArray[np.int64], Rows("<i8", "message's time, ms since 1970, or NO_TIME", fill=NO_TIME)
+    ]
+    arrivals_ms: Annotated[
+        NDArray[np.int64],
+        Rows(
+            "<i8",
+            "clock of arrival, which bounds a message's time; NO_TIME for no bound",
+            fill=NO_TIME,
+            sent=Sent.NOT,
+        ),
+    ]
+    ids: Annotated[NDArray[np.uint64], Rows("<u8", "hash of the message's id, 0 for none", sent=Sent.PLAIN)]
+    scopes: Annotated[NDArray[np.uint64], Rows("<u8", "hash of the scope fields, 0 for none")]
+    bodies: Bodies
+    fingerprints: Fingerprints
+
+
+@dataclass(slots=True)
+class Verdicts(Columns):
+    """What the sieve says of n messages."""
+
+    leaders: Annotated[NDArray[np.int64], Rows("<i8", "position of the leader, or NO_LEADER", fill=NO_LEADER)]
+    matched: Annotated[
+        NDArray[np.int32],
+        Rows("<i4", "twice the length of the longest common subsequence (near, text); else 0"),
+    ]
+    compared: Annotated[
+        NDArray[np.int32], Rows("<i4", "summed length of both bodies; similarity = matched / compared")
+    ]
+    distances: Annotated[
+        NDArray[np.int16], Rows("<i2", "bits of SimHash distance (near, hamming); else -1", fill=-1)
+    ]
+    kinds: Annotated[NDArray[np.uint8], Rows("u1", "Kind")]
+    flags: Annotated[NDArray[np.uint8], Rows("u1", "Flag")]
 
     def similarity(self, row: int) -> float:
         """0…1, or 0.0 where the row was not compared by text."""

@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import NO_LEADER, Batch, Bodies, Fingerprints, Kind, Verdicts
+from twinsieve.stages.contract import NO_LEADER, NO_TIME, Batch, Bodies, Fingerprints, Kind, Verdicts
 
 
 def hash64(text: str) -> int:
@@ -45,6 +45,20 @@ class TinyScheme:
         return bodies, prints
 
 
+def batch_of(
+    bodies: Bodies, prints: Fingerprints, *, times: object = NO_TIME, ids: object = 0, scopes: object = 0
+) -> Batch:
+    """The rows as a batch: positions count from 0, nobody knows when they arrived.
+
+    times, ids, scopes: of each row, or one for all
+    """
+    batch = Batch.blank(len(bodies))
+    batch.positions[:] = range(len(batch))
+    batch.times_ms[:], batch.ids[:], batch.scopes[:] = times, ids, scopes
+    batch.bodies, batch.fingerprints = bodies, prints
+    return batch
+
+
 class HashSieve:
     """Unique is what equals none of the last `window` kept messages. A message is kept once.
 
@@ -74,8 +88,9 @@ class HashSieve:
             else:
                 kinds[row] = Kind.EXACT
                 leaders[row] = leader
-        zeros = np.zeros(n, np.int32)
-        return Verdicts(kinds, np.zeros(n, np.uint8), leaders, zeros, zeros.copy(), np.full(n, -1, np.int16))
+        verdicts = Verdicts.blank(n)
+        verdicts.kinds, verdicts.leaders = kinds, leaders
+        return verdicts
 
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
         for row in np.flatnonzero(verdicts.kinds == Kind.UNIQUE):

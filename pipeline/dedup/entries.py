@@ -15,13 +15,19 @@ from twinsieve.pipeline.dedup.leaders import Leader
 from twinsieve.pipeline.files.messages import Chunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.write import ByteSink
-from twinsieve.pipeline.messages.reader import Columns, Unreadable
+from twinsieve.pipeline.messages.reader import MessageColumns, Unreadable
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.contract import NO_LEADER, Flag, Kind, Verdicts
 
 
 def dropped_entry(
-    columns: Columns, verdicts: Verdicts, row: int, position: int, leader: Leader | None, *, in_bits: bool
+    columns: MessageColumns,
+    verdicts: Verdicts,
+    row: int,
+    position: int,
+    leader: Leader | None,
+    *,
+    in_bits: bool,
 ) -> dict[str, Any]:
     """Who was dropped for whom, and how alike the two are.
 

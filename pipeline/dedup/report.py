@@ -11,7 +11,7 @@ import orjson
 from rich.table import Table
 
 from twinsieve.pipeline.dedup.windows import Reach
-from twinsieve.pipeline.messages.reader import Columns
+from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.settings.values import duration_text
 from twinsieve.stages.contract import Flag, Kind, Verdicts
 from twinsieve.stages.judge.sieve import SieveStats
@@ -99,7 +99,7 @@ class Summary:
         """Rows that repeat a kept one."""
         return self.kinds["exact"] + self.kinds["near"]
 
-    def count(self, columns: Columns, verdicts: Verdicts) -> None:
+    def count(self, columns: MessageColumns, verdicts: Verdicts) -> None:
         """Add the messages of one chunk."""
         self.rows += len(columns) + len(columns.unreadable)
         for kind, number in enumerate(np.bincount(verdicts.kinds, minlength=len(Kind)).tolist()):

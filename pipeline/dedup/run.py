@@ -57,7 +57,7 @@ from twinsieve.pipeline.files.write import (
     refuse_clashes,
     settings_of,
 )
-from twinsieve.pipeline.messages.reader import Columns, make_batch
+from twinsieve.pipeline.messages.reader import MessageColumns, make_batch
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.messages.unseen import STOPPING
 from twinsieve.pipeline.settings.model import Settings
@@ -441,7 +441,7 @@ class Dedup:
             saves.save()
             raise
 
-    def _judge(self, columns: Columns) -> Verdicts:
+    def _judge(self, columns: MessageColumns) -> Verdicts:
         seconds = self.summary.seconds
         times = [perf_counter()]
         bodies = self._scheme.bodies(columns.texts)

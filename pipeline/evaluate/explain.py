@@ -9,7 +9,7 @@ from twinsieve.pipeline.files.address import shown
 from twinsieve.pipeline.files.messages import InputReader
 from twinsieve.pipeline.files.source import Source
 from twinsieve.pipeline.messages.fields import id_text
-from twinsieve.pipeline.messages.reader import Columns
+from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
@@ -92,7 +92,7 @@ def _told(
     name: str,
     wanted: Set[object],
     reader: InputReader,
-    labels: Callable[[Columns, int], Iterable[object]],
+    labels: Callable[[MessageColumns, int], Iterable[object]],
 ) -> dict[object, Told]:
     """The first message with each label that is wanted and there, in the order of the file.
 

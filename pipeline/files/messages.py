@@ -16,7 +16,7 @@ from twinsieve.pipeline.files.rows import Rows, holds_lines, join_records, split
 from twinsieve.pipeline.files.source import Source, is_stream
 from twinsieve.pipeline.files.table import Table, TableKind, documents_of, shown_row
 from twinsieve.pipeline.messages.paths import path_of
-from twinsieve.pipeline.messages.reader import Columns, MessageReader, Unreadable
+from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader, Unreadable
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import UsageError
@@ -38,7 +38,7 @@ class Chunk:
 
     source: str
     rows: Rows
-    columns: Columns
+    columns: MessageColumns
     blank: int = 0
     batch: pa.RecordBatch | None = None
 
@@ -266,7 +266,7 @@ class InputReader:
             raise UsageError(f"{shown}:1: has no column {asked} but {listed}; name one with --text-field")
         self._columns = names
 
-    def _read_csv(self, rows: Rows) -> Columns:
+    def _read_csv(self, rows: Rows) -> MessageColumns:
         documents: list[Any] = []
         unreadable: list[Unreadable] = []
         foreign: dict[int, Unreadable] = {}
@@ -293,7 +293,7 @@ class InputReader:
         return self._reader.columns(documents, unreadable)
 
 
-def _read(chunk: Chunk, columns: Columns) -> Chunk:
+def _read(chunk: Chunk, columns: MessageColumns) -> Chunk:
     """The chunk with its columns, its blank rows passed over.
 
     Editors and `cat` leave some, and none holds a message.
@@ -307,7 +307,7 @@ def _too_large(rows: Rows, row: int) -> Unreadable:
     return Unreadable(row, Reason.TOO_LARGE, f"has {rows.heads[row][1]} bytes, more than input.max_bytes")
 
 
-def _corrected(rows: Rows, columns: Columns, foreign: dict[int, Unreadable]) -> Columns:
+def _corrected(rows: Rows, columns: MessageColumns, foreign: dict[int, Unreadable]) -> MessageColumns:
     """The columns, with the true reasons of rows that were not read because they are too large or foreign."""
     if not rows.heads and not foreign:
         return columns

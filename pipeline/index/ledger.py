@@ -26,26 +26,18 @@ The rules (design, section 4), in the order in which they are applied to a block
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.index.ranges import Chunk, OpenVerdicts, Ranges
+from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts, Ranges
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind
-from twinsieve.pipeline.wire.frame import Columns, pack_columns
+from twinsieve.pipeline.wire.columns import SectionReader, arrays_of, pack_section, read_rows
 from twinsieve.pipeline.wire.positions import MAX_TOPICS, beyond_positions
-from twinsieve.pipeline.wire.ruling import (
-    Result,
-    Ruling,
-    Source,
-    pick_verdicts,
-    take_verdicts,
-    verdict_columns,
-)
+from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import Flag, Kind, Verdicts
 from twinsieve.stages.errors import StateError
 
@@ -80,7 +72,7 @@ class KnownTopic:
 class PassedOver:
     """Kept messages of a partition that lead nobody any more, for they never came out.
 
-    tags: as in `sessions_ranges.Chunk`
+    tags: as in `OpenRows`
     """
 
     number: int
@@ -164,11 +156,10 @@ class Ledger:
 
     def _pass_over(self, number: int, partition: int, book: Book, end: int) -> PassedOver:
         """Open verdicts below `end` are no verdicts any more: their messages were never judged."""
-        chunks = sorted(book.open.drop(0, end), key=lambda chunk: int(chunk.offsets[0]))
-        offsets = np.concatenate([np.empty(0, np.int64), *(chunk.offsets for chunk in chunks)])
-        book.judged.remove(offsets)
-        self.given_up += len(offsets)
-        return _passed_over(number, partition, chunks)
+        dropped = book.open.drop(0, end)
+        book.judged.remove(dropped.offsets)
+        self.given_up += len(dropped)
+        return _passed_over(number, partition, dropped)
 
     def give_way(self, block: Block, ruling: Ruling) -> list[PassedOver]:
         """Drop the open verdicts that the recorded ruling on this entered block contradicts.
@@ -211,12 +202,10 @@ class Ledger:
             is_open, _ = book.open.find(block.offsets)
             opened |= stored & ~is_open
         tags = np.zeros(len(block), np.uint64)
-        readable = block.readable
-        tags[block.kinds == RowKind.READABLE] = readable.fingerprints.digests[:, 0] ^ readable.scopes
-        if opened.all():
-            book.open.add(block.offsets, verdicts, tags)
-        else:
-            book.open.add(block.offsets[opened], pick_verdicts(verdicts, opened), tags[opened])
+        batch = block.batch
+        tags[block.kinds == RowKind.READABLE] = batch.fingerprints.digests[:, 0] ^ batch.scopes
+        rows = OpenRows(block.offsets, verdicts, tags)
+        book.open.add(rows if opened.all() else rows.take(opened))
         book.judged.add(block.first, block.end)
         book.covered = block.end
 
@@ -270,23 +259,16 @@ class Ledger:
         return numbers
 
 
-def _passed_over(number: int, partition: int, chunks: Sequence[Chunk]) -> PassedOver:
+def _passed_over(number: int, partition: int, dropped: OpenRows) -> PassedOver:
     """The kept messages among verdicts that count no more."""
-    leads = [_leads(chunk) for chunk in chunks]
-    offsets = [chunk.offsets[rows] for chunk, rows in zip(chunks, leads, strict=True)]
-    tags = [chunk.tags[rows] for chunk, rows in zip(chunks, leads, strict=True)]
-    return PassedOver(
-        number,
-        partition,
-        np.concatenate([np.empty(0, np.int64), *offsets]),
-        np.concatenate([np.empty(0, np.uint64), *tags]),
-    )
+    kept = dropped.take(_leads(dropped))
+    return PassedOver(number, partition, kept.offsets, kept.tags)
 
 
-def _leads(chunk: Chunk) -> NDArray[np.bool_]:
+def _leads(rows: OpenRows) -> NDArray[np.bool_]:
     """Whether each message leads others: unique, of a text, and not too late."""
-    verdicts = chunk.verdicts
-    leads: NDArray[np.bool_] = (verdicts.kinds == Kind.UNIQUE) & (chunk.tags != 0)
+    verdicts = rows.verdicts
+    leads: NDArray[np.bool_] = (verdicts.kinds == Kind.UNIQUE) & (rows.tags != 0)
     leads &= verdicts.flags & int(Flag.LATE) == 0
     return leads
 
@@ -299,10 +281,8 @@ def ledger_to_bytes(ledger: Ledger) -> bytes:
     books = []
     columns: list[NDArray[np.generic]] = []
     for (number, partition), book in ledger.books.items():
-        counts = []
-        for offsets, verdicts, tags in book.open.chunks:
-            counts.append(len(offsets))
-            columns.extend([offsets, *verdict_columns(verdicts), tags])
+        for chunk in book.open.chunks:
+            columns += arrays_of(chunk)
         books.append(
             {
                 "topic": number,
@@ -311,7 +291,7 @@ def ledger_to_bytes(ledger: Ledger) -> bytes:
                 "covered": book.covered,
                 "began": book.began,
                 "judged": list(book.judged),
-                "open": counts,
+                "open": list(map(len, book.open.chunks)),
             }
         )
     head = orjson.dumps(
@@ -322,7 +302,7 @@ def ledger_to_bytes(ledger: Ledger) -> bytes:
             "given_up": ledger.given_up,
         }
     )
-    return _SIZE.pack(len(head)) + head + pack_columns(columns, compress=True)
+    return _SIZE.pack(len(head)) + head + pack_section(columns, compress=True)
 
 
 def ledger_from_bytes(data: bytes, where: str, *, tagged: bool = True) -> Ledger:
@@ -338,14 +318,11 @@ def ledger_from_bytes(data: bytes, where: str, *, tagged: bool = True) -> Ledger
         ledger.topics = [KnownTopic(bytes.fromhex(known), name) for known, name in head["topics"]]
         ledger.sessions_started = head["sessions_started"]
         ledger.given_up = head["given_up"]
-        columns = Columns(memoryview(data), _SIZE.size + size, where)
+        columns = SectionReader(memoryview(data), _SIZE.size + size, where)
         for each in head["books"]:
             book = Book(each["session"], each["covered"], each.get("began", -1), Ranges(each["judged"]))
             for count in each["open"]:
-                offsets = cast("NDArray[np.int64]", columns.take("<i8", count))
-                verdicts = take_verdicts(columns, count)
-                tags = columns.take("<u8", count) if tagged else np.zeros(count, np.uint64)
-                book.open.add(offsets, verdicts, cast("NDArray[np.uint64]", tags))
+                book.open.add(_open_rows(columns, count, tagged=tagged))
             ledger.books[(each["topic"], each["partition"])] = book
         columns.finish()
     except (struct.error, ValueError, KeyError, TypeError) as error:
@@ -354,3 +331,10 @@ def ledger_from_bytes(data: bytes, where: str, *, tagged: bool = True) -> Ledger
             "or the log will do"
         ) from error
     return ledger
+
+
+def _open_rows(reader: SectionReader, count: int, *, tagged: bool) -> OpenRows:
+    if tagged:
+        return read_rows(OpenRows, reader, count)
+    offsets = reader.take("<i8", count)
+    return OpenRows(offsets, read_rows(Verdicts, reader, count), np.zeros(count, np.uint64))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.wire.ruling import blank_verdicts, pick_verdicts, put_verdicts
+from twinsieve.stages.columns import Columns, Rows
 from twinsieve.stages.contract import Kind, Verdicts
 
 
@@ -81,20 +82,16 @@ class Ranges:
         return (place >= 0) & (offsets < ends[place])
 
 
-class Chunk(NamedTuple):
-    """n open verdicts.
+@dataclass(slots=True)
+class OpenRows(Columns):
+    """n open verdicts."""
 
-    offsets: int64[n], ascending; tags: uint64[n], first halves of their digests, salted with the scope; 0 for
-    messages without
-    """
-
-    offsets: NDArray[np.int64]
+    offsets: Annotated[NDArray[np.int64], Rows("<i8", "ascending")]
     verdicts: Verdicts
-    tags: NDArray[np.uint64]
-
-    def part(self, rows: slice) -> Chunk:
-        """Some of them."""
-        return Chunk(self.offsets[rows], pick_verdicts(self.verdicts, rows), self.tags[rows])
+    tags: Annotated[
+        NDArray[np.uint64],
+        Rows("<u8", "first half of the digest, salted with the scope; 0 for a message without digest"),
+    ]
 
 
 class OpenVerdicts:
@@ -104,57 +101,55 @@ class OpenVerdicts:
     """
 
     def __init__(self) -> None:
-        self.chunks: list[Chunk] = []
+        self.chunks: list[OpenRows] = []
         self._last = -1
 
     def __len__(self) -> int:
-        return sum(len(chunk.offsets) for chunk in self.chunks)
+        return sum(map(len, self.chunks))
 
-    def add(self, offsets: NDArray[np.int64], verdicts: Verdicts, tags: NDArray[np.uint64]) -> None:
+    def add(self, chunk: OpenRows) -> None:
         """Remember verdicts of ascending offsets, none of them open already."""
-        if not len(offsets):
+        if not len(chunk):
             return
-        self._last = max(self._last, int(offsets[-1]))
-        chunk = Chunk(offsets, verdicts, tags)
-        self.chunks.insert(bisect_left(self.chunks, int(offsets[0]), key=_first), chunk)
+        self._last = max(self._last, int(chunk.offsets[-1]))
+        self.chunks.insert(bisect_left(self.chunks, _first(chunk), key=_first), chunk)
 
-    def drop(self, first: int, end: int) -> list[Chunk]:
-        """Forget [first, end); returns what was open there, in any order."""
+    def drop(self, first: int, end: int) -> OpenRows:
+        """Forget [first, end); returns what was open there, ascending."""
         reached = bisect_left(self.chunks, end, key=_first)
-        dropped: list[Chunk] = []
+        dropped: list[OpenRows] = []
         is_cut = False
-        kept: list[Chunk] = []
+        kept: list[OpenRows] = []
         for chunk in self.chunks[:reached]:
             low, high = np.searchsorted(chunk.offsets, (first, end)).tolist()
             if low == high:
                 kept.append(chunk)
                 continue
-            dropped.append(chunk.part(slice(low, high)))
-            for part in (slice(0, low), slice(high, len(chunk.offsets))):
-                if part.stop > part.start:
-                    kept.append(chunk.part(part))
-            is_cut = is_cut or high < len(chunk.offsets)
+            dropped.append(chunk.slice(low, high))
+            kept += [part for part in (chunk.slice(0, low), chunk.slice(high, len(chunk))) if len(part)]
+            is_cut = is_cut or high < len(chunk)
         self.chunks[:reached] = kept
         if is_cut:
             self.chunks.sort(key=_first)
-        return dropped
+        return _joined(dropped)
 
-    def take(self, offsets: NDArray[np.int64]) -> list[Chunk]:
-        """Forget these ascending offsets; returns what was open of them, in any order."""
-        return [chunk for first, end in _runs(offsets) for chunk in self.drop(first, end)]
+    def take(self, offsets: NDArray[np.int64]) -> OpenRows:
+        """Forget these ascending offsets; returns what was open of them, ascending."""
+        return _joined([self.drop(first, end) for first, end in _runs(offsets)])
 
     def find(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Verdicts]:
         """Which of the ascending offsets are open, and verdicts for all of them (REPLAYED where not open)."""
         found = np.zeros(len(offsets), np.bool_)
-        verdicts = blank_verdicts(len(offsets), Kind.REPLAYED)
+        verdicts = Verdicts.blank(len(offsets), fill={"kinds": Kind.REPLAYED})
         if not len(offsets) or offsets[0] > self._last:
             return found, verdicts
-        for known, stored, _ in self.chunks[: bisect_right(self.chunks, int(offsets[-1]), key=_first)]:
+        for chunk in self.chunks[: bisect_right(self.chunks, int(offsets[-1]), key=_first)]:
+            known = chunk.offsets
             if known[-1] < offsets[0]:
                 continue
             place = np.minimum(np.searchsorted(known, offsets), len(known) - 1)
             here = known[place] == offsets
-            put_verdicts(verdicts, here, pick_verdicts(stored, place[here]))
+            verdicts.put(here, chunk.verdicts.take(place[here]))
             found |= here
         return found, verdicts
 
@@ -165,5 +160,12 @@ def _runs(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
     return [(int(run[0]), int(run[-1]) + 1) for run in np.split(offsets, cuts) if len(run)]
 
 
-def _first(chunk: Chunk) -> int:
+def _first(chunk: OpenRows) -> int:
     return int(chunk.offsets[0])
+
+
+def _joined(chunks: list[OpenRows]) -> OpenRows:
+    if len(chunks) == 1:
+        return chunks[0]
+    rows = OpenRows.concat([OpenRows.blank(0), *chunks])
+    return rows.take(np.argsort(rows.offsets, kind="stable"))

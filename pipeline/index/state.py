@@ -12,8 +12,7 @@ from twinsieve.pipeline.index.ledger import Ledger, PassedOver
 from twinsieve.pipeline.wire.block import Block, RowKind
 from twinsieve.pipeline.wire.frame import OLDEST_VERSION
 from twinsieve.pipeline.wire.positions import pack_positions, renumber, topic_numbers
-from twinsieve.pipeline.wire.rows import take_readable
-from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, pick_verdicts, put_verdicts
+from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import NO_TIME, Batch, Kind, Verdicts
 
 
@@ -59,9 +58,10 @@ class IndexState:
         new = sources == Source.NEW
         readable = new & (block.kinds == RowKind.READABLE)
         verdicts.kinds[new] = np.where(block.kinds[new] == RowKind.UNREADABLE, Kind.UNREADABLE, Kind.UNIQUE)
-        if readable.any():
-            batch = self._batch(block, readable, arrival_ms)
-            put_verdicts(verdicts, readable, self.sieve.judge(batch))
+        if readable.all() and len(block):
+            verdicts = self.sieve.judge(self._batch(block, readable, arrival_ms))
+        elif readable.any():
+            verdicts.put(readable, self.sieve.judge(self._batch(block, readable, arrival_ms)))
         self.ledger.record(block, sources, verdicts)
         numbers = [self.ledger.number_of(block), *topic_numbers(verdicts.leaders)]
         topics = {number: self.ledger.topics[number].name for number in numbers}
@@ -94,7 +94,7 @@ class IndexState:
             # Version 1 took the worker at its word.
             arrival_ms = block.arrival_ms if ruling.arrival_ms == NO_TIME else ruling.arrival_ms
             batch = self._batch(block, readable, arrival_ms)
-            self.sieve.apply(batch, pick_verdicts(ruling.verdicts, readable))
+            self.sieve.apply(batch, ruling.verdicts.take(readable))
         self.ledger.record(block, ruling.sources, ruling.verdicts)
 
     def _enter(self, block: Block) -> None:
@@ -105,16 +105,11 @@ class IndexState:
             self.sieve.forget(pack_positions(passed.number, passed.partition, passed.offsets), passed.tags)
 
     def _batch(self, block: Block, wanted: NDArray[np.bool_], arrival_ms: int) -> Batch:
+        """The readable rows that are wanted, with their positions and their arrival."""
         is_readable = block.kinds == RowKind.READABLE
-        rows = block.readable
+        batch = block.batch
         if not wanted[is_readable].all():
-            rows = take_readable(rows, wanted[is_readable])
-        return Batch(
-            pack_positions(self.ledger.number_of(block), block.number, block.offsets[wanted]),
-            rows.times_ms,
-            np.full(len(rows), arrival_ms, np.int64),
-            rows.ids,
-            rows.scopes,
-            rows.bodies,
-            rows.fingerprints,
-        )
+            batch = batch.take(wanted[is_readable])
+        batch.positions = pack_positions(self.ledger.number_of(block), block.number, block.offsets[wanted])
+        batch.arrivals_ms = np.full(len(batch), arrival_ms, np.int64)
+        return batch

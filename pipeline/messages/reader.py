@@ -45,7 +45,7 @@ class Unreadable:
 
 
 @dataclass(slots=True)
-class Columns:
+class MessageColumns:
     """m readable messages out of n raw ones.
 
     rows: list of m rows among the n, ascending
@@ -81,7 +81,7 @@ class Reads(Protocol):
 
 
 def make_batch(
-    columns: Columns,
+    columns: MessageColumns,
     bodies: Bodies,
     fingerprints: Fingerprints,
     positions: NDArray[np.int64],
@@ -151,7 +151,7 @@ class MessageReader:
         paths = [*self._texts, self._id or (), self._time or (), *self._scope, *self._key]
         return {str(path[0]) for path in paths if path}
 
-    def read(self, messages: Sequence[bytes | None]) -> Columns:
+    def read(self, messages: Sequence[bytes | None]) -> MessageColumns:
         """Columns of raw messages, JSON or plain text by `input.encoding`; None is one without value."""
         large: dict[int, int] = {}
         if max(map(len, filter(None, messages)), default=0) > self._max_bytes:
@@ -166,7 +166,7 @@ class MessageReader:
         documents: Sequence[Any],
         unreadable: list[Unreadable],
         messages: Sequence[bytes | None] | None = None,
-    ) -> Columns:
+    ) -> MessageColumns:
         """Columns of decoded messages; rows that are unreadable already are skipped.
 
         documents: one a row, of any kind; messages are mappings
@@ -181,7 +181,7 @@ class MessageReader:
         documents: Sequence[Any],
         unreadable: list[Unreadable],
         messages: Sequence[bytes | None] | None,
-    ) -> Columns:
+    ) -> MessageColumns:
         skipped = {bad.row for bad in unreadable}
         rows = (
             [row for row in range(len(documents)) if row not in skipped]
@@ -219,7 +219,7 @@ class MessageReader:
         ids = [None if value is MISSING else value for value in ids]
         times, bad_times = self._times_of(self._values(wanted, self._time) if self._time else [])
         count = len(rows)
-        return Columns(
+        return MessageColumns(
             rows=rows,
             texts=texts,
             ids=ids or [None] * count,

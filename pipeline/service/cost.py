@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from twinsieve.pipeline.settings.client_buffers import fetched_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.pipeline.wire.ruling import blank_verdicts, verdict_columns
+from twinsieve.pipeline.wire.columns import row_bytes
 from twinsieve.pipeline.worker.asks import ROW_BYTES
-from twinsieve.stages.contract import Kind
+from twinsieve.stages.contract import MAX_WINDOW, Verdicts
 from twinsieve.stages.judge.sieve import worst_case_bytes
-from twinsieve.stages.limits import MAX_WINDOW
 
 LOG_ROW_BYTES = 350
 """A message in the fingerprint log, compressed, with text and offsets: the mean of real posts, rounded up."""
@@ -176,4 +175,4 @@ def held_by(settings: Settings, partitions: int) -> Held:
 
 def verdict_bytes() -> int:
     """Bytes of one open verdict, its offset and its tag."""
-    return 8 + 8 + sum(column.nbytes for column in verdict_columns(blank_verdicts(1, Kind.UNIQUE)))
+    return 8 + 8 + int(row_bytes(Verdicts.blank(1))[0])

@@ -8,8 +8,8 @@ import re2
 
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.yaml_tree import Raw
+from twinsieve.stages.contract import MAX_TABLES, MAX_WINDOW
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.limits import MAX_TABLES, MAX_WINDOW
 
 Problem = tuple[str, str]
 _POLL_LIMIT_MS = 300_000

@@ -5,21 +5,24 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, IntFlag
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.wire.frame import ENVELOPE_BYTES, Columns, What, pack_columns, seal, unseal
-from twinsieve.pipeline.wire.rows import (
-    ROW_BYTES,
-    Readable,
-    no_readable,
-    pack_readable,
-    slice_readable,
-    unpack_readable,
+from twinsieve.pipeline.wire.columns import (
+    SectionReader,
+    decode_columns,
+    encode_columns,
+    pack_section,
+    row_bytes,
 )
+from twinsieve.pipeline.wire.frame import ENVELOPE_BYTES, What, seal, unseal
+from twinsieve.stages.contract import Batch
 from twinsieve.stages.errors import StateError
+
+_ROW_BYTES = 8
+"""Of a row that is not readable, at most."""
 
 _HEADER = struct.Struct("<16sQiiIIqqqqqqqHH")
 _ASK = struct.Struct("<16sQiiIIqq")
@@ -57,7 +60,7 @@ class Block:
     arrival_ms: clock of the worker when it read the rows
     topic: the input topic's name; program: START only, version of the program that asks
     offsets: int64[n], ascending inside [first, end); kinds: uint8[n], `RowKind`
-    readable: columns of the rows of kind READABLE, in their order
+    batch: the rows of kind READABLE, in their order; positions and arrivals are not sent
     """
 
     topic_id: bytes
@@ -76,7 +79,7 @@ class Block:
     program: str = ""
     offsets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     kinds: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
-    readable: Readable = field(default_factory=lambda: no_readable())
+    batch: Batch = field(default_factory=lambda: Batch.blank(0))
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -102,8 +105,8 @@ def encode_block(block: Block, scheme: bytes) -> bytes:
         len(topic),
         len(program),
     )
-    rows = pack_columns([(block.offsets - block.first).astype("<u4"), block.kinds], compress=True)
-    return seal(What.BLOCK, scheme, b"".join((header, topic, program, rows, pack_readable(block.readable))))
+    rows = pack_section([(block.offsets - block.first).astype("<u4"), block.kinds], compress=True)
+    return seal(What.BLOCK, scheme, b"".join((header, topic, program, rows, encode_columns(block.batch))))
 
 
 def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
@@ -124,19 +127,19 @@ def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
         program = str(content[at + topic_size : at + topic_size + program_size], "utf-8")
     except UnicodeDecodeError as error:
         raise StateError(f"{where}: its topic name is damaged; nothing else may write here") from error
-    columns = Columns(content, at + topic_size + program_size, where)
-    offsets = columns.take("<u4", count).astype(np.int64) + first
-    kinds = cast("NDArray[np.uint8]", columns.take("u1", count))
-    columns.finish()
+    rows = SectionReader(content, at + topic_size + program_size, where)
+    offsets = rows.take("<u4", count).astype(np.int64) + first
+    kinds = rows.take("u1", count)
+    rows.finish()
     inside = bool(np.all(np.diff(offsets) > 0)) and (not count or int(offsets[-1]) < end)
     if end < first or not inside or (count and int(kinds.max()) > max(RowKind)):
         raise StateError(f"{where}: its offsets contradict each other; nothing else may write to this topic")
-    readable = unpack_readable(content, columns.end, where)
-    if len(readable) != int(np.count_nonzero(kinds == RowKind.READABLE)):
+    batch, _ = decode_columns(Batch, content, rows.end, where)
+    if len(batch) != int(np.count_nonzero(kinds == RowKind.READABLE)):
         raise StateError(f"{where}: its rows contradict each other; nothing else may write to this topic")
     return Block(
         topic_id, number, reply, session, BlockFlag(flags), first, end, emitted_from, emitted_to,
-        beginning, stable_end, arrival_ms, topic, program, offsets, kinds, readable,
+        beginning, stable_end, arrival_ms, topic, program, offsets, kinds, batch,
     )  # fmt: skip
 
 
@@ -164,8 +167,8 @@ def asked_by(data: bytes) -> Ask:
 def split_block(block: Block, max_bytes: int) -> list[Block]:
     """The same rows as blocks of at most `max_bytes` each before compression (one row alone may exceed it:
     its text is cut to what is ever compared, so that it stays within a few kilobytes)."""
-    sizes = block.readable.row_bytes()
-    per_row = np.full(len(block), ROW_BYTES, np.int64)
+    sizes = row_bytes(block.batch)
+    per_row = np.full(len(block), _ROW_BYTES, np.int64)
     is_readable = block.kinds == RowKind.READABLE
     per_row[is_readable] += sizes
     upto = np.cumsum(per_row)
@@ -186,7 +189,7 @@ def split_block(block: Block, max_bytes: int) -> list[Block]:
                 end=block.end if high >= len(block) else int(block.offsets[high]),
                 offsets=block.offsets[low:high],
                 kinds=block.kinds[low:high],
-                readable=slice_readable(block.readable, readable_low, readable_high),
+                batch=block.batch.slice(readable_low, readable_high),
             )
         )
         low, readable_low = high, readable_high

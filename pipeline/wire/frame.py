@@ -6,11 +6,6 @@ import hashlib
 import struct
 import zlib
 from enum import Enum
-from typing import NoReturn
-
-import lz4.block
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from twinsieve.stages.errors import StateError
 
@@ -20,14 +15,9 @@ VERSION = 2
 OLDEST_VERSION = 1
 """The oldest format that this program still reads."""
 
-MAX_BYTES = 1 << 28
-"""A larger content is taken for damage, not allocated."""
-
 _ENVELOPE = struct.Struct("<4sHH16sI")
 ENVELOPE_BYTES = _ENVELOPE.size
 _SUMMED = ENVELOPE_BYTES - 4
-_PLAIN = 0
-_LZ4 = 1
 
 
 class What(Enum):
@@ -101,58 +91,3 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
 
 
 _ADVICE = "nothing else may write to this topic; delete the app's internal topics or start a new app"
-
-
-def pack_columns(columns: list[NDArray[np.generic]], *, compress: bool) -> bytes:
-    """Columns end to end, behind a byte that says whether they are LZ4, and both lengths."""
-    plain = b"".join(np.ascontiguousarray(column).tobytes() for column in columns if column.size)
-    if compress:
-        packed: bytes = lz4.block.compress(plain, store_size=False)
-        if len(packed) < len(plain):
-            return struct.pack("<BII", _LZ4, len(packed), len(plain)) + packed
-    return struct.pack("<BII", _PLAIN, len(plain), len(plain)) + plain
-
-
-class Columns:
-    """Reads packed columns back; every shape is checked against what is there."""
-
-    def __init__(self, content: memoryview, at: int, where: str) -> None:
-        if len(content) < at + 9:
-            raise StateError(f"{where}: ends early; {_ADVICE}")
-        method, packed, plain = struct.unpack_from("<BII", content, at)
-        self.end = at + 9 + packed
-        body = content[at + 9 : self.end]
-        if len(body) != packed or method not in (_PLAIN, _LZ4) or plain > MAX_BYTES:
-            raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
-        self._where = where
-        self._at = 0
-        try:
-            self._plain = memoryview(
-                lz4.block.decompress(body, uncompressed_size=plain) if method == _LZ4 else body
-            )
-        except lz4.block.LZ4BlockError as error:
-            raise StateError(f"{where}: cannot be decompressed ({error}); {_ADVICE}") from error
-        if len(self._plain) != plain:
-            raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
-
-    def take(self, dtype: DTypeLike, *shape: int) -> NDArray[np.generic]:
-        """The next column, as an array of its own (aligned and writable, so that kernels need one type)."""
-        kind = np.dtype(dtype)
-        count = 1
-        for length in shape:
-            count *= length
-        size = count * kind.itemsize
-        if self._at + size > len(self._plain):
-            raise StateError(f"{self._where}: a column ends early; {_ADVICE}")
-        column = np.frombuffer(self._plain, kind, count, self._at).copy()
-        self._at += size
-        return column.reshape(shape)
-
-    def contradiction(self) -> NoReturn:
-        """raises: StateError, for a caller who found columns that cannot belong together"""
-        raise StateError(f"{self._where}: its columns contradict each other; {_ADVICE}")
-
-    def finish(self) -> None:
-        """Nothing may be left over."""
-        if self._at != len(self._plain):
-            raise StateError(f"{self._where}: {len(self._plain) - self._at} bytes too many; {_ADVICE}")

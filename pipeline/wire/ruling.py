@@ -5,23 +5,21 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.wire.columns import SectionReader, arrays_of, pack_section, read_rows
 from twinsieve.pipeline.wire.frame import (
     ENVELOPE_BYTES,
     OLDEST_VERSION,
     VERSION,
-    Columns,
     What,
-    pack_columns,
     seal,
     unseal,
     version_of,
 )
-from twinsieve.stages.contract import NO_LEADER, NO_TIME, Kind, Verdicts
+from twinsieve.stages.contract import NO_TIME, Kind, Verdicts
 from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<qQBBIqq")
@@ -78,7 +76,7 @@ class Ruling:
     first: int
     end: int
     sources: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
-    verdicts: Verdicts = field(default_factory=lambda: blank_verdicts(0, Kind.UNIQUE))
+    verdicts: Verdicts = field(default_factory=lambda: Verdicts.blank(0))
     topics: dict[int, str] = field(default_factory=dict)
     arrival_ms: int = NO_TIME
     log_id: bytes | None = None
@@ -87,63 +85,6 @@ class Ruling:
 
     def __len__(self) -> int:
         return len(self.sources)
-
-
-def blank_verdicts(count: int, kind: Kind) -> Verdicts:
-    """`count` verdicts of one kind, without leaders."""
-    return Verdicts(
-        np.full(count, kind, np.uint8),
-        np.zeros(count, np.uint8),
-        np.full(count, NO_LEADER, np.int64),
-        np.zeros(count, np.int32),
-        np.zeros(count, np.int32),
-        np.full(count, -1, np.int16),
-    )
-
-
-def pick_verdicts(verdicts: Verdicts, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Verdicts:
-    """Some of them."""
-    return Verdicts(
-        verdicts.kinds[rows],
-        verdicts.flags[rows],
-        verdicts.leaders[rows],
-        verdicts.matched[rows],
-        verdicts.compared[rows],
-        verdicts.distances[rows],
-    )
-
-
-def put_verdicts(into: Verdicts, rows: NDArray[np.bool_], verdicts: Verdicts) -> None:
-    """Write verdicts to the rows that are set."""
-    into.kinds[rows] = verdicts.kinds
-    into.flags[rows] = verdicts.flags
-    into.leaders[rows] = verdicts.leaders
-    into.matched[rows] = verdicts.matched
-    into.compared[rows] = verdicts.compared
-    into.distances[rows] = verdicts.distances
-
-
-def verdict_columns(verdicts: Verdicts) -> list[NDArray[np.generic]]:
-    """Columns in the order of the wire."""
-    return [
-        verdicts.leaders,
-        verdicts.matched,
-        verdicts.compared,
-        verdicts.distances,
-        verdicts.kinds,
-        verdicts.flags,
-    ]
-
-
-def take_verdicts(columns: Columns, count: int) -> Verdicts:
-    """Verdicts from columns in the order of the wire."""
-    leaders = cast("NDArray[np.int64]", columns.take("<i8", count))
-    matched = cast("NDArray[np.int32]", columns.take("<i4", count))
-    compared = cast("NDArray[np.int32]", columns.take("<i4", count))
-    distances = cast("NDArray[np.int16]", columns.take("<i2", count))
-    kinds = cast("NDArray[np.uint8]", columns.take("u1", count))
-    flags = cast("NDArray[np.uint8]", columns.take("u1", count))
-    return Verdicts(kinds, flags, leaders, matched, compared, distances)
 
 
 def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
@@ -161,11 +102,11 @@ def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
         ruling.end,
     )
     made_for = _MADE_FOR.pack(ruling.log_id or bytes(16), ruling.checksum or 0, ruling.arrival_ms)
-    columns = pack_columns([*verdict_columns(ruling.verdicts), ruling.sources], compress=True)
-    content = b"".join((header, made_for, names, columns))
+    rows = pack_section([*arrays_of(ruling.verdicts), ruling.sources], compress=True)
+    content = b"".join((header, made_for, names, rows))
     decision = seal(What.DECISION, scheme, content)
     if ruling.version == OLDEST_VERSION:
-        old = b"".join((header, names, columns))
+        old = b"".join((header, names, rows))
         return decision, seal(What.ANSWER, scheme, old, OLDEST_VERSION)
     return decision, seal(What.ANSWER, scheme, content)
 
@@ -195,12 +136,12 @@ def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
             number, size = _TOPIC.unpack_from(content, at)
             topics[number] = str(content[at + _TOPIC.size : at + _TOPIC.size + size], "utf-8")
             at += _TOPIC.size + size
-        columns = Columns(content, at, where)
-        verdicts = take_verdicts(columns, count)
-        sources = cast("NDArray[np.uint8]", columns.take("u1", count))
-        columns.finish()
+        rows = SectionReader(content, at, where)
+        verdicts = read_rows(Verdicts, rows, count)
+        sources = rows.take("u1", count)
+        rows.finish()
         if count and (int(sources.max()) > max(Source) or int(verdicts.kinds.max()) > max(Kind)):
-            columns.contradiction()
+            rows.contradiction()
         return Ruling(
             log_offset, session, Result(result), first, end, sources, verdicts, topics,
             arrival_ms, log_id, checksum, version,

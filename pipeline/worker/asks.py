@@ -11,7 +11,7 @@ from twinsieve.pipeline.broker.ports import AbortableError, Appender, Clock, Mes
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block, split_block
 from twinsieve.pipeline.wire.positions import beyond_positions
 from twinsieve.pipeline.worker.config import WorkerConfig
-from twinsieve.pipeline.worker.records import Reading, RecordReader
+from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import Asked, Opening, Session
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
@@ -73,20 +73,20 @@ class Asks:
                 f"{records.partition}: got {records.offsets[0]}, had {session.covered} before"
             )
         refused = self._refused(records)
-        reading = self._reader.read(records, refused)
+        kinds, batch, reasons = self._reader.read(records, refused)
         self._fingerprinted()
         whole = replace(
             self._block(session),
             end=records.offsets[-1] + 1,
             offsets=np.array(records.offsets, np.int64),
-            kinds=reading.kinds,
-            readable=reading.readable,
+            kinds=kinds,
+            batch=batch,
         )
         blocks = []
         low = 0
         for block in split_block(whole, self._config.block_bytes):
             high = low + len(block)
-            blocks.append((block, _asked_rows(block, records, reading, refused, low, high)))
+            blocks.append((block, _asked_rows(block, records, reasons, refused, low, high)))
             low = high
         self._append(session, blocks)
 
@@ -148,7 +148,12 @@ def _no_rows(block: Block, session: Session) -> Asked:
 
 
 def _asked_rows(
-    block: Block, records: Records, reading: Reading, refused: Mapping[int, Reason], low: int, high: int
+    block: Block,
+    records: Records,
+    unreadable: Mapping[int, Reason],
+    refused: Mapping[int, Reason],
+    low: int,
+    high: int,
 ) -> Asked:
     """The originals of rows low…high, which one block asks about."""
     part = slice(low, high)
@@ -163,7 +168,7 @@ def _asked_rows(
     )
     reasons, unsendable = (
         {row - low: reason for row, reason in found.items() if low <= row < high}
-        for found in (reading.reasons, refused)
+        for found in (unreadable, refused)
     )
     tombstones = frozenset(np.flatnonzero(block.kinds == RowKind.TOMBSTONE).tolist())
     held = bytes_held(originals)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, Protocol
 
@@ -11,31 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.broker.ports import Records
-from twinsieve.pipeline.messages.reader import Columns, Reads
+from twinsieve.pipeline.messages.reader import MessageColumns, Reads, make_batch
 from twinsieve.pipeline.wire.block import RowKind
-from twinsieve.pipeline.wire.rows import Readable
-from twinsieve.stages.contract import NO_TIME
+from twinsieve.stages.contract import NO_TIME, Batch
 from twinsieve.stages.dead_letter_reasons import Reason
 
 
 class ReadsMessages(Protocol):
     """Raw messages to columns; `pipeline.messages.reader.MessageReader` is one."""
 
-    def read(self, messages: Sequence[bytes | None]) -> Columns:
+    def read(self, messages: Sequence[bytes | None]) -> MessageColumns:
         """Columns of the readable ones, reasons for the others."""
-
-
-@dataclass(slots=True)
-class Reading:
-    """n records as rows.
-
-    kinds: uint8[n], `RowKind`; readable: columns of the readable ones
-    reasons: row → reason, of the unreadable ones
-    """
-
-    kinds: NDArray[np.uint8]
-    readable: Readable
-    reasons: dict[int, Reason] = field(default_factory=dict)
 
 
 class RecordReader:
@@ -62,8 +47,10 @@ class RecordReader:
         self._stamped = stamped
         self.notices: list[str] = []
 
-    def read(self, records: Records, refused: Mapping[int, Reason] = MappingProxyType({})) -> Reading:
-        """Rows of these records, in their order.
+    def read(
+        self, records: Records, refused: Mapping[int, Reason] = MappingProxyType({})
+    ) -> tuple[NDArray[np.uint8], Batch, dict[int, Reason]]:
+        """Kinds of these records (uint8[n], `RowKind`), the readable ones, and reasons of the others by row.
 
         refused: rows that the output does not take; their messages are unreadable, so that they lead nobody
         """
@@ -87,8 +74,10 @@ class RecordReader:
             kinds[row] = RowKind.UNREADABLE
             reasons[row] = bad.reason
         bodies, prints = self._scheme.read(columns.texts, columns.keys)
-        times_ms = columns.times_ms
         if self._stamped and len(columns):
             stamps = np.array(records.timestamps_ms, np.int64)[candidates[np.array(columns.rows, np.int64)]]
-            times_ms = np.where((times_ms == NO_TIME) & (stamps >= 0), stamps, times_ms)
-        return Reading(kinds, Readable(times_ms, columns.id_hashes, columns.scopes, bodies, prints), reasons)
+            is_stamped = (columns.times_ms == NO_TIME) & (stamps >= 0)
+            columns.times_ms = np.where(is_stamped, stamps, columns.times_ms)
+        # Their positions are for the index to say, who numbers topics.
+        unnumbered = np.zeros(len(columns), np.int64)
+        return kinds, make_batch(columns, bodies, prints, unnumbered, NO_TIME), reasons

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.contract import MAX_DISTANCE
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.limits import MAX_DISTANCE
 from twinsieve.stages.near.hamming import table_masks
 
 _FIRST_ROOM = 1 << 12

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import STORED_LENGTH, SieveConfig
+from twinsieve.stages.contract import MAX_RING, MAX_WINDOW, STORED_LENGTH, SieveConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.judge import policy
 from twinsieve.stages.judge.decide import decide
 from twinsieve.stages.judge.local import clear, new_local
 from twinsieve.stages.judge.policy import Bloom, Outcome, Policy, Sealed
-from twinsieve.stages.limits import MAX_RING, MAX_WINDOW
 from twinsieve.stages.near.bucket_table import BucketTable
 from twinsieve.stages.near.buckets import Buckets, entry_count, insert_kept
 from twinsieve.stages.near.hamming import (

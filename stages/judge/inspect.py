@@ -107,29 +107,17 @@ def inspect_pair(
 
 def _pair(bodies: Bodies, fingerprints: Fingerprints, earlier: int, later: int) -> Batch:
     rows = np.array([earlier, later])
-    parts = [slice(int(bodies.starts[row]), int(bodies.starts[row + 1])) for row in rows]
-    two = Bodies(
-        chars=np.concatenate([bodies.chars[part] for part in parts]),
-        starts=np.array([0, *np.cumsum([part.stop - part.start for part in parts])], np.int64),
-        word_starts=np.concatenate([bodies.word_starts[part] for part in parts]),
-        body_lengths=bodies.body_lengths[rows],
-        own_lengths=bodies.own_lengths[rows],
-        exact_only=bodies.exact_only[rows],
-    )
-    prints = Fingerprints(
-        digests=fingerprints.digests[rows],
-        simhashes=fingerprints.simhashes[rows],
-        has_simhash=fingerprints.has_simhash[rows],
-        weak_bits=fingerprints.weak_bits[rows],
-        band_keys=fingerprints.band_keys[rows],
-        bags=fingerprints.bags[rows],
-        signatures=fingerprints.signatures[rows],
-        sketches=fingerprints.sketches,
-        sketch_rows=fingerprints.sketch_rows[rows],
-    )
     nothing = np.full(2, NO_TIME, np.int64)
     zeros = np.zeros(2, np.uint64)
-    return Batch(np.arange(2, dtype=np.int64), nothing, nothing, zeros, zeros, two, prints)
+    return Batch(
+        np.arange(2, dtype=np.int64),
+        nothing,
+        nothing,
+        zeros,
+        zeros,
+        bodies.take(rows),
+        fingerprints.take(rows),
+    )
 
 
 def _small(config: SieveConfig) -> SieveConfig:

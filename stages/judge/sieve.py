@@ -92,7 +92,7 @@ class Sieve:
             distances[near] = FINGERPRINT_BITS - outcome.matched[near]
             outcome.matched[:] = 0
             outcome.compared[:] = 0
-        return Verdicts(*outcome, distances)
+        return Verdicts(**outcome._asdict(), distances=distances)
 
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
         """Bring the state to where judging with these verdicts would have left it; judges nothing.

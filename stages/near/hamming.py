@@ -16,11 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import NearConfig
+from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.kernel import callee, kernel
-from twinsieve.stages.limits import MAX_DISTANCE, MAX_TABLES
 from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, in_window
 from twinsieve.stages.near.verify import ALIKE, SAME_ID, Rules, first_meeting, same_id
 from twinsieve.stages.window.chunk import Chunk

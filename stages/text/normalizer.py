@@ -45,7 +45,7 @@ class Normalizer:
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         cuts = _cuts(lengths)
         parts = [self._chunk(texts[first:last]) for first, last in pairwise(cuts)]
-        return parts[0] if len(parts) == 1 else _joined(parts)
+        return parts[0] if len(parts) == 1 else Bodies.concat(parts)
 
     def _chunk(self, texts: list[str]) -> Bodies:
         known = tables()
@@ -111,17 +111,3 @@ def _unpack(text: PackedText) -> list[str]:
     whole = text.chars.tobytes().decode("utf-32-le")
     starts = text.starts.tolist()
     return [whole[first:last] for first, last in pairwise(starts)]
-
-
-def _joined(parts: list[Bodies]) -> Bodies:
-    """One batch of all parts' rows, in order."""
-    offsets = np.cumsum([0] + [part.starts[-1] for part in parts])
-    starts = [part.starts[:-1] + offset for part, offset in zip(parts, offsets, strict=False)]
-    return Bodies(
-        chars=np.concatenate([part.chars for part in parts]),
-        starts=np.concatenate([*starts, offsets[-1:]]),
-        word_starts=np.concatenate([part.word_starts for part in parts]),
-        body_lengths=np.concatenate([part.body_lengths for part in parts]),
-        own_lengths=np.concatenate([part.own_lengths for part in parts]),
-        exact_only=np.concatenate([part.exact_only for part in parts]),
-    )

@@ -16,7 +16,6 @@ from twinsieve import Sieve
 from twinsieve.pipeline.dedup.windows import Reaches
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.stages.contract import (
-    NO_LEADER,
     NO_TIME,
     ExactConfig,
     Flag,
@@ -169,15 +168,10 @@ class _Columns:
 
 
 def _verdicts(kinds: list[str]) -> Verdicts:
-    n = len(kinds)
-    return Verdicts(
-        np.array([Kind.EXACT if kind == "dropped" else Kind.UNIQUE for kind in kinds], np.uint8),
-        np.array([Flag.LATE if kind == "late" else 0 for kind in kinds], np.uint8),
-        np.full(n, NO_LEADER, np.int64),
-        np.zeros(n, np.int32),
-        np.zeros(n, np.int32),
-        np.full(n, -1, np.int16),
-    )
+    verdicts = Verdicts.blank(len(kinds))
+    verdicts.kinds[:] = [Kind.EXACT if kind == "dropped" else Kind.UNIQUE for kind in kinds]
+    verdicts.flags[:] = [Flag.LATE if kind == "late" else 0 for kind in kinds]
+    return verdicts
 
 
 def _plain_rows_after(rows: list[tuple[str, int | None]], messages: int, age_ms: int | None) -> int:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.twins import batch_of
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block
 from twinsieve.pipeline.wire.frame import scheme_hash
-from twinsieve.pipeline.wire.rows import Readable
-from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, blank_verdicts, encode_ruling
-from twinsieve.stages.contract import NO_TIME, Bodies, Fingerprints, Flag, Kind
+from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, encode_ruling
+from twinsieve.stages.contract import NO_TIME, Bodies, Fingerprints, Flag, Kind, Verdicts
 
 FOLDER = Path(__file__).parent
 SCHEME = scheme_hash("golden")
@@ -43,7 +43,8 @@ def golden_block() -> Block:
         np.array([-1, 0], np.int32),
     )
     times = np.array([1_581_465_600_000, NO_TIME], np.int64)
-    readable = Readable(times, np.array([16, 0], np.uint64), np.array([0, 17], np.uint64), bodies, prints)
+    batch = batch_of(bodies, prints, times=times, ids=[16, 0], scopes=[0, 17])
+    batch.positions[:] = 0  # they are not sent
     kinds = np.array([RowKind.READABLE, RowKind.UNREADABLE, RowKind.TOMBSTONE, RowKind.READABLE], np.uint8)
     return Block(
         bytes(range(16)),
@@ -62,13 +63,13 @@ def golden_block() -> Block:
         program="1.0",
         offsets=np.array([100, 101, 110, 119], np.int64),
         kinds=kinds,
-        readable=readable,
+        batch=batch,
     )
 
 
 def golden_ruling() -> Ruling:
     """A unique, a near, an exact at the filter's word, and a replayed row."""
-    verdicts = blank_verdicts(4, Kind.UNIQUE)
+    verdicts = Verdicts.blank(4)
     verdicts.kinds[:] = [Kind.UNIQUE, Kind.NEAR, Kind.EXACT, Kind.REPLAYED]
     verdicts.flags[:] = [0, Flag.ESTIMATED, Flag.AT_WORD, 0]
     verdicts.leaders[1] = (1 << 56) | (3 << 40) | 50456

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
+from collections import ChainMap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,19 +12,20 @@ _Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def _public(root: Path, package: str) -> Iterator[tuple[str, _Defined]]:
-    """Public functions and classes, and the public methods of public classes."""
+    """Public functions and classes, and the public methods of public classes that no base there has."""
     for path in sorted((root / package).rglob("*.py")):
         module = ast.parse(path.read_text("utf-8"))
+        methods: dict[str, dict[str, ast.FunctionDef]] = {}
         for node in module.body:
             if isinstance(node, _Defined) and not node.name.startswith("_"):
                 yield f"{path.relative_to(root)}:{node.lineno}: {node.name}", node
                 if isinstance(node, ast.ClassDef):
-                    for method in node.body:
-                        if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
-                            yield (
-                                f"{path.relative_to(root)}:{method.lineno}: {node.name}.{method.name}",
-                                method,
-                            )
+                    own = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
+                    inherited = [methods.get(ast.unparse(base), {}) for base in node.bases]
+                    methods[node.name] = dict(ChainMap(own, *inherited))
+                    for name, method in own.items():
+                        if not name.startswith("_") and not any(name in base for base in inherited):
+                            yield f"{path.relative_to(root)}:{method.lineno}: {node.name}.{name}", method
 
 
 def _is_overload(node: _Defined) -> bool:

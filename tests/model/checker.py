@@ -148,7 +148,7 @@ def _replay(
         for other in list(truth.partitions):
             if other[1] == block.number and other != key and truth.names[other[0]] == block.topic:
                 _pass_over(truth, other, 1 << 62, kept, now, deleted=True)
-    texts = [block.readable.bodies.text(row) for row in range(len(block.readable))]
+    texts = [block.batch.bodies.text(row) for row in range(len(block.batch))]
     for row, at in enumerate(block.offsets.tolist()):
         place: Place = (*key, at)
         text = texts.pop(0) if block.kinds[row] == RowKind.READABLE else ""

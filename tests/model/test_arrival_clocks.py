@@ -9,11 +9,10 @@ import pytest
 
 from tests.driver import OUTPUT, SCHEME, World
 from tests.model.test_mixed_versions import recorded
-from tests.twins import TinyScheme
+from tests.twins import TinyScheme, batch_of
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, BlockFlag, decode_block, encode_block
 from twinsieve.pipeline.wire.frame import What
-from twinsieve.pipeline.wire.rows import Readable
 from twinsieve.pipeline.wire.ruling import Ruling, decode_ruling, encode_ruling
 from twinsieve.pipeline.worker import asks as worker_asks
 from twinsieve.stages.contract import ExactConfig, Kind, NearConfig, SieveConfig, Window
@@ -36,12 +35,11 @@ def saved(index: IndexState) -> bytes:
 
 def block(first: int, text: str, time_ms: int, arrival_ms: int) -> Block:
     bodies, prints = TinyScheme().read([text])
-    none = np.zeros(1, np.uint64)
-    rows = Readable(np.array([time_ms]), none, none, bodies, prints)
+    rows = batch_of(bodies, prints, times=time_ms)
     return Block(
         b"t" * 16, 0, 0, 1, BlockFlag.NONE if first else BlockFlag.START, first, first + 1, first, first,
         stable_end=9, arrival_ms=arrival_ms, topic="in",
-        offsets=np.array([first]), kinds=np.zeros(1, np.uint8), readable=rows,
+        offsets=np.array([first]), kinds=np.zeros(1, np.uint8), batch=rows,
     )  # fmt: skip
 
 

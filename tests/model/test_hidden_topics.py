@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, WORKER, World
-from tests.twins import HashSieve, TinyScheme
+from tests.twins import HashSieve, TinyScheme, batch_of
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, BlockFlag
 from twinsieve.pipeline.wire.frame import What
 from twinsieve.pipeline.wire.positions import unpack_position
-from twinsieve.pipeline.wire.rows import Readable
 from twinsieve.pipeline.wire.ruling import Ruling, Source, decode_ruling, encode_ruling
 from twinsieve.stages.contract import Kind
 
@@ -24,12 +23,11 @@ _LATEST_MS = 1_600_000_000_000
 def block(topic: str, session: int, offset: int, text: str, flags: BlockFlag = BlockFlag.START) -> Block:
     """One row at `offset`, which its session begins with."""
     bodies, prints = TinyScheme().read([text])
-    none = np.zeros(1, np.uint64)
-    rows = Readable(np.array([_LATEST_MS]), none, none, bodies, prints)
+    rows = batch_of(bodies, prints, times=_LATEST_MS)
     return Block(
         topic.encode() * 16, 0, 0, session, flags, offset, offset + 1, offset, offset, stable_end=99,
         arrival_ms=_LATEST_MS, topic=topic,
-        offsets=np.array([offset]), kinds=np.zeros(1, np.uint8), readable=rows,
+        offsets=np.array([offset]), kinds=np.zeros(1, np.uint8), batch=rows,
     )  # fmt: skip
 
 

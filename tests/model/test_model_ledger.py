@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes, ledger_to_bytes
-from twinsieve.pipeline.index.ranges import OpenVerdicts, Ranges
+from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts, Ranges
 from twinsieve.pipeline.wire.block import Block, BlockFlag
-from twinsieve.pipeline.wire.ruling import Result, blank_verdicts
+from twinsieve.pipeline.wire.ruling import Result
 from twinsieve.stages.contract import Kind
 
 spans = st.tuples(st.integers(0, 40), st.integers(0, 12)).map(lambda span: (span[0], span[0] + span[1]))
@@ -48,15 +48,15 @@ def test_open_verdicts_equal_a_dict(steps: list[tuple[bool, tuple[int, int]]], a
     for number, (is_drop, (first, end)) in enumerate(steps):
         if is_drop:
             gone = [offset for offset in plain if first <= offset < end]
-            dropped = [int(offset) for chunk in opened.drop(first, end) for offset in chunk.offsets]
-            assert sorted(dropped) == sorted(gone)
+            dropped = opened.drop(first, end).offsets.tolist()
+            assert dropped == sorted(gone)
             for offset in gone:
                 del plain[offset]
         else:
             new = [offset for offset in range(first, end) if offset not in plain]
-            verdicts = blank_verdicts(len(new), Kind.EXACT)
-            verdicts.leaders[:] = number
-            opened.add(np.array(new, np.int64), verdicts, np.zeros(len(new), np.uint64))
+            rows = OpenRows.blank(len(new), fill={"kinds": Kind.EXACT, "leaders": number})
+            rows.offsets[:] = new
+            opened.add(rows)
             plain.update(dict.fromkeys(new, number))
     wanted = sorted(asked)
     found, verdicts = opened.find(np.array(wanted, np.int64))

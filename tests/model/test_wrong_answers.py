@@ -8,7 +8,7 @@ import pytest
 from tests.driver import SCHEME, VERDICTS, Process, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.broker.ports import Messages, Partition
-from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, blank_verdicts, encode_ruling
+from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, encode_ruling
 from twinsieve.stages.contract import Kind
 
 IN = Partition("in", 0)
@@ -37,7 +37,7 @@ def test_an_answer_that_fits_no_question_is_not_taken(first: int, end: int, rows
     session = next(world.sessions) - 1
     # Messages that are said to be out already would be dropped without a word.
     sources = np.full(rows, Source.REPLAYED, np.uint8)
-    wrong = Ruling(99, session, Result.JUDGED, first, end, sources, blank_verdicts(rows, Kind.REPLAYED))
+    wrong = Ruling(99, session, Result.JUDGED, first, end, sources(rows, Kind.REPLAYED))
     messages = Messages()
     messages.add(None, encode_ruling(wrong, SCHEME)[1])
     world.cluster.write(Partition(VERDICTS, 0), messages)

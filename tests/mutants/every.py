@@ -61,8 +61,8 @@ WORKERS = (
     Mutant(
         "messages of a block that are out stay where they wait",
         WORKER,
-        "            session.emitted_blocks(count)\n",
-        "            session.emitted_blocks(max(0, count - 1))\n",
+        "            begins = session.emitted_blocks(count)\n",
+        "            begins = session.emitted_blocks(max(0, count - 1))\n",
         EDGES,
     ),
     Mutant(
@@ -294,7 +294,7 @@ LEDGERS = (
     Mutant(
         "what a session passes over counts as judged",
         LEDGER,
-        "book.judged.remove(offsets)",
+        "book.judged.remove(dropped.offsets)",
         "pass",
         PASSED,
     ),
@@ -308,7 +308,7 @@ LEDGERS = (
     Mutant(
         "messages given up are never counted",
         LEDGER,
-        "self.given_up += len(offsets)",
+        "self.given_up += len(dropped)",
         "pass",
         ("tests/model/test_given_up.py",),
     ),
@@ -364,7 +364,7 @@ LEDGERS = (
     Mutant(
         "a snapshot loses open verdicts",
         SAVED,
-        'book.open.add(offsets, verdicts, cast("NDArray[np.uint64]", tags))',
+        "book.open.add(_open_rows(columns, count, tagged=tagged))",
         "pass",
         CRASH,
     ),
@@ -381,15 +381,15 @@ INDEXES = (
     Mutant(
         "a recorded decision is applied to the sieve twice",
         STATE,
-        "            self.sieve.apply(batch, pick_verdicts(ruling.verdicts, readable))\n",
+        "            self.sieve.apply(batch, ruling.verdicts.take(readable))\n",
         "            for _ in range(2):\n"
-        "                self.sieve.apply(batch, pick_verdicts(ruling.verdicts, readable))\n",
+        "                self.sieve.apply(batch, ruling.verdicts.take(readable))\n",
         MODEL,
     ),
     Mutant(
         "a recorded decision is not applied to the sieve",
         STATE,
-        "self.sieve.apply(batch, pick_verdicts(ruling.verdicts, readable))",
+        "self.sieve.apply(batch, ruling.verdicts.take(readable))",
         "pass",
         CRASH,
     ),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import cache
 
 import numpy as np
 from hypothesis import strategies as st
 
 from tests.oracle import Oracle, rows_of
-from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints, SieveConfig, Verdicts
+from twinsieve.stages.contract import NO_TIME, Batch, SieveConfig, Verdicts
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 
@@ -75,25 +74,7 @@ def batch_of(rows: list[tuple[str, int | None, int, int]], *, scoped: bool = Fal
 
 def part_of(batch: Batch, low: int, high: int) -> Batch:
     """Rows low…high of a batch, as a batch of their own."""
-    bodies, prints = batch.bodies, batch.fingerprints
-    first, last = int(bodies.starts[low]), int(bodies.starts[high])
-    columns = {f.name: getattr(prints, f.name) for f in fields(Fingerprints)}
-    return Batch(
-        batch.positions[low:high],
-        batch.times_ms[low:high],
-        batch.arrivals_ms[low:high],
-        batch.ids[low:high],
-        batch.scopes[low:high],
-        Bodies(
-            bodies.chars[first:last],
-            bodies.starts[low : high + 1] - first,
-            bodies.word_starts[first:last],
-            bodies.body_lengths[low:high],
-            bodies.own_lengths[low:high],
-            bodies.exact_only[low:high],
-        ),
-        Fingerprints(**{n: c if n == "sketches" else c[low:high] for n, c in columns.items()}),
-    )
+    return batch.slice(low, high)
 
 
 Row = tuple[int, int, int, int, int, int]
@@ -102,7 +83,8 @@ Row = tuple[int, int, int, int, int, int]
 
 def table(verdicts: Verdicts) -> list[Row]:
     """Verdicts as plain rows."""
-    columns = [getattr(verdicts, f.name).tolist() for f in fields(Verdicts)]
+    names = ("kinds", "flags", "leaders", "matched", "compared", "distances")
+    columns = [getattr(verdicts, name).tolist() for name in names]
     return list(zip(*columns, strict=True))
 
 

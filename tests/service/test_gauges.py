@@ -14,8 +14,8 @@ from tests.twins import Later
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
-from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, blank_verdicts
-from twinsieve.stages.contract import Flag, Kind
+from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
+from twinsieve.stages.contract import Flag, Kind, Verdicts
 from twinsieve.stages.judge.scheme import Scheme
 
 
@@ -81,7 +81,7 @@ def test_roles_that_are_gone_wait_for_nothing(roles: Roles) -> None:
 
 def test_a_verdict_that_is_said_again_is_not_counted_again() -> None:
     metrics = Metrics(ManualClock())
-    verdicts = blank_verdicts(4, Kind.EXACT)
+    verdicts = Verdicts.blank(4, fill={"kinds": Kind.EXACT})
     verdicts.flags[:3] = Flag.AT_WORD
     sources = np.array([Source.NEW, Source.NEW, Source.STORED, Source.NEW], np.uint8)
     metrics.ruled(Ruling(0, 1, Result.JUDGED, 0, 4, sources, verdicts))

@@ -12,7 +12,7 @@ import pytest
 
 from tests.configs import builder
 from twinsieve.pipeline.broker.ports import Partition, Records
-from twinsieve.pipeline.index.ranges import OpenVerdicts
+from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts
 from twinsieve.pipeline.kafka.confluent.options import Heard
 from twinsieve.pipeline.kafka.confluent.producers import producer_options
 from twinsieve.pipeline.kafka.confluent.reading import consumer_options
@@ -22,9 +22,9 @@ from twinsieve.pipeline.service.cost import RESTORING_FACTOR, WRITING_FACTOR, he
 from twinsieve.pipeline.settings.client_buffers import fetched_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.pipeline.wire.ruling import blank_verdicts, verdict_columns
+from twinsieve.pipeline.wire.columns import arrays_of
 from twinsieve.pipeline.worker.asks import ROW_BYTES, bytes_held
-from twinsieve.stages.contract import Kind
+from twinsieve.stages.contract import Verdicts
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.judge.sieve import worst_case_bytes
 
@@ -69,7 +69,7 @@ def test_a_message_that_waits_costs_no_more_beside_its_bytes_than_is_counted() -
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    answer = sum(column.nbytes for column in verdict_columns(blank_verdicts(1, Kind.UNIQUE)))
+    answer = sum(column.nbytes for column in arrays_of(Verdicts.blank(1)))
     beside = (taken - bytes_held(records)) / n + ROW_BYTES + answer
     assert ROW_BYTES / 2 < beside < ROW_BYTES
 
@@ -77,9 +77,8 @@ def test_a_message_that_waits_costs_no_more_beside_its_bytes_than_is_counted() -
 def test_an_open_verdict_costs_what_is_counted() -> None:
     settings = _settings(pending_messages=700, poll_messages=300)
     opened = OpenVerdicts()
-    opened.add(np.arange(1_000), blank_verdicts(1_000, Kind.NEAR), np.zeros(1_000, np.uint64))
-    ((offsets, verdicts, tags),) = opened.chunks
-    bytes_open = offsets.nbytes + tags.nbytes + sum(column.nbytes for column in verdict_columns(verdicts))
+    opened.add(OpenRows.blank(1_000))
+    bytes_open = sum(column.nbytes for chunk in opened.chunks for column in arrays_of(chunk))
     assert held_by(settings, 4).open_verdicts == 4 * bytes_open
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
-from tests.twins import TinyScheme
+from tests.twins import TinyScheme, batch_of
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block, encode_block, split_block
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, What, scheme_hash, seal
 from twinsieve.pipeline.wire.positions import (
@@ -22,7 +22,6 @@ from twinsieve.pipeline.wire.positions import (
     pack_positions,
     unpack_position,
 )
-from twinsieve.pipeline.wire.rows import Readable
 from twinsieve.pipeline.wire.ruling import decode_ruling, encode_ruling, session_of
 from twinsieve.stages.contract import NO_TIME, STORED_LENGTH
 from twinsieve.stages.errors import StateError
@@ -40,14 +39,12 @@ def same(one: object, other: object) -> bool:
 def block_of(texts: list[str], kinds: list[int]) -> Block:
     bodies, prints = TinyScheme().read(texts)
     n = len(texts)
-    rows = Readable(
-        np.arange(n, dtype=np.int64), np.arange(n, dtype=np.uint64), np.zeros(n, np.uint64), bodies, prints
-    )
+    rows = batch_of(bodies, prints, times=np.arange(n), ids=np.arange(n))
     offsets = np.arange(len(kinds), dtype=np.int64) * 3 + 50
     end = 50 + 3 * len(kinds)
     return Block(
         bytes(16), 0, 0, 9, BlockFlag.START, 50, end, 50, 50,
-        offsets=offsets, kinds=np.array(kinds, np.uint8), readable=rows,
+        offsets=offsets, kinds=np.array(kinds, np.uint8), batch=rows,
     )  # fmt: skip
 
 
@@ -94,8 +91,8 @@ def test_what_is_split_written_and_read_is_the_same_rows(rows: list[str | RowKin
     assert (parts[0].first, parts[-1].end) == (50, 50 + 3 * len(rows))
     assert [part.flags for part in parts] == [BlockFlag.START] + [BlockFlag.NONE] * (len(parts) - 1)
     assert [kind for part in parts for kind in part.kinds.tolist()] == kinds
-    assert [part.readable.bodies.text(row) for part in parts for row in range(len(part.readable))] == texts
-    digests = [value for part in parts for value in part.readable.fingerprints.digests[:, 0].tolist()]
+    assert [part.batch.bodies.text(row) for part in parts for row in range(len(part.batch))] == texts
+    digests = [value for part in parts for value in part.batch.fingerprints.digests[:, 0].tolist()]
     assert digests == TinyScheme().read(texts)[1].digests[:, 0].tolist()
 
 
@@ -103,7 +100,7 @@ def test_blocks_stay_below_the_limit_and_long_texts_are_cut_to_what_is_compared(
     block = block_of(["长" * 100_000, "x" * 700, "short"], [0, 0, 0])
     parts = split_block(block, 4_000)
     assert all(len(encode_block(part, SCHEME)) <= 4_000 for part in parts)
-    read = decode_block(encode_block(block, SCHEME), SCHEME, "here").readable
+    read = decode_block(encode_block(block, SCHEME), SCHEME, "here").batch
     assert np.diff(read.bodies.starts).tolist() == [STORED_LENGTH, STORED_LENGTH, 5]
     assert read.bodies.body_lengths.tolist() == [100_000, 700, 5]
 

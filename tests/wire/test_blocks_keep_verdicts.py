@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 
+from tests.twins import batch_of
 from twinsieve.pipeline.wire.block import Block, BlockFlag, decode_block, encode_block, split_block
 from twinsieve.pipeline.wire.frame import scheme_hash
-from twinsieve.pipeline.wire.rows import Readable, take_readable
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
@@ -34,12 +35,10 @@ def posts() -> list[str]:
     return found
 
 
-def batch_of(rows: Readable, first: int) -> Batch:
+def arrived(rows: Batch, first: int) -> Batch:
+    """The rows with what the index adds: positions and arrival."""
     n = len(rows)
-    return Batch(
-        np.arange(first, first + n), rows.times_ms, np.full(n, 1_600_000_000_000), rows.ids, rows.scopes,
-        rows.bodies, rows.fingerprints,
-    )  # fmt: skip
+    return replace(rows, positions=np.arange(first, first + n), arrivals_ms=np.full(n, 1_600_000_000_000))
 
 
 def test_verdicts_are_the_same_on_either_side_of_the_wire() -> None:
@@ -47,19 +46,19 @@ def test_verdicts_are_the_same_on_either_side_of_the_wire() -> None:
     n = len(texts)
     bodies, prints = Scheme(SchemeConfig()).read(texts)
     times = np.arange(n, dtype=np.int64) * 1_000 + 1_599_999_000_000
-    rows = Readable(times, np.zeros(n, np.uint64), np.zeros(n, np.uint64), bodies, prints)
-    direct = Sieve(CONFIG).judge(batch_of(rows, 0))
+    rows = batch_of(bodies, prints, times=times)
+    direct = Sieve(CONFIG).judge(arrived(rows, 0))
     whole = Block(
         bytes(16), 0, 0, 1, BlockFlag.NONE, 0, n, 0, 0,
-        offsets=np.arange(n), kinds=np.zeros(n, np.uint8), readable=rows,
+        offsets=np.arange(n), kinds=np.zeros(n, np.uint8), batch=rows,
     )  # fmt: skip
     sieve, at = Sieve(CONFIG), 0
     scheme = scheme_hash("test")
     parts = split_block(whole, 20_000)
     assert len(parts) > 5
     for part in parts:
-        read = decode_block(encode_block(part, scheme), scheme, "here").readable
-        verdicts = sieve.judge(batch_of(read, at))
+        read = decode_block(encode_block(part, scheme), scheme, "here").batch
+        verdicts = sieve.judge(arrived(read, at))
         here = slice(at, at + len(read))
         assert verdicts.kinds.tolist() == direct.kinds[here].tolist()
         assert verdicts.leaders.tolist() == direct.leaders[here].tolist()
@@ -73,9 +72,9 @@ def test_rows_taken_by_a_mask_are_those_rows() -> None:
     texts = posts()[:60]
     n = len(texts)
     bodies, prints = Scheme(SchemeConfig()).read(texts)
-    rows = Readable(np.arange(n), np.arange(n, dtype=np.uint64), np.zeros(n, np.uint64), bodies, prints)
+    rows = batch_of(bodies, prints, times=np.arange(n), ids=np.arange(n))
     wanted = np.arange(n) % 3 == 1
-    taken = take_readable(rows, wanted)
+    taken = rows.take(wanted)
     again_bodies, again = Scheme(SchemeConfig()).read(
         [text for text, want in zip(texts, wanted, strict=True) if want]
     )

@@ -10,10 +10,10 @@ import pytest
 
 from tests.configs import emit_config
 from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Messages, Partition, Records, Transactor
-from twinsieve.pipeline.wire.ruling import Result, Ruling, blank_verdicts
+from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import ORIGIN, REASON, Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.session import Asked
-from twinsieve.stages.contract import Kind
+from twinsieve.stages.contract import Verdicts
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
 
@@ -34,7 +34,7 @@ class _Refusing:
 
 def _emitted(refuses: Callable[[Messages], Reason | None]) -> Emission:
     records = Records(_SOURCE, [50456], [17], [b"key"], [b"value"], [_HEADERS])
-    verdicts = blank_verdicts(1, Kind.UNIQUE)
+    verdicts = Verdicts.blank(1)
     ruling = Ruling(7, 1, Result.JUDGED, 50456, 50457, np.zeros(1, np.uint8), verdicts)
     config, transactor = (
         emit_config("posts.unique", dead_letter="posts.dead"),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from twinsieve.api.columns import a_type, ids_of, scopes_of, texts_of
 from twinsieve.api.times import TimeUnit, times_of
-from twinsieve.pipeline.messages.reader import Columns, hash_ids, hash_scopes
+from twinsieve.pipeline.messages.reader import MessageColumns, hash_ids, hash_scopes
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import UsageError
 
@@ -43,7 +43,7 @@ class Given:
             None if self.scopes is None else self.scopes[low:high],
         )
 
-    def columns(self, *, ids_count: bool) -> tuple[Columns, list[str | int | None]]:
+    def columns(self, *, ids_count: bool) -> tuple[MessageColumns, list[str | int | None]]:
         """The rows that have a text, and their ids.
 
         ids_count: whether verdicts depend on ids (`near.same_id: pass`); else they are not hashed
@@ -53,7 +53,7 @@ class Given:
         if self.ids is not None:
             ids = [self.ids[row] for row in rows]
         none = np.zeros(len(rows), np.uint64)
-        columns = Columns(
+        columns = MessageColumns(
             rows=rows,
             texts=[text for text in self.texts if text is not None],
             ids=list(ids),

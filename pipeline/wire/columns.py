@@ -1,0 +1,304 @@
+"""Sets of columns as bytes: declared columns in their order, in sections (docs/WIRE.md)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
+
+import lz4.block
+import numpy as np
+from numpy.typing import DTypeLike
+
+from twinsieve.stages.columns import (
+    Array,
+    Column,
+    Columns,
+    Dim,
+    Packed,
+    Pooled,
+    Sent,
+    Starts,
+    declared,
+    once_a_kind,
+    starts_of,
+)
+from twinsieve.stages.errors import StateError
+
+MAX_BYTES = 1 << 28
+"""A larger section is taken for damage, not allocated."""
+
+_SECTION = struct.Struct("<BII")
+_PLAIN = 0
+_LZ4 = 1
+_NARROW = 2
+"""Bytes of a packed value where all of them fit; else it has those of its dtype."""
+_ADVICE = "nothing else may write to this topic; delete the app's internal topics or start a new app"
+
+Set = TypeVar("Set", bound=Columns)
+
+
+class _Field(NamedTuple):
+    """A column of a set, or of a set inside it; path: names that lead to it."""
+
+    path: tuple[str, ...]
+    column: Column
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.path)
+
+    def beside(self, name: str) -> str:
+        """The path of another column of the same set."""
+        return ".".join((*self.path[:-1], name))
+
+
+@once_a_kind
+def _fields(kind: type[Columns]) -> tuple[_Field, ...]:
+    """All columns, in the order of the wire: those with one entry a row, packed values, pools."""
+    found = list(_walk(kind, ()))
+    return tuple(
+        sorted(found, key=lambda each: isinstance(each.column, Packed) + 2 * isinstance(each.column, Pooled))
+    )
+
+
+def _walk(kind: type[Columns], path: tuple[str, ...]) -> Iterator[_Field]:
+    for name, column in declared(kind).items():
+        if isinstance(column, Column):
+            yield _Field((*path, name), column)
+        else:
+            yield from _walk(column, (*path, name))
+
+
+def _sent(kind: type[Columns], sort: type[Column]) -> list[_Field]:
+    return [
+        each for each in _fields(kind) if isinstance(each.column, sort) and each.column.sent is not Sent.NOT
+    ]
+
+
+@once_a_kind
+def _dims(kind: type[Columns]) -> dict[str, tuple[str, int, str]]:
+    """Lengths that depend on settings: by name, the column that has it, its axis, its code."""
+    return {
+        dim.name: (each.name, axis, dim.code)
+        for each in _fields(kind)
+        for axis, dim in enumerate(each.column.shape, 1)
+        if isinstance(dim, Dim)
+    }
+
+
+@once_a_kind
+def _shape(kind: type[Columns]) -> struct.Struct:
+    """Rows; values of each packed column; entries of each pool; the dims; bytes of each packed value."""
+    packed, pools = _sent(kind, Packed), _sent(kind, Pooled)
+    codes = "".join(code for _, _, code in _dims(kind).values())
+    return struct.Struct("<I" + "I" * (len(packed) + len(pools)) + codes + "B" * len(packed))
+
+
+def arrays_of(rows: Columns, sent: Sent = Sent.COMPRESSED) -> list[Array]:
+    """The columns that are sent so, as they stand on the wire."""
+    arrays = []
+    for each in _fields(type(rows)):
+        if each.column.sent is sent:
+            array = attrgetter(each.name)(rows)
+            if isinstance(each.column, Starts):
+                array = _lengths(each.column, array).astype(each.column.dtype)
+            elif isinstance(each.column, Packed):
+                array = _values(rows, each)
+            elif array.dtype == np.bool_:
+                array = array.view(np.uint8)
+            arrays.append(array)
+    return arrays
+
+
+@once_a_kind
+def _starts(kind: type[Columns]) -> dict[str, Starts]:
+    return {each.name: each.column for each in _fields(kind) if isinstance(each.column, Starts)}
+
+
+def _lengths(column: Starts, starts: Array) -> Array:
+    lengths: Array = np.diff(starts)
+    return lengths if column.max_sent is None else np.minimum(lengths, column.max_sent)
+
+
+def _values(rows: Columns, field: _Field) -> Array:
+    """Packed values, each row cut to what is sent of it, in as few bytes as they need."""
+    column = cast("Packed", field.column)
+    by = field.beside(column.by)
+    starts: Array = attrgetter(by)(rows)
+    values: Array = attrgetter(field.name)(rows)
+    lengths, sent = np.diff(starts), _lengths(_starts(type(rows))[by], starts)
+    values = values[: int(starts[-1])]
+    if len(lengths) and int(lengths.max()) > int(sent.max()):
+        within = np.arange(len(values)) - np.repeat(starts[:-1], lengths)
+        values = values[within < np.repeat(sent, lengths)]
+    width = np.dtype(column.dtype).itemsize
+    fits = not len(values) or int(values.max()) < 1 << 8 * _NARROW
+    return values.astype(f"<u{_NARROW}") if fits and width > _NARROW else values
+
+
+def row_bytes(rows: Columns) -> Array:
+    """int64[n]: bytes that each row takes on the wire, at most and before compression."""
+    kind = type(rows)
+    total = np.zeros(len(rows), np.int64)
+    for each in _fields(kind):
+        column, array = each.column, attrgetter(each.name)(rows)
+        entry = np.dtype(column.dtype).itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+        if column.sent is Sent.NOT:
+            continue
+        if isinstance(column, Packed):
+            by = each.beside(column.by)
+            total += entry * _lengths(_starts(kind)[by], attrgetter(by)(rows))
+        elif isinstance(column, Pooled):
+            total += entry * (attrgetter(each.beside(column.by))(rows) >= 0)
+        else:
+            total += entry
+    return total
+
+
+def encode_columns(rows: Columns) -> bytes:
+    """A shape, the compressed section, the plain one."""
+    kind = type(rows)
+    compressed, plain = arrays_of(rows), arrays_of(rows, Sent.PLAIN)
+    in_order = [each for each in _fields(kind) if each.column.sent is Sent.COMPRESSED]
+    values = [
+        array for each, array in zip(in_order, compressed, strict=True) if isinstance(each.column, Packed)
+    ]
+    shape = _shape(kind).pack(
+        len(rows),
+        *map(len, values),
+        *(len(attrgetter(each.name)(rows)) for each in _sent(kind, Pooled)),
+        *(attrgetter(name)(rows).shape[axis] for name, axis, _ in _dims(kind).values()),
+        *(array.itemsize for array in values),
+    )
+    return b"".join((shape, pack_section(compressed, compress=True), pack_section(plain, compress=False)))
+
+
+def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) -> tuple[Set, int]:
+    """The rows that begin there, and where they end. raises: StateError when they are damaged"""
+    shape = _shape(kind)
+    if len(content) < at + shape.size:
+        raise StateError(f"{where}: ends early; {_ADVICE}")
+    numbers = iter(shape.unpack_from(content, at))
+    lengths = {"": next(numbers)}
+    packed, pools = _sent(kind, Packed), _sent(kind, Pooled)
+    lengths |= {each.name: next(numbers) for each in [*packed, *pools]}
+    dims = {name: next(numbers) for name in _dims(kind)}
+    widths = {each.name: next(numbers) for each in packed}
+    compressed = SectionReader(content, at + shape.size, where)
+    plain = SectionReader(content, compressed.end, where)
+    readers = {Sent.COMPRESSED: compressed, Sent.PLAIN: plain}
+    arrays: dict[str, Array] = {}
+    for each in _fields(kind):
+        column, name = each.column, each.name
+        if column.sent is Sent.NOT:
+            continue
+        if isinstance(column, Starts):
+            arrays[name] = starts_of(readers[column.sent].take(column.dtype, lengths[""]))
+        elif isinstance(column, Packed):
+            values = readers[column.sent].take(f"<u{_checked_width(widths[name], compressed)}", lengths[name])
+            arrays[name] = values.astype(column.dtype)
+        else:
+            count = lengths[name] if isinstance(column, Pooled) else lengths[""]
+            arrays[name] = _taken(readers[column.sent], column, count, dims)
+    compressed.finish()
+    plain.finish()
+    rows = _made(kind, arrays, lengths[""], dims, ())
+    try:
+        rows.check()
+    except ValueError:
+        compressed.contradiction()
+    return rows, plain.end
+
+
+def read_rows(kind: type[Set], reader: SectionReader, count: int) -> Set:
+    """`count` rows of a set of which each column has one entry of a fixed shape a row, from a section."""
+    arrays = {each.name: _taken(reader, each.column, count, {}) for each in _fields(kind)}
+    return _made(kind, arrays, count, {}, ())
+
+
+def _taken(reader: SectionReader, column: Column, count: int, dims: Mapping[str, int]) -> Array:
+    dtype = np.dtype(column.dtype)
+    if dtype == np.bool_:
+        return reader.take(np.uint8, count, *column.sizes(dims)).astype(np.bool_)
+    return reader.take(dtype, count, *column.sizes(dims))
+
+
+def _checked_width(width: int, reader: SectionReader) -> int:
+    return width if width in {1, 2, 4, 8} else reader.contradiction()
+
+
+def _made(
+    kind: type[Set], arrays: Mapping[str, Array], count: int, dims: Mapping[str, int], path: tuple[str, ...]
+) -> Set:
+    made: dict[str, Any] = {}
+    for name, column in declared(kind).items():
+        key = ".".join((*path, name))
+        if not isinstance(column, Column):
+            made[name] = _made(column, arrays, count, dims, (*path, name))
+        elif key in arrays:
+            made[name] = arrays[key]
+        elif isinstance(column, Packed):
+            made[name] = np.full(int(made[column.by][-1]), column.fill, column.dtype)
+        else:
+            made[name] = column.blank(count, column.fill, dims)
+    return kind(**made)
+
+
+def pack_section(arrays: Sequence[Array], *, compress: bool) -> bytes:
+    """Arrays end to end, behind a byte that says whether they are LZ4, and both lengths."""
+    plain = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays if array.size)
+    if compress:
+        packed: bytes = lz4.block.compress(plain, store_size=False)
+        if len(packed) < len(plain):
+            return _SECTION.pack(_LZ4, len(packed), len(plain)) + packed
+    return _SECTION.pack(_PLAIN, len(plain), len(plain)) + plain
+
+
+class SectionReader:
+    """Reads a section's arrays back; every length is compared with what is there.
+
+    end: where the section ends in the content
+    """
+
+    def __init__(self, content: memoryview, at: int, where: str) -> None:
+        if len(content) < at + _SECTION.size:
+            raise StateError(f"{where}: ends early; {_ADVICE}")
+        method, packed, plain = _SECTION.unpack_from(content, at)
+        self.end = at + _SECTION.size + packed
+        body = content[at + _SECTION.size : self.end]
+        if len(body) != packed or method not in (_PLAIN, _LZ4) or plain > MAX_BYTES:
+            raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
+        self._where = where
+        self._at = 0
+        try:
+            self._plain = memoryview(
+                lz4.block.decompress(body, uncompressed_size=plain) if method == _LZ4 else body
+            )
+        except lz4.block.LZ4BlockError as error:
+            raise StateError(f"{where}: cannot be decompressed ({error}); {_ADVICE}") from error
+        if len(self._plain) != plain:
+            raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
+
+    def take(self, dtype: DTypeLike, *shape: int) -> Array:
+        """The next array, in memory of its own (aligned and writable, so that kernels need one type)."""
+        kind = np.dtype(dtype)
+        count = 1
+        for length in shape:
+            count *= length
+        size = count * kind.itemsize
+        if self._at + size > len(self._plain):
+            raise StateError(f"{self._where}: a column ends early; {_ADVICE}")
+        column = np.frombuffer(self._plain, kind, count, self._at).copy()
+        self._at += size
+        return column.reshape(shape)
+
+    def contradiction(self) -> NoReturn:
+        """raises: StateError, for a caller who found columns that cannot belong together"""
+        raise StateError(f"{self._where}: its columns contradict each other; {_ADVICE}")
+
+    def finish(self) -> None:
+        """Refuse what is left over."""
+        if self._at != len(self._plain):
+            raise StateError(f"{self._where}: {len(self._plain) - self._at} bytes too many; {_ADVICE}")

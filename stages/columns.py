@@ -1,0 +1,331 @@
+"""Columns of n messages: dtype, shape and meaning are declared once; rows are selected and joined here alone.
+
+A set of columns is a dataclass that derives from `Columns`; the annotation of each field says what it holds:
+
+>>> @dataclass(slots=True)
+... class Words(Columns):
+...     ids: Annotated[NDArray[np.uint64], Rows("<u8", about="hash of the id")]
+...     starts: Annotated[NDArray[np.int64], Starts("<u2", about="row i is letters[starts[i]:starts[i + 1]]")]
+...     letters: Annotated[NDArray[np.uint32], Packed("<u4", by="starts", about="code points")]
+>>> words = Words(np.array([7, 8], np.uint64), np.array([0, 1, 3]), np.array([97, 98, 99], np.uint32))
+>>> words.take(np.array([False, True]))
+Words(ids=array([8], dtype=uint64), starts=array([0, 2]), letters=array([98, 99], dtype=uint32))
+
+`pipeline.wire.columns` writes and reads them in the order of declaration. A new column is its declaration
+and what fills it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from functools import cache
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    NamedTuple,
+    Self,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Answer = TypeVar("Answer")
+Which = NDArray[np.bool_] | NDArray[np.integer[Any]] | slice
+"""Rows to select: a mask, indices in any order, or a slice of step 1."""
+
+_NONE: Mapping[str, int] = {}
+
+
+class Sent(Enum):
+    """Where a column stands in what the roles send each other."""
+
+    COMPRESSED = "compressed"
+    PLAIN = "plain"
+    """not compressed: hashes would not get smaller"""
+    NOT = "not"
+    """left out; who reads gets `fill`"""
+
+
+class Dim(NamedTuple):
+    """A length that depends on settings; it is sent in front of the rows, as `code` of `struct` says.
+
+    usual: the length where no row tells it
+    """
+
+    name: str
+    code: str
+    usual: int = 0
+
+
+@dataclass(frozen=True)
+class Column:
+    """What every kind of column says of itself.
+
+    dtype: of its values; about: their meaning and unit; shape: of one entry
+    fill: value where nothing is known
+    """
+
+    dtype: str
+    about: str
+    shape: tuple[int | Dim, ...] = ()
+    fill: int = 0
+    sent: Sent = Sent.COMPRESSED
+
+    is_by_row: ClassVar[bool] = False
+    """It has one entry a row."""
+
+    def sizes(self, dims: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape in numbers; each `Dim` as given, else as usual."""
+        return tuple(dims.get(one.name, one.usual) if isinstance(one, Dim) else one for one in self.shape)
+
+    def blank(self, rows: int, fill: int, dims: Mapping[str, int]) -> Array:
+        """`rows` entries of one value; none where a row has no entry of its own."""
+        return np.full((rows if self.is_by_row else 0, *self.sizes(dims)), fill, self.dtype)
+
+    def take(self, owner: Any, name: str, which: Which) -> Array:
+        """The entries of some of the owner's rows."""
+        return cast("Array", getattr(owner, name)[which])
+
+    def concat(self, owners: Sequence[Any], name: str) -> Array:
+        """The entries of all owners."""
+        return np.concatenate([getattr(owner, name) for owner in owners])
+
+    def fault(self, owner: Any, name: str, rows: int) -> str | None:
+        """What contradicts the declaration, None if nothing does."""
+        array, dtype = getattr(owner, name), np.dtype(self.dtype)
+        if array.dtype != dtype:
+            return f"{name} is {array.dtype}, not {dtype}"
+        known = zip(array.shape[1:], self.shape, strict=False)
+        if array.ndim != 1 + len(self.shape) or any(
+            isinstance(wanted, int) and found != wanted for found, wanted in known
+        ):
+            return f"{name} has the shape {array.shape}"
+        if self.is_by_row and len(array) != rows:
+            return f"{name} has {len(array)} rows, not {rows}"
+        return None
+
+
+@dataclass(frozen=True)
+class Rows(Column):
+    """One entry a row: an array [n, *shape]."""
+
+    is_by_row: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Starts(Column):
+    """Where the rows of `Packed` columns begin: int64[n + 1].
+
+    dtype: of the lengths that are sent in their place
+    max_sent: a longer row is cut to this length where it is sent; None: it never is
+    """
+
+    max_sent: int | None = None
+
+    def blank(self, rows: int, fill: int, dims: Mapping[str, int]) -> Array:
+        return np.full((rows + 1, *self.sizes(dims)), fill, np.int64)
+
+    def take(self, owner: Any, name: str, which: Which) -> Array:
+        starts: NDArray[np.int64] = getattr(owner, name)
+        if isinstance(which, slice):
+            low, high, _ = which.indices(len(starts) - 1)
+            return cast("Array", starts[low : high + 1] - starts[low])
+        return starts_of(np.diff(starts)[which])
+
+    def concat(self, owners: Sequence[Any], name: str) -> Array:
+        return starts_of(np.concatenate([np.diff(getattr(owner, name)) for owner in owners]))
+
+    def fault(self, owner: Any, name: str, rows: int) -> str | None:
+        starts = getattr(owner, name)
+        if starts.dtype != np.int64 or starts.shape != (rows + 1,):
+            return f"{name} is {starts.dtype}{list(starts.shape)}, not int64[{rows + 1}]"
+        return None if starts[0] == 0 and (np.diff(starts) >= 0).all() else f"{name} goes back"
+
+
+@dataclass(frozen=True)
+class Packed(Column):
+    """Values of all rows end to end.
+
+    by: the `Starts` that tell them apart: row i is values[starts[i]:starts[i + 1]]
+    """
+
+    by: str = "starts"
+
+    def take(self, owner: Any, name: str, which: Which) -> Array:
+        starts: NDArray[np.int64] = getattr(owner, self.by)
+        values: Array = getattr(owner, name)
+        if isinstance(which, slice):
+            low, high, _ = which.indices(len(starts) - 1)
+            return values[starts[low] : starts[high]]
+        lengths = np.diff(starts)[which]
+        first = np.repeat(starts[:-1][which] - starts_of(lengths)[:-1], lengths)
+        return values[first + np.arange(len(first))]
+
+    def concat(self, owners: Sequence[Any], name: str) -> Array:
+        # What stands behind the last row belongs to none.
+        return np.concatenate([getattr(owner, name)[: getattr(owner, self.by)[-1]] for owner in owners])
+
+    def fault(self, owner: Any, name: str, rows: int) -> str | None:
+        found, end = len(getattr(owner, name)), int(getattr(owner, self.by)[-1])
+        other = None if found == end else f"{name} has {found} values, and {self.by} end at {end}"
+        return super().fault(owner, name, rows) or other
+
+
+@dataclass(frozen=True)
+class Pooled(Column):
+    """Entries that few rows have: an array [m, *shape]; `by` names the `Places` of the rows in it."""
+
+    by: str = ""
+
+    def take(self, owner: Any, name: str, which: Which) -> Array:
+        places = getattr(owner, self.by)[which]
+        return cast("Array", getattr(owner, name)[places[places >= 0]])
+
+    def fault(self, owner: Any, name: str, rows: int) -> str | None:
+        places, found = getattr(owner, self.by), len(getattr(owner, name))
+        is_inside = int(places.max(initial=-1)) < found and int(places.min(initial=0)) >= -1
+        other = None if is_inside else f"{name} has {found} entries, and {self.by} name others"
+        return super().fault(owner, name, rows) or other
+
+
+@dataclass(frozen=True)
+class Places(Rows):
+    """One entry a row: its place in the `Pooled` column `of`, -1 for none. Selecting numbers them anew."""
+
+    fill: int = -1
+    of: str = ""
+
+    def take(self, owner: Any, name: str, which: Which) -> Array:
+        held = getattr(owner, name)[which] >= 0
+        return np.where(held, np.cumsum(held) - 1, -1).astype(self.dtype)
+
+    def concat(self, owners: Sequence[Any], name: str) -> Array:
+        arrays, before = [], 0
+        for owner in owners:
+            places = getattr(owner, name)
+            arrays.append(np.where(places < 0, -1, places + before).astype(self.dtype))
+            before += len(getattr(owner, self.of))
+        return np.concatenate(arrays)
+
+
+def once_a_kind(answer: Callable[[type[Columns]], Answer]) -> Callable[[type[Columns]], Answer]:
+    """Work it out once for each kind of columns."""
+    return cast("Callable[[type[Columns]], Answer]", cache(answer))
+
+
+class Columns:
+    """n rows; base of dataclasses of columns, or of sets of columns of the same rows."""
+
+    __slots__ = ()
+
+    @classmethod
+    def blank(cls, rows: int, *, fill: Mapping[str, int] = _NONE, dims: Mapping[str, int] = _NONE) -> Self:
+        """`rows` rows of which nothing is known.
+
+        fill: by column, other values than its own; dims: by `Dim`, lengths other than usual
+        """
+        made: dict[str, Any] = {}
+        for name, column in declared(cls).items():
+            if isinstance(column, Column):
+                made[name] = column.blank(rows, fill.get(name, column.fill), dims)
+            else:
+                made[name] = column.blank(rows, fill=fill, dims=dims)
+        return cls(**made)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Self]) -> Self:
+        """The rows of all parts in order; at least one part."""
+        made: dict[str, Any] = {}
+        for name, column in declared(cls).items():
+            if isinstance(column, Column):
+                made[name] = column.concat(parts, name)
+            else:
+                made[name] = column.concat([getattr(part, name) for part in parts])
+        return cls(**made)
+
+    def take(self, which: Which) -> Self:
+        """Some of the rows, in the order given. A slice shares memory where it can."""
+        made: dict[str, Any] = {}
+        for name, column in declared(type(self)).items():
+            if isinstance(column, Column):
+                made[name] = column.take(self, name, which)
+            else:
+                made[name] = getattr(self, name).take(which)
+        return type(self)(**made)
+
+    def slice(self, low: int, high: int) -> Self:
+        """Rows low…high, which share memory where they can."""
+        return self.take(slice(low, high))
+
+    def put(self, which: Which, rows: Columns) -> None:
+        """Write the rows over some of these. Only for sets without packed or pooled columns."""
+        for name, column in declared(type(self)).items():
+            if type(column) is Rows:
+                getattr(self, name)[which] = getattr(rows, name)
+            elif isinstance(column, Column):
+                raise TypeError(f"{name} has no room of its own for each row")
+            else:
+                getattr(self, name).put(which, getattr(rows, name))
+
+    def check(self) -> None:
+        """Compare with the declaration. raises: ValueError naming the column that contradicts it"""
+        self._check(len(self))
+
+    def _check(self, rows: int) -> None:
+        # Starts come first: others are measured by them.
+        for name, column in sorted(
+            declared(type(self)).items(), key=lambda each: type(each[1]) is not Starts
+        ):
+            if isinstance(column, Column):
+                fault = column.fault(self, name, rows)
+                if fault is not None:
+                    raise ValueError(fault)
+            else:
+                getattr(self, name)._check(rows)
+
+    def __len__(self) -> int:
+        name, is_starts = _one_a_row(type(self))
+        return len(getattr(self, name)) - is_starts
+
+
+@once_a_kind
+def _one_a_row(kind: type[Columns]) -> tuple[str, bool]:
+    """The first field whose length tells the number of rows, and whether it is `Starts`."""
+    for name, column in declared(kind).items():
+        if not isinstance(column, Packed | Pooled):
+            return name, isinstance(column, Starts)
+    raise TypeError(f"{kind.__name__} has no column with one entry a row")
+
+
+@once_a_kind
+def declared(kind: type[Columns]) -> Mapping[str, Column | type[Columns]]:
+    """What each field of a set of columns holds, in the order of declaration.
+
+    raises: TypeError for a field that is neither a column nor a set of columns
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    found: dict[str, Column | type[Columns]] = {}
+    for field in fields(cast("Any", kind)):
+        hint = hints[field.name]
+        column = get_args(hint)[1] if get_origin(hint) is Annotated else hint
+        is_set = isinstance(column, type) and issubclass(column, Columns)
+        if not is_set and not isinstance(column, Column):
+            raise TypeError(f"{kind.__name__}.{field.name} does not say what it holds")
+        found[field.name] = column
+    return found
+
+
+def starts_of(lengths: Array) -> NDArray[np.int64]:
+    """int64[n + 1]: where rows of these lengths begin that stand end to end, and where the last one ends."""
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
