@@ -21,7 +21,7 @@ class Machine(Generic[State]):
     >>> door = Machine({Door.OPEN: {Door.SHUT}, Door.SHUT: set()}, Door.OPEN)
     >>> door.go(Door.SHUT)
     >>> door.now.value, [one.value for one in door.changes()]
-    ('shut', ['shut'])
+    ('shut', ['open', 'shut'])
     >>> door.go(Door.OPEN)
     Traceback (most recent call last):
     RuntimeError: from shut there is no way to open

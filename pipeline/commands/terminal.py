@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.console import Console
 from collections.abc import Mapping
 from difflib import SequenceMatcher
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Group
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console, Group
+    from rich.text import Text
 
 _LINES = frozenset({"\u2028", "\u2029"})
 _DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
@@ -72,7 +69,7 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-_LONGEST = 2_000
+_MAX_SHOWN = 2_000
 """Characters of a text that are compared and shown; difflib needs time with the square of the length."""
 
 
@@ -87,6 +84,9 @@ def pair_panel(entry: Mapping[str, Any]) -> Group:
     named = f"#{entry['position']} ({entry['id']})"
     leader = f"#{entry['duplicate_of']} ({entry['duplicate_of_id']})"
     flags = f", {', '.join(entry['flags'])}" if entry.get("flags") else ""
+    from rich.console import Group
+    from rich.text import Text
+
     head = Text(printable(f"{entry['stage']}: {named} repeats {leader}, {degree}{flags}"), style="bold")
     kept, dropped = diff(entry["leader_text"], entry["text"], around=16)
     return Group(head, Text("  kept     ") + kept, Text("  dropped  ") + dropped, Text(""))
@@ -97,7 +97,9 @@ def diff(left: str, right: str, *, around: int | None = None) -> tuple[Text, Tex
 
     around: characters shown of a long equal part, next to a difference; None: all
     """
-    left, right = left[:_LONGEST], right[:_LONGEST]
+    from rich.text import Text
+
+    left, right = left[:_MAX_SHOWN], right[:_MAX_SHOWN]
     before, after = Text(), Text()
     for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if kind == "equal":

@@ -32,7 +32,7 @@ MEAN_AGE = 4_000
 _START_MS = 1_704_067_200_000
 _ZONE = timezone(timedelta(hours=8))
 _LANGUAGE_SHARES = (0.92, 0.05, 0.01, 0.01, 0.01)
-_LONGEST = 500
+_MAX_LENGTH = 500
 _MEDIAN_LENGTH, _SPREAD = 41.0, 0.85
 """Log-normal body lengths as in real posts: mean about 59 characters, a tenth below 14, a tenth above 120."""
 
@@ -203,7 +203,7 @@ class _Stream:
         random = self._random
         # Sum of twelve uniforms: near enough to normal, and exact arithmetic everywhere.
         normal = random.random((count, 12)).sum(axis=1) - 6.0
-        lengths = np.minimum(_MEDIAN_LENGTH * np.exp(_SPREAD * normal), _LONGEST)
+        lengths = np.minimum(_MEDIAN_LENGTH * np.exp(_SPREAD * normal), _MAX_LENGTH)
         languages = np.searchsorted(np.cumsum(_LANGUAGE_SHARES[:-1]), random.random(count), side="right")
         bodies = np.empty(count, dtype=object)
         for language, grammar in enumerate(self._grammars):
@@ -211,7 +211,7 @@ class _Stream:
             if not len(rows):
                 continue
             # Words with blanks between them say less in as many characters.
-            wanted = np.minimum(lengths[rows] * (2.0 if grammar.glue else 1.0), _LONGEST)
+            wanted = np.minimum(lengths[rows] * (2.0 if grammar.glue else 1.0), _MAX_LENGTH)
             fewest = 1 if language == 0 else 2
             sentences = np.maximum(np.rint(wanted / grammar.mean_length), fewest).astype(np.int64)
             bodies[rows] = grammar.texts(sentences, random)

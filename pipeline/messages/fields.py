@@ -35,7 +35,7 @@ def time_ms(value: object) -> int | None:
     """The time that `moment_ms` reads; a field that is missing, null or empty is NO_TIME, None any other.
 
     >>> time_ms("2020-02-12"), time_ms(""), time_ms("soon")
-    (1581465600000, -1, None)
+    (1581465600000, -9223372036854775808, None)
     """
     if value is MISSING or value is None or value == "":
         return NO_TIME

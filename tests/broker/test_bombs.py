@@ -44,7 +44,7 @@ _CHILD = """
 import json, sys
 from tests.broker.bombs import bomb
 from tests.broker.test_bombs import decoded
-from twinsieve.stages.errors import BrokerError
+from twinsieve.pipeline.broker.records import BrokerError
 
 def peak():
     # Not getrusage, which counts what the parent held before.

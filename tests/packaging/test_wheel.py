@@ -74,7 +74,7 @@ def test_it_runs_beside_a_package_that_owns_pipeline_and_stays_when_that_one_goe
         places = own.run("python", "-c", _IMPORTS).split()
         assert places == [
             str(own.site / "twinsieve" / "__init__.py"),
-            str(own.site / "twinsieve" / "stages" / "sieve.py"),
+            str(own.site / "twinsieve" / "stages" / "judge" / "sieve.py"),
         ]
         if (own.site / "pipeline").exists():
             assert "stranger" in own.run("python", "-c", "import stages, pipeline; print(pipeline.OWNER)")
@@ -99,7 +99,7 @@ def test_an_editable_installation_runs_the_files_of_the_checkout(
     places = own.run("python", "-c", _IMPORTS).split()
     assert {Path(place).resolve() for place in places} == {
         checkout / "twinsieve" / "__init__.py",
-        checkout / "stages" / "sieve.py",
+        checkout / "stages" / "judge" / "sieve.py",
     }
     assert own.run("twinsieve", "config", "show", "kafka") == (checkout / "config" / "kafka.yaml").read_text()
     (checkout / "pipeline" / "program.py").write_text("def program_version() -> str:\n    return 'edited'\n")

@@ -10,11 +10,13 @@ import pytest
 
 from tests.memory.broker import ManualClock
 from twinsieve.pipeline.broker.ports import FatalError
+from twinsieve.pipeline.index.config import INDEX_WAYS, IndexPhase
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
+from twinsieve.stages.states import Machine
 
 
 class Scripted(Loop):
@@ -72,6 +74,7 @@ class _Scripts:
         return SimpleNamespace(
             state=SimpleNamespace(at=0, ledger=SimpleNamespace(sessions_started=0, given_up=0), sieve=None),
             ready=True,
+            phase=Machine(INDEX_WAYS, IndexPhase.RESTORING),
             live=False,
             holes=0,
             unjudged=0,

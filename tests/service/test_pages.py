@@ -273,7 +273,7 @@ def test_a_restore_is_healthy_not_ready_and_tells_how_long_it_takes(
     wait_for(lambda: running.status("/readyz") == 200, "it is ready")
     assert running.status("/healthz") == 200
     assert f"index: live at block {end}" in caplog.messages
-    assert len([line for line in caplog.messages if "restoring" in line]) == 3
+    assert len([line for line in caplog.messages if "restoring block=" in line]) == 3
     running.clock.sleep(LOOK_S)
     running.tells(index_live=1, index_lag_blocks=0, index_sessions=2, window_messages=RING)
 
