@@ -1,16 +1,15 @@
-"""An sdist is the checkout: the tests can be collected there, and the same wheel comes out."""
+"""An sdist is the checkout: its files are there byte for byte, and the same wheel comes out.
+
+So what house/test_bare_clone.py says of a clone, that all tests are collected there, holds for an sdist.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import sys
 import tarfile
 import zipfile
 from pathlib import Path
-
-import pytest
 
 from tests.packaging.conftest import build, project_files
 
@@ -49,29 +48,3 @@ def test_the_wheel_from_the_sdist_equals_the_wheel_from_the_checkout(
 def _contents(wheel: Path) -> dict[str, str]:
     with zipfile.ZipFile(wheel) as archive:
         return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}
-
-
-def test_every_test_is_collected_in_an_unpacked_sdist(
-    root: Path, unpacked: Path, request: pytest.FixtureRequest
-) -> None:
-    """pytest reads each test file and each module's examples there, and what they import is there too."""
-    there = collected_files(unpacked)
-    assert {"tests/docker/test_compose.py", "tests/packaging/test_sdist.py"} < there
-    assert {"twinsieve/pipeline/commands/cli.py", "twinsieve/stages/judge/scheme.py"} <= there
-    # This run leaves out the same files where real posts or a broker are missing.
-    assert {item.path.relative_to(root).as_posix() for item in request.session.items} <= there
-
-
-def collected_files(folder: Path) -> set[str]:
-    """Files in which pytest finds tests, as paths from the folder."""
-    options = ["--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == pytest.ExitCode.OK, done.stdout + done.stderr
-    return {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
