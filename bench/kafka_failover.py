@@ -79,7 +79,7 @@ class Probe:
 
 
 def _produce(bootstrap: str, topic: str, count: int, seed: int, stop: threading.Event, rate: float) -> None:
-    """Posts that repeat nothing, as fast as it goes (rate 0) or so many a second, until stopped."""
+    """Posts that repeat nothing, as fast as it goes (rate 0) or `rate` a second, until stopped."""
     producer = Producer(
         {"bootstrap.servers": bootstrap, "linger.ms": 5, "queue.buffering.max.messages": 500_000}
     )

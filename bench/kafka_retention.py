@@ -118,7 +118,7 @@ class ClusterSoak(Soak):
         return super().supervise()
 
     def index_away(self, seconds: float) -> None:
-        """Two workers and no index for so long, then an index; returns when the workers no longer lag."""
+        """Two workers and no index for `seconds`, then an index; returns when the workers no longer lag."""
         for slot in ("a", "b"):
             for name in self._living(slot):
                 self._deployment.kill(name)

@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=200_000)
     parser.add_argument("--posts", type=Path, help="real posts, gzipped JSON lines")
     parser.add_argument("--delivery", default="exactly-once", choices=["exactly-once", "at-least-once"])
-    parser.add_argument("--pairs", type=int, help="so many runs of both deliveries in turn, and the ratio")
+    parser.add_argument("--pairs", type=int, help="runs of both deliveries in turn, and their ratio")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds")
     options = parser.parse_args()
     what = "generated posts" if options.posts is None else f"posts of {options.posts.name}"

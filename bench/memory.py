@@ -3,7 +3,7 @@
     python -m bench.memory [--kept 1000000] [--window 100000]
 
 First part: peak memory and time of whole runs of `twinsieve dedup` over a few posts. Second part: a sieve of
-default settings keeps so many generated posts: bytes of all its arrays, and growth of the process, each by
+default settings keeps that number of generated posts: bytes of all its arrays, and growth of the process, by
 kept message. Third part: a smaller window, ten windows long: the process must not grow.
 """
 

@@ -14,7 +14,14 @@ from math import comb
 
 from bench.machine import machine_line
 from tests.accuracy.data_sets import named_dir
-from tests.accuracy.hamming import LARGEST, generated_batch, layouts, random_batch, real_batch, wrong_rows
+from tests.accuracy.hamming import (
+    MAX_DISTANCE,
+    generated_batch,
+    layouts,
+    random_batch,
+    real_batch,
+    wrong_rows,
+)
 
 
 def main() -> None:
@@ -27,7 +34,7 @@ def main() -> None:
         batches["weibo_dev"] = real_batch(rows)
     for name, batch in batches.items():
         print(f"{name} fingerprints, {rows:,} rows, window over all, exact stage off")
-        for k in range(LARGEST + 1):
+        for k in range(MAX_DISTANCE + 1):
             for blocks in layouts(k):
                 dropped, wrong = wrong_rows(batch, k, blocks)
                 layout = f"k {k}, {blocks:2} blocks, {comb(blocks, k):3} tables"

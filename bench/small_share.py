@@ -50,7 +50,7 @@ def main() -> None:
     """Print what the probe saw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--millicores", type=int, default=250)
-    parser.add_argument("--seconds", type=float, default=1_200.0, help="give up after so long")
+    parser.add_argument("--seconds", type=float, default=1_200.0, help="give up after this time")
     options = parser.parse_args()
     print(machine_line(), flush=True)
     with tempfile.TemporaryDirectory() as cache:

@@ -252,7 +252,7 @@ class World:
         return bool(workers) and all(worker is not None and worker.idle for worker in workers)
 
     def settle(self, rounds: int = 600, tend: Callable[[], None] = lambda: None) -> None:
-        """Run until quiet; a deployment that is still busy after so many rounds is stuck.
+        """Run until quiet; a deployment that is still busy after `rounds` rounds is stuck.
 
         tend: called before each round, as a supervisor that restarts what has ended
         """

@@ -1,6 +1,6 @@
 """Generated posts of each language of `twinsieve generate`, with more hard cases than it makes, and their true pairs.
 
-Half of a stream is new; the rest repeats earlier posts, many of them with so many edits that they come to lie just
+Half of a stream is new; the rest repeats earlier posts, many of them with as many edits as it takes to lie just
 above or just below the usual thresholds. The truth is a full comparison of plain bodies by rapidfuzz; no code of the
 program has a part in it.
 """

@@ -23,7 +23,7 @@ from twinsieve.stages.fingerprint.tokens import term_hashes
 from twinsieve.stages.text.scripts import unspaced_table
 
 _SCALE = 256
-_MOST = 1 << 20
+_MAX_WEIGHT = 1 << 20
 
 
 def fixed_point(idf: float) -> int:
@@ -32,7 +32,7 @@ def fixed_point(idf: float) -> int:
     >>> fixed_point(1.5), fixed_point(0.0)
     (384, 1)
     """
-    return max(1, min(_MOST, round(idf * _SCALE)))
+    return max(1, min(_MAX_WEIGHT, round(idf * _SCALE)))
 
 
 def median(weights: Iterable[int]) -> int:

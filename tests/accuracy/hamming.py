@@ -14,11 +14,11 @@ from tests.accuracy.data_sets import WEIBO
 from tests.property.streams import part_of
 from twinsieve.pipeline.evaluate.evaluate import batch_of, read_texts
 from twinsieve.pipeline.generate.stream import generate_columns
+from twinsieve.stages.contract import MAX_DISTANCE as MAX_DISTANCE
 from twinsieve.stages.contract import NO_LEADER, Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 
-LARGEST = 7
 MAX_TABLES = 128
 BATCH = 50
 """Rows judged at a time: what a batch keeps itself is met without the tables, so a large one tests little."""

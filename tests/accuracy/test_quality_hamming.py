@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from tests.accuracy.hamming import LARGEST, layouts, random_batch, real_batch, wrong_rows
+from tests.accuracy.hamming import MAX_DISTANCE, layouts, random_batch, real_batch, wrong_rows
 from tests.generated import LANGUAGES, stream
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import Batch
@@ -34,7 +34,7 @@ def batch(request: pytest.FixtureRequest) -> Batch:
     return BATCHES[request.param]()
 
 
-@pytest.mark.parametrize("k", range(LARGEST + 1))
+@pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
 def test_tables_of_any_layout_equal_a_full_scan(batch: Batch, k: int) -> None:
     for blocks in layouts(k):
         dropped, wrong = wrong_rows(batch, k, blocks)

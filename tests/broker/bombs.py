@@ -25,7 +25,7 @@ class Bomb:
 
 
 def bomb(codec: str, value_bytes: int, base_offset: int = 0, cut: int = 0) -> Bomb:
-    """One record with a value of so many zeros (rounded up to whole MiB), packed; `cut`: less so many bytes."""
+    """One packed record with a value of `value_bytes` zeros, rounded up to whole MiB; `cut`: bytes taken off."""
     pieces = -(-value_bytes // len(_PIECE))
     size = pieces * len(_PIECE)
     head = b"\0\0\0\x01" + _varint(size)

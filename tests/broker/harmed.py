@@ -164,7 +164,7 @@ class HarmedKafka(KafkaWorld):
 
 
 def _cut(segment: Path, batches: int) -> None:
-    """Keep so many batches of a segment file."""
+    """Keep the first `batches` of a segment file."""
     with open(segment, "r+b") as file:
         at = 0
         for _ in range(batches):

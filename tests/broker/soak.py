@@ -42,7 +42,7 @@ class Soak:
         self.away: list[tuple[float, float]] = []
 
     def run(self, seconds: float) -> None:
-        """Trouble for so long; then everything is healthy again."""
+        """Make trouble for `seconds`; then everything is healthy again."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             trouble = self._random.choices(*zip(*self._troubles(), strict=True))[0]

@@ -51,7 +51,7 @@ class Roles:
 
 
 def test_processes_go_on_when_leaders_and_coordinators_die(three_brokers: Cluster) -> None:
-    # A request that dies with its broker is waited for so long.
+    # How long a client waits for the answer to a request that died with its broker.
     times = {"request_timeout": "10s", "transaction_timeout": "6s"}
     deployment = Deployment(three_brokers.bootstrap, "confluent", fresh("three"), **times)
     deployment.create_topics(replication=3)

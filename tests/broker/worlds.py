@@ -160,7 +160,7 @@ def read_all(broker: Broker, partition: Partition) -> Records:
 
 
 def assigned(consumer: GroupConsumer, count: int) -> Polled:
-    """The first poll of a group consumer that owns so many partitions."""
+    """The first poll of a group consumer that owns `count` partitions."""
 
     def poll() -> Polled | None:
         polled = consumer.poll(0.1, 1000)
@@ -170,7 +170,7 @@ def assigned(consumer: GroupConsumer, count: int) -> Polled:
 
 
 def fetched(consumer: GroupConsumer, count: int) -> tuple[list[bytes | None], Polled]:
-    """Values of so many records, and the poll that brought the last of them."""
+    """Values of `count` records, and the poll that brought the last of them."""
     values: list[bytes | None] = []
 
     def poll() -> Polled | None:

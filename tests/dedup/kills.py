@@ -39,7 +39,7 @@ class Killed:
 
 
 def kill_runs(folder: Path, kills: int, seed: int) -> Killed:
-    """Kill runs so many times in this empty folder.
+    """Kill runs `kills` times in this empty folder.
 
     kills: at least this many; `struck` are those that met a run that had not ended by itself
     """

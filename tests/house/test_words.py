@@ -85,3 +85,29 @@ def test_every_module_of_the_program_says_what_it_is(sources: dict[str, str]) ->
         and not text.startswith(('"""', 'r"""'))
     ]
     assert not silent, silent
+
+
+_DIALECT = re.compile(
+    r'"""(?:N[o]thing;|As `p[o]rts)|\b_?(?:M[O]ST|L[A]RGEST|L[O]NGEST)(?:_[A-Z]\w*)?\b|\bso (?:m[a]ny|l[o]ng|o[f]ten)\b'
+)
+"""Turns of phrase that a reader takes three times; each with a letter in brackets, as above."""
+
+
+def test_sources_are_written_in_the_terms_of_the_field(sources: dict[str, str]) -> None:
+    code = {name: text for name, text in sources.items() if name.endswith((".py", ".yaml"))}
+    assert _found(code, _DIALECT) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('    """Noth' + 'ing; the file is closed."""', ['"""Noth' + "ing;"]),
+        ('    """As `po' + 'rts.Reader.poll`."""', ['"""As `po' + "rts"]),
+        ("MO" + "ST_BYTES = 5", ["MO" + "ST_BYTES"]),
+        ("_LONG" + "EST = 5", ["_LONG" + "EST"]),
+        ("# waits so l" + "ong", ["so l" + "ong"]),
+        ('    """Nothing is left."""\nMAX_BYTES = 1  # as long as', []),
+    ],
+)
+def test_a_turn_of_phrase_is_found(line: str, found: list[str]) -> None:
+    assert [match[0] for match in _DIALECT.finditer(line)] == found

@@ -27,7 +27,7 @@ class Faults:
     append_latency_s: asked for each appended message: seconds until the broker writes it. Messages of one
         appender keep their order. What a process leaves behind when it dies is written all the same.
     append_failure: asked at each `confirm` that leaves messages unacknowledged, with their number. None: they
-        go on waiting. A number: the append fails; so many of them, the oldest, are written all the same, and
+        go on waiting. A number: the append fails; that many of its messages, the oldest, are written all the same, and
         perhaps later than what a new producer appends.
 
     Others need no switch: `MemoryCluster.reachable`, `delete` and `create`; `PartitionLog.trim` (retention)

@@ -26,7 +26,7 @@ def out(world: World) -> int:
 
 
 def away(seconds: float) -> tuple[World, Process, int]:
-    """A worker that had no index for so long, and the log's end when the index went."""
+    """A worker that had no index for `seconds`, and the log's end when the index went."""
     world = World(partitions=PARTITIONS)
     world.cluster.session_timeout_s = world.cluster.transaction_timeout_s = 1e9
     index = world.start("i", roles="index")

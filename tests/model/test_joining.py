@@ -25,7 +25,7 @@ def _checked(world: World) -> None:
 
 
 def _busy_world(messages: int) -> World:
-    """A process that has judged so many messages, in blocks of one each."""
+    """A process that has judged `messages` messages, in blocks of one each."""
     world = World(partitions=1)
     world.start("b")
     for number in range(messages):

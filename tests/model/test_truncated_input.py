@@ -20,7 +20,7 @@ def texts(first: int, end: int) -> list[bytes | None]:
 
 
 def emitted(count: int) -> tuple[World, Process]:
-    """An app that has emitted so many messages."""
+    """An app that has emitted `count` messages."""
     world = World(partitions=1)
     world.produce("in", 0, texts(0, count))
     process = world.start("a")
@@ -29,7 +29,7 @@ def emitted(count: int) -> tuple[World, Process]:
 
 
 def lose(world: World, end: int, new: int) -> None:
-    """The input loses what lies at `end` and behind, and gives the offsets to so many new messages."""
+    """The input loses what lies at `end` and behind, and gives its offsets to `new` other messages."""
     world.truncate(INPUT, end)
     world.produce("in", 0, texts(100, 100 + new))
 

@@ -9,7 +9,7 @@ import pytest
 from tests.driver import WORKER, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 
-_MOST = 60_000
+_MAX_BYTES = 60_000
 _VALUE = b"%d of %d, and much more of the same" + b"." * 400
 _POLL = 5
 _ONE_POLL = _POLL * 1_000
@@ -19,7 +19,7 @@ _ONE_POLL = _POLL * 1_000
 def test_waiting_originals_of_all_partitions_stay_within_one_bound(partitions: int) -> None:
     world = World(partitions=partitions)
     bounded = replace(
-        WORKER, max_pending=10_000, max_pending_bytes=_MOST, poll_messages=_POLL, answer_s=600.0
+        WORKER, max_pending=10_000, max_pending_bytes=_MAX_BYTES, poll_messages=_POLL, answer_s=600.0
     )
     process = world.start("a", roles="worker", worker_config=bounded)
     index = world.start("b", roles="index")
@@ -33,7 +33,7 @@ def test_waiting_originals_of_all_partitions_stay_within_one_bound(partitions: i
     worker = process.worker
     assert worker is not None
     held = worker.pending_bytes
-    assert _MOST <= held < _MOST + partitions * _ONE_POLL
+    assert _MAX_BYTES <= held < _MAX_BYTES + partitions * _ONE_POLL
     assert len(worker.pending_rows) == partitions
     assert min(worker.pending_rows.values()) > 0, "each has its share"
     heir = world.start("c", roles="index")

@@ -16,7 +16,7 @@ from twinsieve.stages.judge.sieve import Sieve
 
 Rows = list[tuple[str, int | None, int, int]]
 Cuts = list[tuple[int, list[int]]]
-"""After so many rows, forget the newest but so many kept messages of the exact window, each once at most."""
+"""(rows, spared): after that many rows, forget the kept messages of the exact window but the newest `spared`."""
 
 CUTS = st.lists(
     st.tuples(st.integers(1, 30), st.lists(st.integers(0, 5), min_size=1, max_size=4)), min_size=1, max_size=5

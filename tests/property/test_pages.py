@@ -31,7 +31,7 @@ _PAGE = mmap.PAGESIZE
 
 @contextmanager
 def _moving_at(config: SieveConfig, filled: int) -> Iterator[None]:
-    """Tables move once more than `filled` of their places, or about so many, hold something."""
+    """Tables move once more than about `filled` of their places hold something."""
     near = config.near
     count = entry_count(config.layout, near.window.messages, near.bucket_load)
     cells = tags.TagIndex.bytes_for(near.window.messages)

@@ -34,7 +34,7 @@ def retention(world: World, topics: Collection[Partition], *, keep: int = 0) -> 
 
 
 def judged(count: int = 30, **settings: object) -> World:
-    """A world that has emitted so many messages, a few at a time; snapshots are older than its last decision."""
+    """A world that has emitted `count` messages, a few at a time; snapshots are older than its last decision."""
     world = World(partitions=1)
     world.start("a", **settings)
     for first in range(0, count, 3):

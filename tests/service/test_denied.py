@@ -114,7 +114,7 @@ def test_an_index_that_stood_by_waits_for_its_permission() -> None:
 
 
 class _Asking:
-    """In place of a builder: a worker with so many answered blocks, one each round, and one that nobody answers."""
+    """In place of a builder: a worker with some answered blocks, one each round, and one that nobody answers."""
 
     def __init__(self, answered: int, *, index_failed: bool) -> None:
         self.clock = ManualClock()

@@ -193,7 +193,7 @@ def test_what_waits_for_an_index_is_pending_and_lags_until_it_comes(
 
 
 class Gate:
-    """Lets so many polls pass. `tried` is set once one was held back after them."""
+    """Lets `polls` polls pass. `tried` is set once one was held back after them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -35,7 +35,7 @@ from twinsieve.pipeline.settings.client_buffers import (
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _SEEK_S = 5.0
-_MOST = 1_000_000
+_MAX_CONSUMED = 1_000_000
 _PASSING = (KafkaError._STATE, KafkaError._UNKNOWN_PARTITION, KafkaError._TIMED_OUT)
 _UNDECODABLE = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._NOT_IMPLEMENTED)
 _NO_NEWS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
@@ -97,7 +97,7 @@ class Reading(Closing):
             # consume(n, t) waits the whole of t for n messages; the first one must not wait for others.
             messages = self._consume(1, max(0.0, deadline - time.monotonic()))
             if messages and max_records > 1:
-                messages += self._consume(min(max_records - 1, _MOST), 0)
+                messages += self._consume(min(max_records - 1, _MAX_CONSUMED), 0)
             records = self._columns(messages)
             # An end of partition is no record, so it does not end the wait either.
             if records or self._waits() or time.monotonic() >= deadline:

@@ -173,7 +173,7 @@ def test_weak_bits_are_the_ones_an_edit_flips_in_real_posts(data_dir: Path) -> N
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_weak_bits_are_the_ones_an_edit_flips(language: str) -> None:
-    # A changed letter changes a whole word: so many words make a long post as characters elsewhere.
+    # A changed letter changes a whole word, so a long post has as many words as one of another language has characters.
     letters_each = 6 if Grammar(language).glue else 1
     texts = stream(language, 3000, seed=6).texts
     texts = [" ".join(texts[row : row + letters_each]) for row in range(len(texts))]

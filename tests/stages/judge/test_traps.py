@@ -187,7 +187,7 @@ def test_an_entry_of_2_to_the_24_messages_ago_does_not_stand_for_one_of_this_chu
     assert _judge([first, other, asked], config).leaders[2] == 0
     sieve = Sieve(replace(config, exact=ExactConfig(method="none")))
     sieve.apply(_batch(texts), _judge([f"第{i}个" for i in range(100)]))
-    # As if so many messages had passed that the next one's number is that of the first, in 24 bits.
+    # As if 2 ** 24 messages had passed: the next one's number is that of the first, in 24 bits.
     sieve._near.ring.columns.counters[KEPT] = 2**24
     verdicts = sieve.judge(_batch(["另外的一句话在这里说完了", asked]))
     assert verdicts.kinds.tolist() == [Kind.UNIQUE, Kind.UNIQUE]
