@@ -1,12 +1,13 @@
 """Columns of n messages: dtype, shape and meaning are declared once; rows are selected and joined here alone.
 
-A set of columns is a dataclass that derives from `Columns`; the annotation of each field says what it holds:
+A set of columns is a dataclass that derives from `Columns`. The annotation of each field says how it is held,
+the text below it what it means:
 
 >>> @dataclass(slots=True)
 ... class Words(Columns):
-...     ids: Annotated[NDArray[np.uint64], Rows("<u8", about="hash of the id")]
-...     starts: Annotated[NDArray[np.int64], Starts("<u2", about="row i is letters[starts[i]:starts[i + 1]]")]
-...     letters: Annotated[NDArray[np.uint32], Packed("<u4", by="starts", about="code points")]
+...     ids: Annotated[NDArray[np.uint64], Rows("<u8")]
+...     starts: Annotated[NDArray[np.int64], Starts("<u2")]
+...     letters: Annotated[NDArray[np.uint32], Packed("<u4", by="starts")]
 >>> words = Words(np.array([7, 8], np.uint64), np.array([0, 1, 3]), np.array([97, 98, 99], np.uint32))
 >>> words.take(np.array([False, True]))
 Words(ids=array([8], dtype=uint64), starts=array([0, 2]), letters=array([98, 99], dtype=uint32))
@@ -70,12 +71,11 @@ class Dim(NamedTuple):
 class Column:
     """What every kind of column says of itself.
 
-    dtype: of its values; about: their meaning and unit; shape: of one entry
+    dtype: of its values; shape: of one entry
     fill: value where nothing is known
     """
 
     dtype: str
-    about: str
     shape: tuple[int | Dim, ...] = ()
     fill: int = 0
     sent: Sent = Sent.COMPRESSED

@@ -1,7 +1,7 @@
 """The nouns that stages hand to each other: columns of n messages, in log order.
 
 A batch flows `list[str]` → `Bodies` → `Fingerprints` → `Batch` → `Verdicts`. The annotation of each column
-gives its dtype, the shape of one entry and its meaning (stages/columns.py).
+gives its dtype and the shape of one entry, the text below it its meaning (stages/columns.py).
 """
 
 from __future__ import annotations
@@ -84,33 +84,19 @@ class Bodies(Columns):
     or the raw text.
     """
 
-    chars: Annotated[NDArray[np.uint32], Packed("<u4", "code points of the key text", by="starts")]
-    starts: Annotated[
-        NDArray[np.int64],
-        Starts("<u2", "row i is chars[starts[i]:starts[i + 1]]", max_sent=STORED_LENGTH),
-    ]
-    word_starts: Annotated[
-        NDArray[np.uint8],
-        Packed(
-            "u1",
-            "for each character 1 where a word of a space-separated script, or a run of characters of an "
-            "unspaced script, begins in the source text",
-            by="starts",
-            sent=Sent.NOT,
-        ),
-    ]
-    body_lengths: Annotated[
-        NDArray[np.int32],
-        Rows("<i4", "characters of the body; exact-only rows: perhaps fewer than the key's"),
-    ]
-    own_lengths: Annotated[
-        NDArray[np.int32],
-        Rows("<i4", "body characters before a shared card (poll, article); = body_lengths without one"),
-    ]
-    exact_only: Annotated[
-        NDArray[np.bool_],
-        Rows("?", "body shorter than MIN_NEAR_LENGTH, or made of digits (and their separators) alone"),
-    ]
+    chars: Annotated[NDArray[np.uint32], Packed("<u4", by="starts")]
+    """code points of the key text"""
+    starts: Annotated[NDArray[np.int64], Starts("<u2", max_sent=STORED_LENGTH)]
+    """row i is chars[starts[i]:starts[i + 1]]"""
+    word_starts: Annotated[NDArray[np.uint8], Packed("u1", by="starts", sent=Sent.NOT)]
+    """for each character 1 where a word of a space-separated script, or a run of characters of an unspaced
+    script, begins in the source text"""
+    body_lengths: Annotated[NDArray[np.int32], Rows("<i4")]
+    """characters of the body; of exact-only rows perhaps fewer than the key's"""
+    own_lengths: Annotated[NDArray[np.int32], Rows("<i4")]
+    """body characters before a shared card (poll, article); = body_lengths without one"""
+    exact_only: Annotated[NDArray[np.bool_], Rows("?")]
+    """body shorter than MIN_NEAR_LENGTH, or made of digits (and their separators) alone"""
 
     def text(self, row: int) -> str:
         """The key text of one row, for messages and tests."""
@@ -122,81 +108,43 @@ class Bodies(Columns):
 class Fingerprints(Columns):
     """What the two stages compare, for n messages."""
 
-    digests: Annotated[
-        NDArray[np.uint64],
-        Rows("<u8", "128-bit digest of the key text (or of the exact fields)", (2,), sent=Sent.PLAIN),
-    ]
-    simhashes: Annotated[
-        NDArray[np.uint64],
-        Rows("<u8", "128-bit SimHash, [:, 0] alone the 64-bit one; see has_simhash", (2,), sent=Sent.PLAIN),
-    ]
-    has_simhash: Annotated[
-        NDArray[np.bool_], Rows("?", "False where no feature was found: no fingerprint, never fingerprint 0")
-    ]
+    digests: Annotated[NDArray[np.uint64], Rows("<u8", (2,), sent=Sent.PLAIN)]
+    """128-bit digest of the key text (or of the exact fields)"""
+    simhashes: Annotated[NDArray[np.uint64], Rows("<u8", (2,), sent=Sent.PLAIN)]
+    """128-bit SimHash; [:, 0] alone is the 64-bit one; see `has_simhash`"""
+    has_simhash: Annotated[NDArray[np.bool_], Rows("?")]
+    """False where no feature was found: no fingerprint, never fingerprint 0"""
     weak_bits: Annotated[
-        NDArray[np.uint8],
-        Rows(
-            "u1",
-            "for each SimHash table its least certain bits, weakest first (ties to the lowest bit), as bit "
-            "numbers inside the table's key",
-            (Dim("tables", "B"), Dim("weak", "B")),
-            sent=Sent.PLAIN,
-        ),
+        NDArray[np.uint8], Rows("u1", (Dim("tables", "B"), Dim("weak", "B")), sent=Sent.PLAIN)
     ]
-    band_keys: Annotated[
-        NDArray[np.uint32],
-        Rows("<u4", "MinHash bands; meaningless for exact-only rows", (Dim("bands", "H"),), sent=Sent.PLAIN),
-    ]
-    bags: Annotated[
-        NDArray[np.uint8],
-        Rows(
-            "u1",
-            "char bag: 64 bins of 4 bits, bin 2b in the low half of byte b, saturating at 15",
-            (Dim("bag", "B", usual=32),),
-            sent=Sent.PLAIN,
-        ),
-    ]
-    signatures: Annotated[
-        NDArray[np.uint32],
-        Rows(
-            "<u4",
-            "parity of hashed character counts below PARITY_BELOW characters, one-bit MinHash from there on",
-            sent=Sent.PLAIN,
-        ),
-    ]
-    sketches: Annotated[
-        NDArray[np.uint8],
-        Pooled(
-            "u1", "MinHash of whole long bodies, 8 bits a value", (64,), by="sketch_rows", sent=Sent.PLAIN
-        ),
-    ]
-    sketch_rows: Annotated[
-        NDArray[np.int32], Places("<i4", "row in sketches; -1 for bodies that need none", of="sketches")
-    ]
+    """for each SimHash table its least certain bits, weakest first (ties to the lowest bit), as bit numbers
+    inside the table's key"""
+    band_keys: Annotated[NDArray[np.uint32], Rows("<u4", (Dim("bands", "H"),), sent=Sent.PLAIN)]
+    """MinHash bands; meaningless for exact-only rows"""
+    bags: Annotated[NDArray[np.uint8], Rows("u1", (Dim("bag", "B", usual=32),), sent=Sent.PLAIN)]
+    """char bag: 64 bins of 4 bits, bin 2b in the low half of byte b, saturating at 15"""
+    signatures: Annotated[NDArray[np.uint32], Rows("<u4", sent=Sent.PLAIN)]
+    """parity of hashed character counts below PARITY_BELOW characters, one-bit MinHash from there on"""
+    sketches: Annotated[NDArray[np.uint8], Pooled("u1", (64,), by="sketch_rows", sent=Sent.PLAIN)]
+    """whole-body MinHash values, 8 bits each, of long bodies"""
+    sketch_rows: Annotated[NDArray[np.int32], Places("<i4", of="sketches")]
+    """row in `sketches`, or -1 for bodies that need none"""
 
 
 @dataclass(slots=True)
 class Batch(Columns):
     """n readable messages in log order, ready to be judged."""
 
-    positions: Annotated[
-        NDArray[np.int64],
-        Rows("<i8", "the caller's name of each message: a line number, a packed offset", sent=Sent.NOT),
-    ]
-    times_ms: Annotated[
-        NDArray[np.int64], Rows("<i8", "message's time, ms since 1970, or NO_TIME", fill=NO_TIME)
-    ]
-    arrivals_ms: Annotated[
-        NDArray[np.int64],
-        Rows(
-            "<i8",
-            "clock of arrival, which bounds a message's time; NO_TIME for no bound",
-            fill=NO_TIME,
-            sent=Sent.NOT,
-        ),
-    ]
-    ids: Annotated[NDArray[np.uint64], Rows("<u8", "hash of the message's id, 0 for none", sent=Sent.PLAIN)]
-    scopes: Annotated[NDArray[np.uint64], Rows("<u8", "hash of the scope fields, 0 for none")]
+    positions: Annotated[NDArray[np.int64], Rows("<i8", sent=Sent.NOT)]
+    """the caller's name for each message: a line number; a packed partition and offset"""
+    times_ms: Annotated[NDArray[np.int64], Rows("<i8", fill=NO_TIME)]
+    """message time in ms since 1970, or NO_TIME"""
+    arrivals_ms: Annotated[NDArray[np.int64], Rows("<i8", fill=NO_TIME, sent=Sent.NOT)]
+    """clock of arrival, which bounds a message's time; NO_TIME for no bound"""
+    ids: Annotated[NDArray[np.uint64], Rows("<u8", sent=Sent.PLAIN)]
+    """hash of the message's id, 0 for none"""
+    scopes: Annotated[NDArray[np.uint64], Rows("<u8")]
+    """hash of the scope fields, 0 for none"""
     bodies: Bodies
     fingerprints: Fingerprints
 
@@ -205,19 +153,18 @@ class Batch(Columns):
 class Verdicts(Columns):
     """What the sieve says of n messages."""
 
-    leaders: Annotated[NDArray[np.int64], Rows("<i8", "position of the leader, or NO_LEADER", fill=NO_LEADER)]
-    matched: Annotated[
-        NDArray[np.int32],
-        Rows("<i4", "twice the length of the longest common subsequence (near, text); else 0"),
-    ]
-    compared: Annotated[
-        NDArray[np.int32], Rows("<i4", "summed length of both bodies; similarity = matched / compared")
-    ]
-    distances: Annotated[
-        NDArray[np.int16], Rows("<i2", "bits of SimHash distance (near, hamming); else -1", fill=-1)
-    ]
-    kinds: Annotated[NDArray[np.uint8], Rows("u1", "Kind")]
-    flags: Annotated[NDArray[np.uint8], Rows("u1", "Flag")]
+    leaders: Annotated[NDArray[np.int64], Rows("<i8", fill=NO_LEADER)]
+    """position of the leader, or NO_LEADER"""
+    matched: Annotated[NDArray[np.int32], Rows("<i4")]
+    """twice the length of the longest common subsequence (near, text); else 0"""
+    compared: Annotated[NDArray[np.int32], Rows("<i4")]
+    """summed length of both bodies; similarity = matched / compared"""
+    distances: Annotated[NDArray[np.int16], Rows("<i2", fill=-1)]
+    """bits of SimHash distance (near, hamming); else -1"""
+    kinds: Annotated[NDArray[np.uint8], Rows("u1")]
+    """`Kind`"""
+    flags: Annotated[NDArray[np.uint8], Rows("u1")]
+    """`Flag`"""
 
     def similarity(self, row: int) -> float:
         """0…1, or 0.0 where the row was not compared by text."""

@@ -86,12 +86,11 @@ class Ranges:
 class OpenRows(Columns):
     """n open verdicts."""
 
-    offsets: Annotated[NDArray[np.int64], Rows("<i8", "ascending")]
+    offsets: Annotated[NDArray[np.int64], Rows("<i8")]
+    """ascending"""
     verdicts: Verdicts
-    tags: Annotated[
-        NDArray[np.uint64],
-        Rows("<u8", "first half of the digest, salted with the scope; 0 for a message without digest"),
-    ]
+    tags: Annotated[NDArray[np.uint64], Rows("<u8")]
+    """first half of the digest, salted with the scope; 0 for a message without digest"""
 
 
 class OpenVerdicts:

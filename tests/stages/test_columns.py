@@ -39,20 +39,20 @@ from twinsieve.stages.errors import StateError
 
 @dataclass(slots=True)
 class Inner(Columns):
-    letters: Annotated[NDArray[np.uint32], Packed("<u4", "code points")]
-    starts: Annotated[NDArray[np.int64], Starts("<u2", "of letters", max_sent=5)]
-    marks: Annotated[NDArray[np.uint8], Packed("u1", "one a letter", fill=3, sent=Sent.NOT)]
-    is_odd: Annotated[NDArray[np.bool_], Rows("?", "number is odd")]
+    letters: Annotated[NDArray[np.uint32], Packed("<u4")]
+    starts: Annotated[NDArray[np.int64], Starts("<u2", max_sent=5)]
+    marks: Annotated[NDArray[np.uint8], Packed("u1", fill=3, sent=Sent.NOT)]
+    is_odd: Annotated[NDArray[np.bool_], Rows("?")]
 
 
 @dataclass(slots=True)
 class Outer(Columns):
-    numbers: Annotated[NDArray[np.int64], Rows("<i8", "any", sent=Sent.PLAIN)]
-    pairs: Annotated[NDArray[np.uint16], Rows("<u2", "two a row", (Dim("width", "B", usual=2),))]
+    numbers: Annotated[NDArray[np.int64], Rows("<i8", sent=Sent.PLAIN)]
+    pairs: Annotated[NDArray[np.uint16], Rows("<u2", (Dim("width", "B", usual=2),))]
     inner: Inner
-    pool: Annotated[NDArray[np.uint8], Pooled("u1", "for some rows", (3,), by="places", sent=Sent.PLAIN)]
-    places: Annotated[NDArray[np.int32], Places("<i4", "row in pool", of="pool")]
-    unsent: Annotated[NDArray[np.int16], Rows("<i2", "stays at home", fill=-4, sent=Sent.NOT)]
+    pool: Annotated[NDArray[np.uint8], Pooled("u1", (3,), by="places", sent=Sent.PLAIN)]
+    places: Annotated[NDArray[np.int32], Places("<i4", of="pool")]
+    unsent: Annotated[NDArray[np.int16], Rows("<i2", fill=-4, sent=Sent.NOT)]
 
 
 Row = tuple[int, str, bool]

@@ -18,9 +18,10 @@ from typing import Any
 
 FINGERPRINT = {
     "twinsieve.stages.contract": (
-        "    signatures: Annotated[\n",
-        '    trial: Annotated[NDArray[np.uint16], Rows("<u2", "characters of the key text, and 1,000")]\n'
-        "    signatures: Annotated[\n",
+        "    signatures: Annotated[",
+        '    trial: Annotated[NDArray[np.uint16], Rows("<u2")]\n'
+        '    """characters of the key text, and 1,000"""\n'
+        "    signatures: Annotated[",
     ),
     "twinsieve.stages.fingerprint.fingerprinter": (
         "            signatures=np.zeros(n, np.uint32),\n",
@@ -30,9 +31,10 @@ FINGERPRINT = {
 }
 VERDICT = {
     "twinsieve.stages.contract": (
-        '    flags: Annotated[NDArray[np.uint8], Rows("u1", "Flag")]\n',
-        '    flags: Annotated[NDArray[np.uint8], Rows("u1", "Flag")]\n'
-        '    trial: Annotated[NDArray[np.int16], Rows("<i2", "less than the fingerprint\'s trial", fill=-7)]\n',
+        '    flags: Annotated[NDArray[np.uint8], Rows("u1")]\n',
+        '    flags: Annotated[NDArray[np.uint8], Rows("u1")]\n'
+        '    trial: Annotated[NDArray[np.int16], Rows("<i2", fill=-7)]\n'
+        '    """the trial of the fingerprint, less 2,000"""\n',
     ),
     "twinsieve.stages.judge.sieve": (
         "        return Verdicts(**outcome._asdict(), distances=distances)\n",
