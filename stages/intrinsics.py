@@ -1,10 +1,11 @@
-"""Two machine instructions that Numba has no name for: prefetch and population count."""
+"""What kernels of all stages use: machine instructions that Numba has no name for, and a multiplier."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import llvmlite.ir as ir
+import numpy as np
 from numba import types
 from numba.core import cgutils as _numba_cgutils
 from numba.extending import intrinsic
@@ -12,6 +13,12 @@ from numba.extending import intrinsic
 # Numba turns these into functions of fewer arguments, which a type checker cannot follow.
 _intrinsic: Any = intrinsic
 cgutils: Any = _numba_cgutils
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 by the golden ratio, odd: its multiples spread neighbouring keys over the whole range.
+
+source: Knuth, The Art of Computer Programming 3, section 6.4
+"""
 
 
 @_intrinsic

@@ -1,11 +1,10 @@
-"""`@kernel` and `@callee`: how functions that take tuples of arrays, or run row by row, are compiled.
+"""`@kernel`: the one way in which functions are compiled.
 
-Kernels take tuples of arrays and call each other row by row. With Numba's reference counting each such call
-counts every array of the tuple up and down, atomically: judging a message cost 41 µs with it and 2.9 without.
-Kernels allocate nothing and keep nothing, so there is nothing to count. `_nrt` is Numba's switch for that.
-Those that do allocate memory of their own are `@compiled()`.
+Kernels take tuples of arrays and call each other row by row. With Numba's reference counting each call
+counts every array of the tuple up and down, atomically: a judged message cost 41 µs with it, 2.9 without.
+Most kernels allocate nothing and keep nothing, so there is nothing to count; `_nrt` is Numba's switch.
 
-A kernel that only kernels call is a `@callee`: it has neither an entry for Python, which takes every array
+A kernel that only kernels call is a *callee*: it has neither an entry for Python, which takes every array
 of the tuples apart, nor machine code of its own (`callee.py`). All kernels compile in 43 CPU seconds instead
 of 56 so.
 """
@@ -14,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
+import numpy as np
 from numba import njit
 from numba.core import config
 from numba.core.registry import CPUDispatcher
@@ -25,6 +25,10 @@ from twinsieve.stages.compiled import keep
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _config: Any = config  # untyped in Numba
+
+ZERO = cast("int", np.int64(0))
+NO, YES = cast("bool", np.bool_(False)), cast("bool", np.bool_(True))
+"""0, False, True as arguments of a kernel. A literal has a type of its own, which compiles it once more."""
 
 
 class Kernel:
@@ -69,26 +73,23 @@ class Kernel:
         return getattr(self.dispatcher, name)
 
 
-def compiled(*, callee: bool = False, **options: Any) -> Callable[[_Function], _Function]:
-    """A decorator that compiles a function at its first call, or loads what an earlier process compiled.
+@overload
+def kernel(function: _Function) -> _Function: ...
+@overload
+def kernel(*, callee: bool = ..., allocates: bool = ...) -> Callable[[_Function], _Function]: ...
+def kernel(
+    function: _Function | None = None, *, callee: bool = False, allocates: bool = False
+) -> _Function | Callable[[_Function], _Function]:
+    """Compile a function at its first call, or load what an earlier process compiled.
 
     callee: only other kernels call it; a call from Python is a TypeError
-    options: Numba's; the interpreter's lock is released in any case
+    allocates: it makes arrays of its own, so Numba counts references in it
     """
+    options = {} if allocates else {"_nrt": False}
 
     def decorate(function: _Function) -> _Function:
         if _config.DISABLE_JIT:
             return function
         return cast("_Function", Kernel(function, callee=callee, options=options))
 
-    return decorate
-
-
-def kernel(function: _Function) -> _Function:
-    """Compile a function without reference counting; it must not allocate."""
-    return compiled(_nrt=False)(function)
-
-
-def callee(function: _Function) -> _Function:
-    """The same for a function that only kernels call."""
-    return compiled(callee=True, _nrt=False)(function)
+    return decorate if function is None else decorate(function)

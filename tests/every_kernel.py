@@ -27,7 +27,6 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
-from twinsieve.stages.fingerprint.minhash import sketch_similarity
 from twinsieve.stages.judge.all_pairs import all_pairs
 from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
@@ -102,7 +101,6 @@ def filters() -> None:
     generations.contains(digests)
     generations.expire(3, 5)
     assert (0, 0) in generations.filters[0]
-    sketch_similarity(np.zeros(64, np.uint8), np.zeros(64, np.uint8))
 
 
 def _use(config: SieveConfig, batch: Batch) -> None:

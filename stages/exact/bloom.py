@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pybloom_live import BloomFilter
 
 from twinsieve.stages.contract import Window
-from twinsieve.stages.exact import bloom_kernel as kernel
+from twinsieve.stages.exact import bloom_kernel
 from twinsieve.stages.exact.bloom_filter import filter_on
 from twinsieve.stages.exact.bloom_sizing import AGE_PARTS, GENERATIONS, BloomArrays, bloom_sizing
 from twinsieve.stages.exact.sections import SectionReader, Sections
@@ -90,7 +90,7 @@ class BloomGenerations:
     def contains(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """bool[n], whether a live generation holds digests[i]. digests: uint64[n, 2]"""
         found = np.empty(len(digests), dtype=np.bool_)
-        kernel.contains_batch(*self.arrays, digests, found)
+        bloom_kernel.contains_batch(*self.arrays, digests, found)
         return found
 
     def add(self, digests: NDArray[np.uint64], first_kept_index: int, times_ms: NDArray[np.int64]) -> None:
@@ -99,11 +99,11 @@ class BloomGenerations:
         digests: uint64[n, 2]; times_ms: int64[n], stream times, not decreasing
         """
         kept = np.arange(first_kept_index, first_kept_index + len(digests), dtype=np.int64)
-        kernel.add_batch(*self.arrays, digests, kept, times_ms)
+        bloom_kernel.add_batch(*self.arrays, digests, kept, times_ms)
 
     def expire(self, kept_count: int, stream_time_ms: int) -> None:
         """Let generations whose newest entry has left the window answer no more."""
-        kernel.bloom_expire(*self.arrays[1:], kept_count, stream_time_ms)
+        bloom_kernel.bloom_expire(*self.arrays[1:], kept_count, stream_time_ms)
 
     def to_sections(self) -> Sections:
         """The state as named arrays, copies: `parameters`; of live generations `generations` and `bits`."""
@@ -132,7 +132,7 @@ class BloomGenerations:
             raise reader.damaged("generations are not in order")
         loaded.arrays.generations[:live] = columns
         loaded.arrays.bits.reshape(sizing.rows, -1)[:live] = bits
-        loaded.arrays.cursor[kernel.CURSOR_LIVE] = live
+        loaded.arrays.cursor[bloom_kernel.CURSOR_LIVE] = live
         return loaded
 
     def _live_rows(self) -> NDArray[np.int64]:

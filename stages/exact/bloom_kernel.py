@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import prefetch
-from twinsieve.stages.kernel import compiled
+from twinsieve.stages.kernel import ZERO, kernel
 
 GENERATION_FIRST_KEPT = 0
 GENERATION_NEWEST_KEPT = 1
@@ -54,7 +54,7 @@ _EIGHTH = np.uint64(3)
 _IN_BYTE = np.uint64(7)
 
 
-@compiled(inline="always")
+@kernel(callee=True)
 def _place(d0: np.uint64, d1: np.uint64, part: int, slice_bits: int) -> np.int64:
     """The bit of the filter that stands for the digest in slice `part`."""
     # Output `part` of the generator, scaled to a slice by a 64 × 32 bit multiplication.
@@ -67,7 +67,7 @@ def _place(d0: np.uint64, d1: np.uint64, part: int, slice_bits: int) -> np.int64
     return np.int64(np.int64(part) * slice_bits + np.int64(inside))
 
 
-@compiled()
+@kernel
 def bloom_positions(
     shape: NDArray[np.int64], d0: np.uint64, d1: np.uint64, positions: NDArray[np.int64]
 ) -> None:
@@ -79,19 +79,19 @@ def bloom_positions(
         positions[part] = _place(d0, d1, part, shape[SHAPE_BITS]) - part * shape[SHAPE_BITS]
 
 
-@compiled(inline="always")
+@kernel(callee=True)
 def _bit(bits: NDArray[np.uint8], start: np.uint64, place: np.uint64) -> np.uint64:
     # Unsigned, as a signed index costs a test for negative ones at every access.
     return (np.uint64(bits[start + (place >> _EIGHTH)]) >> (place & _IN_BYTE)) & _ONE
 
 
-@compiled(forceinline=True)
+@kernel
 def bloom_prefetch(
     bits: NDArray[np.uint8], cursor: NDArray[np.int64], shape: NDArray[np.int64], d0: np.uint64, d1: np.uint64
 ) -> None:
     """Prefetch the lines that decide most tests (two slices of each live generation)."""
-    first = _place(d0, d1, 0, shape[SHAPE_BITS]) >> 3
-    second = _place(d0, d1, 1, shape[SHAPE_BITS]) >> 3
+    first = _place(d0, d1, ZERO, shape[SHAPE_BITS]) >> 3
+    second = _place(d0, d1, ZERO + 1, shape[SHAPE_BITS]) >> 3
     row = cursor[CURSOR_OLDEST]
     for _ in range(cursor[CURSOR_LIVE]):
         start = row * shape[SHAPE_STRIDE]
@@ -102,7 +102,7 @@ def bloom_prefetch(
             row = 0
 
 
-@compiled(forceinline=True)
+@kernel
 def bloom_oldest_hit(
     bits: NDArray[np.uint8],
     generations: NDArray[np.int64],
@@ -120,10 +120,10 @@ def bloom_oldest_hit(
     slices = shape[SHAPE_SLICES]
     stride = np.uint64(shape[SHAPE_STRIDE])
     end = np.uint64(shape[SHAPE_ROWS]) * stride
-    first = np.uint64(_place(d0, d1, 0, slice_bits))
-    second = np.uint64(_place(d0, d1, min(1, slices - 1), slice_bits))
-    third = np.uint64(_place(d0, d1, min(2, slices - 1), slice_bits))
-    fourth = np.uint64(_place(d0, d1, min(3, slices - 1), slice_bits))
+    first = np.uint64(_place(d0, d1, ZERO, slice_bits))
+    second = np.uint64(_place(d0, d1, min(ZERO + 1, slices - 1), slice_bits))
+    third = np.uint64(_place(d0, d1, min(ZERO + 2, slices - 1), slice_bits))
+    fourth = np.uint64(_place(d0, d1, min(ZERO + 3, slices - 1), slice_bits))
     # Four tests are made for all generations without a branch: nearly all misses end here, a
     # mispredicted branch costs more than the tests it saves, and cache misses overlap.
     left = np.uint64(0)
@@ -140,7 +140,7 @@ def bloom_oldest_hit(
     while left != 0:
         if left & _ONE:
             start = np.uint64(row) * stride
-            part = 4
+            part = ZERO + 4
             while part < slices and _bit(bits, start, np.uint64(_place(d0, d1, part, slice_bits))):
                 part += 1
             if part >= slices:
@@ -152,7 +152,7 @@ def bloom_oldest_hit(
     return np.int64(-1)
 
 
-@compiled()
+@kernel
 def bloom_expire(
     generations: NDArray[np.int64],
     cursor: NDArray[np.int64],
@@ -175,7 +175,7 @@ def bloom_expire(
         cursor[CURSOR_LIVE] -= 1
 
 
-@compiled()
+@kernel
 def bloom_insert(
     bits: NDArray[np.uint8],
     generations: NDArray[np.int64],
@@ -215,7 +215,7 @@ def bloom_insert(
     generations[row, GENERATION_COUNT] += 1
 
 
-@compiled()
+@kernel
 def contains_batch(
     bits: NDArray[np.uint8],
     generations: NDArray[np.int64],
@@ -229,7 +229,7 @@ def contains_batch(
         found[i] = bloom_oldest_hit(bits, generations, cursor, shape, digests[i, 0], digests[i, 1]) >= 0
 
 
-@compiled()
+@kernel
 def add_batch(
     bits: NDArray[np.uint8],
     generations: NDArray[np.int64],

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import compiled
+from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.kernel import kernel
 
 _EMPTY = -1
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 
 
@@ -77,11 +77,11 @@ class TrieHead:
         self._slots.fill(_EMPTY)
 
 
-@compiled(inline="always")
+@kernel(callee=True)
 def _cell_of(slots: NDArray[np.int32], digests: NDArray[np.uint64], d0: np.uint64, d1: np.uint64) -> np.int64:
     mask = np.int64(len(slots) - 1)
     mixed = d0 ^ (d1 >> _HALF) ^ (d1 << _HALF)
-    cell = np.int64(((mixed ^ (mixed >> _HALF)) * _SPREAD) >> _HALF) & mask
+    cell = np.int64(((mixed ^ (mixed >> _HALF)) * GOLDEN) >> _HALF) & mask
     while True:
         row = np.int64(slots[cell])
         if row < 0 or (digests[row, 0] == d0 and digests[row, 1] == d1):
@@ -89,13 +89,13 @@ def _cell_of(slots: NDArray[np.int32], digests: NDArray[np.uint64], d0: np.uint6
         cell = (cell + 1) & mask
 
 
-@compiled()
+@kernel
 def _map_rows(slots: NDArray[np.int32], digests: NDArray[np.uint64], start: int, end: int) -> None:
     for row in range(start, end):
         slots[_cell_of(slots, digests, digests[row, 0], digests[row, 1])] = row
 
 
-@compiled()
+@kernel
 def _find_rows(
     slots: NDArray[np.int32],
     digests: NDArray[np.uint64],

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import PARITY_BELOW, STORED_LENGTH
-from twinsieve.stages.kernel import compiled
+from twinsieve.stages.kernel import kernel
 
 BAG_BYTES = 32
 """Bytes of a char bag: 64 bins of 4 bits."""
@@ -21,19 +21,19 @@ BAG_LIMIT = 15
 """Largest count a bin holds; a bin with this value may stand for more."""
 
 
-@compiled(callee=True)
+@kernel(callee=True)
 def bag_bin(char: np.uint32) -> np.int64:
     """Bin 0…63 of a code point."""
     return np.int64(np.uint32(char * np.uint32(0x9E3779B1)) >> np.uint32(26))
 
 
-@compiled(callee=True)
+@kernel(callee=True)
 def parity_bit(char: np.uint32) -> np.int64:
     """Signature bit 0…31 that a code point flips."""
     return np.int64(np.uint32(char * np.uint32(0x85EBCA77)) >> np.uint32(27))
 
 
-@compiled()
+@kernel(allocates=True)
 def fill_bags(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],

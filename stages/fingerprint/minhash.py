@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import PARITY_BELOW
 from twinsieve.stages.fingerprint.mixing import NO_CHAR, derive, gram_hash, mix32, mix64
-from twinsieve.stages.kernel import compiled
+from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.kernel import kernel
 
 SIGNATURE_HASHES = 32
 """MinHash values that give a bit to the signature."""
@@ -47,7 +48,7 @@ class HashFamily:
         )
 
 
-@compiled(callee=True)
+@kernel(callee=True)
 def lower(
     values: NDArray[np.uint32],
     grams: NDArray[np.uint32],
@@ -82,7 +83,7 @@ def lower(
             values[i] = min(values[i], min(first, second))
 
 
-@compiled(callee=True)
+@kernel(callee=True)
 def band_key(values: NDArray[np.uint32], band: int, rows: int) -> np.uint32:
     """Key of one band: a mix of its MinHash values and its number."""
     key = np.uint32(band)
@@ -91,7 +92,7 @@ def band_key(values: NDArray[np.uint32], band: int, rows: int) -> np.uint32:
     return key
 
 
-@compiled()
+@kernel(allocates=True)
 def fill_bands(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
@@ -137,7 +138,7 @@ def fill_bands(
             signatures[row] = signature
 
 
-@compiled()
+@kernel(allocates=True)
 def fill_sketches(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
@@ -164,32 +165,8 @@ def fill_sketches(
                 p = chunk + i
                 first = gram_hash(np.uint64(chars[p]), np.uint64(chars[p + 1]), gram_seed)
                 second = gram_hash(np.uint64(chars[p + 2]), np.uint64(chars[p + 3]), gram_seed)
-                hashed = mix64(first * np.uint64(0x9E3779B97F4A7C15) + second)
+                hashed = mix64(first * GOLDEN + second)
                 grams[i] = np.uint32(hashed >> np.uint64(32))
             lower(values, grams, count, multipliers, addends)
         for i in range(len(values)):
             sketches[sketch_rows[row], i] = mix32(values[i]) >> np.uint32(24)
-
-
-@compiled()
-def equal_bytes(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> int:
-    """Number of places, 0…64, where two sketches agree."""
-    equal = 0
-    for i in range(len(a)):
-        if a[i] == b[i]:
-            equal += 1
-    return equal
-
-
-def sketch_similarity(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
-    """Estimated Jaccard similarity, 0…1, of the 4-gram sets of two long bodies.
-
-    a, b: uint8[64], rows of `sketches`. Agreement beyond chance (1/256 a byte); the standard error
-    is at most 1/16. Decisions compare `equal_bytes`, an integer.
-
-    >>> a = np.arange(64, dtype=np.uint8)
-    >>> sketch_similarity(a, a), sketch_similarity(a, a + np.uint8(1))
-    (1.0, 0.0)
-    """
-    share = int(equal_bytes(a, b)) / SKETCH_HASHES
-    return max(0.0, (share - 1 / 256) / (1 - 1 / 256))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from twinsieve.stages.kernel import compiled
+from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.kernel import kernel
 
 KERNEL_VERSION = 1
 """Raised whenever a kernel of this package gives other values for the same input; part of the scheme id."""
@@ -16,11 +17,10 @@ KERNEL_VERSION = 1
 NO_CHAR = np.uint64(0xFFFFFFFF)
 """Stands before a single character where a pair has its first one; no code point has this value."""
 
-_GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 
 
-@compiled()
+@kernel
 def mix64(x: np.uint64) -> np.uint64:
     """Well-mixed uint64 of a uint64; a bijection.
 
@@ -36,7 +36,7 @@ def mix64(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@compiled()
+@kernel
 def mix32(x: np.uint32) -> np.uint32:
     """Well-mixed uint32 of a uint32; a bijection.
 
@@ -52,7 +52,7 @@ def mix32(x: np.uint32) -> np.uint32:
     return np.uint32(x ^ (x >> np.uint32(16)))
 
 
-@compiled(callee=True)
+@kernel(callee=True)
 def gram_hash(previous: np.uint64, current: np.uint64, seed: np.uint64) -> np.uint64:
     """uint64 of the character pair (previous, current), or of one character after NO_CHAR."""
     return mix64(((previous << np.uint64(32)) | current) + seed)
@@ -67,11 +67,11 @@ def derive(seed: int, purpose: int, count: int) -> list[int]:
     (True, False)
     """
     state = _splitmix(_splitmix(seed & _MASK) ^ (purpose & _MASK))
-    return [_splitmix((state + _GOLDEN * i) & _MASK) for i in range(1, count + 1)]
+    return [_splitmix((state + int(GOLDEN) * i) & _MASK) for i in range(1, count + 1)]
 
 
 def _splitmix(x: int) -> int:
-    x = (x + _GOLDEN) & _MASK
+    x = (x + int(GOLDEN)) & _MASK
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
     return x ^ (x >> 31)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.fingerprint.mixing import mix64
 from twinsieve.stages.fingerprint.tokens import fill_runs, fill_tokens
-from twinsieve.stages.kernel import compiled
+from twinsieve.stages.kernel import ZERO, kernel
 
 SIMHASH_BITS = 128
 
@@ -25,7 +25,7 @@ _LANE = 64
 _PLANES = 40
 
 
-@compiled(callee=True)
+@kernel(callee=True)
 def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.int32]) -> int:
     """Number of distinct features, which are moved to the front in order of first occurrence.
 
@@ -48,12 +48,12 @@ def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.in
     return distinct
 
 
-@compiled(callee=True)
+@kernel(callee=True)
 def _carry(a: np.uint64, b: np.uint64, c: np.uint64) -> np.uint64:
     return (a & b) | (c & (a | b))
 
 
-@compiled(callee=True)
+@kernel(callee=True, allocates=True)
 def sum_equal(
     features: NDArray[np.uint64], count: int, seed: np.uint64, sums: NDArray[np.int64], lane: int
 ) -> None:
@@ -117,7 +117,7 @@ def sum_equal(
         digit += 1
 
 
-@compiled(callee=True)
+@kernel(callee=True)
 def sum_weighted(
     features: NDArray[np.uint64],
     weights: NDArray[np.int64],
@@ -137,7 +137,7 @@ def sum_weighted(
             lane_sums[b] += (np.int64((hashed >> np.uint64(b)) & np.uint64(1)) * 2 - 1) * weight
 
 
-@compiled(callee=True)
+@kernel(callee=True)
 def read_sums(
     sums: NDArray[np.int64],
     row: int,
@@ -170,7 +170,7 @@ def read_sums(
             order[bit] = np.iinfo(np.int64).max
 
 
-@compiled(callee=True)
+@kernel(callee=True)
 def idf_of(feature: np.uint64, idf_features: NDArray[np.uint64], idf_weights: NDArray[np.int64]) -> int:
     """Weight of a feature in a sorted table; if absent the last weight, one more than there are features."""
     low = 0
@@ -186,7 +186,7 @@ def idf_of(feature: np.uint64, idf_features: NDArray[np.uint64], idf_weights: ND
     return int(idf_weights[len(idf_features)])
 
 
-@compiled()
+@kernel(allocates=True)
 def fill_simhashes(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
@@ -223,14 +223,13 @@ def fill_simhashes(
     table = np.empty(4 * most if weighting == DISTINCT or min_features > 1 else 0, np.int32)
     sums = np.empty(SIMHASH_BITS, np.int64)
     order = np.empty(key_bits, np.int64)
-    first = int(np.int64(0))
     for row in range(len(starts) - 1):
         if exact_only[row]:
             continue
         token_count = fill_tokens(
             chars, word_starts, starts[row], starts[row + 1], by_words, seeds[0], tokens
         )
-        count = int(np.int64(0))  # a literal would compile what it is passed to once more
+        count = ZERO
         for width in range(narrowest, widest + 1):
             runs = fill_runs(tokens, token_count, width, features, count)
             if weighting == POSITION:
@@ -251,14 +250,14 @@ def fill_simhashes(
                 weights[i] = idf_of(features[i], idf_features, idf_weights)
         for lane in range(2):
             if weighting in (IDF, POSITION):
-                sum_weighted(features, weights, first, count, seeds[lane + 1], sums, lane)
+                sum_weighted(features, weights, ZERO, count, seeds[lane + 1], sums, lane)
             else:
                 sum_equal(features, count, seeds[lane + 1], sums, lane)
         has_simhash[row] = True
         read_sums(sums, row, key_bits, simhashes, weak_bits, order)
 
 
-@compiled()
+@kernel(allocates=True)
 def fill_packed_simhashes(
     features: NDArray[np.uint64],
     weights: NDArray[np.int64],

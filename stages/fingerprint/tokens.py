@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.fingerprint.mixing import mix64
-from twinsieve.stages.kernel import compiled
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.text.scripts import is_unspaced
 
 MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 """Base of the polynomials over the characters of a word and over the tokens of a feature."""
 
 
-@compiled()
+@kernel
 def fill_tokens(
     chars: NDArray[np.uint32],
     word_starts: NDArray[np.uint8],
@@ -55,7 +55,7 @@ def fill_tokens(
     return count
 
 
-@compiled(callee=True)
+@kernel(callee=True)
 def fill_runs(
     tokens: NDArray[np.uint64], count: int, width: int, features: NDArray[np.uint64], offset: int
 ) -> int:
@@ -88,7 +88,7 @@ def fill_runs(
     return runs
 
 
-@compiled()
+@kernel(allocates=True)
 def term_hashes(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],

@@ -33,7 +33,7 @@ from twinsieve.stages.judge.policy import (
     Policy,
     Sealed,
 )
-from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.buckets import INDEX_MASK, WAYS, Buckets, bucket_of
 from twinsieve.stages.near.hamming import Chains, compare_bits, propose_row_bits
 from twinsieve.stages.near.propose import Matches, Search, in_window, propose_row
@@ -139,7 +139,7 @@ def decide(
             )
 
 
-@callee
+@kernel(callee=True)
 def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, policy: Policy) -> bool:
     """Whether the row is late; stream time has moved on."""
     counters = ring.counters
@@ -161,7 +161,7 @@ def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, policy: Po
     return late
 
 
-@callee
+@kernel(callee=True)
 def _judge_near(
     chunk: Chunk,
     row: int,
@@ -264,7 +264,7 @@ def _judge_near(
     outcome.compared[row] = best_compared
 
 
-@callee
+@kernel(callee=True)
 def _better(
     matched: int, compared: int, kept_index: int, best_matched: int, best_compared: int, best_kept: int
 ) -> bool:
@@ -273,7 +273,7 @@ def _better(
     return left > right or (left == right and best_kept >= 0 and kept_index < best_kept)
 
 
-@callee
+@kernel(callee=True)
 def _still_visible(chunk: Chunk, row: int, kept_index: int, buckets: Buckets, local: Local) -> bool:
     """Whether an entry from before the chunk would still stand in one of the row's buckets now."""
     for probe in range(chunk.probes[row]):

@@ -7,7 +7,7 @@ import numpy as np
 from twinsieve.stages.contract import NO_TIME, Flag, Kind
 from twinsieve.stages.exact.bloom_kernel import bloom_oldest_hit
 from twinsieve.stages.judge.policy import EXACT_TRIE, Bloom, Outcome, Policy, Sealed
-from twinsieve.stages.kernel import callee
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.propose import in_window
 from twinsieve.stages.near.verify import same_text
 from twinsieve.stages.window.chunk import Chunk
@@ -18,14 +18,14 @@ _EXACT = int(Kind.EXACT)
 _AT_WORD = int(Flag.AT_WORD)
 
 
-@callee
+@kernel(callee=True)
 def bloom_time(ring: RingColumns) -> np.int64:
     """Stream time as the Bloom generations count it: 0 as long as none is known."""
     time = ring.counters[STREAM_TIME]
     return np.int64(0) if time == NO_TIME else time
 
 
-@callee
+@kernel(callee=True)
 def judge_exact(
     chunk: Chunk,
     row: int,

@@ -26,7 +26,6 @@ from twinsieve.stages.exact.trie_head import TrieHead
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
-from twinsieve.stages.fingerprint.minhash import equal_bytes
 from twinsieve.stages.fingerprint.simhash import fill_packed_simhashes
 from twinsieve.stages.fingerprint.tokens import term_hashes
 from twinsieve.stages.judge.all_pairs import all_pairs
@@ -158,7 +157,6 @@ def _compile_fingerprints() -> None:
         prints.weak_bits,
     )
     _compile(term_hashes, bodies.chars, bodies.starts, bodies.word_starts, True, seeds[0], seeds, counts)
-    _compile(equal_bytes, prints.sketches[0], prints.sketches[1])
 
 
 def _compile_candidates() -> None:

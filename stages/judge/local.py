@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.buckets import Buckets, bucket_of, own_probe
 from twinsieve.stages.window.chunk import Chunk
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 NONE = -1
 
 
@@ -62,17 +62,17 @@ def clear(local: Local) -> None:
     local.counts[1] = 0
 
 
-@callee
+@kernel(callee=True)
 def cell_of(local: Local, bucket: int) -> np.int64:
     """The cell of a bucket: its keys[cell] is the bucket, or NONE if nothing kept stands in it."""
     mask = len(local.keys) - 1
-    cell = np.int64((np.uint64(bucket) * _GOLDEN) >> np.uint64(32)) & mask
+    cell = np.int64((np.uint64(bucket) * GOLDEN) >> np.uint64(32)) & mask
     while local.keys[cell] != bucket and local.keys[cell] != NONE:
         cell = (cell + 1) & mask
     return cell
 
 
-@callee
+@kernel(callee=True)
 def add_kept(local: Local, chunk: Chunk, row: int, kept_index: int, buckets: Buckets, indexed: bool) -> None:
     """Count the row as kept; where `indexed`, enter it into its buckets."""
     number = local.counts[0]

@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
-from twinsieve.stages.intrinsics import prefetch
-from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.intrinsics import GOLDEN, prefetch
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.window.chunk import Chunk
 
 WAYS = 8
 INDEX_BITS = 24
 INDEX_MASK = (1 << INDEX_BITS) - 1
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Buckets(NamedTuple):
@@ -74,12 +72,12 @@ def bucket_of(chunk: Chunk, row: int, probe: int, buckets: Buckets) -> np.int64:
     for bit in range(buckets.weak):
         if flips & (1 << bit):
             key ^= np.uint64(1) << np.uint64(chunk.weak_bits[row, table, bit])
-    hashed = ((key ^ salt) * _GOLDEN) >> np.uint64(32)
+    hashed = ((key ^ salt) * GOLDEN) >> np.uint64(32)
     place = np.int64((hashed * np.uint64(buckets.table_buckets)) >> np.uint64(32))
     return (buckets.bands * buckets.band_buckets + table * buckets.table_buckets + place) * WAYS
 
 
-@callee
+@kernel(callee=True)
 def _table_key(chunk: Chunk, row: int, table: int, buckets: Buckets) -> np.uint64:
     """Bits (table * 128 // tables + j) % 128 of the SimHash, j < key_bits."""
     first = table * 128 // buckets.tables
@@ -90,7 +88,7 @@ def _table_key(chunk: Chunk, row: int, table: int, buckets: Buckets) -> np.uint6
     return key & ((np.uint64(1) << np.uint64(buckets.key_bits)) - np.uint64(1))
 
 
-@callee
+@kernel(callee=True)
 def own_probe(table: int, buckets: Buckets) -> np.int64:
     """The look at which a row finds its own bucket of a band or table (bands first, then tables)."""
     if table < buckets.bands:
@@ -98,7 +96,7 @@ def own_probe(table: int, buckets: Buckets) -> np.int64:
     return buckets.bands + ((table - buckets.bands) << buckets.weak)
 
 
-@callee
+@kernel(callee=True)
 def pack_entry(kept_index: int, code: int, signature: int) -> np.uint64:
     """The 8 bytes a bucket holds for one message."""
     low = np.uint64(kept_index & INDEX_MASK) | (np.uint64(code) << np.uint64(INDEX_BITS))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.text.tables import (
     IN_NUMBER_DIGIT,
     IN_NUMBER_PREFIX,
@@ -35,7 +35,7 @@ def number_part(char: np.uint32, parts: NDArray[np.uint8]) -> int:
     return np.int64(parts[char]) if char < np.uint32(SPECIAL_PLANES) else np.int64(0)
 
 
-@callee
+@kernel(callee=True)
 def _joins(chars: NDArray[np.uint32], at: int, length: int, parts: NDArray[np.uint8]) -> bool:
     """Whether a separator stands here, inside a number."""
     if not number_part(chars[at], parts) & IN_NUMBER_SEPARATOR or at + 1 >= length:
@@ -60,7 +60,7 @@ def digit_runs(
     """
     text = chars[start : start + length]
     count = 0
-    at = np.int64(0)  # a literal would compile `_joins` once more
+    at = ZERO
     while at < length and count < MAX_RUNS:
         if not number_part(text[at], parts) & (IN_NUMBER_DIGIT | IN_NUMBER_PREFIX):
             at += 1
@@ -105,7 +105,7 @@ def numbers_replaced(
     return False
 
 
-@callee
+@kernel(callee=True)
 def _has_value(runs: NDArray[np.uint64], count: int, value: np.uint64) -> bool:
     for i in range(count):  # noqa: SIM110
         if runs[i, 0] == value:

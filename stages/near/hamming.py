@@ -18,16 +18,14 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.intrinsics import popcount
-from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.intrinsics import GOLDEN, popcount
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, in_window
 from twinsieve.stages.near.verify import ALIKE, SAME_ID, Rules, first_meeting, same_id
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import KEPT, RingColumns
 
 FINGERPRINT_BITS = 64
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Chains(NamedTuple):
@@ -104,22 +102,22 @@ def no_chains() -> Chains:
     )
 
 
-@callee
+@kernel(callee=True)
 def _cell(fingerprint: np.uint64, mask: np.uint64, cells: int) -> np.int64:
     # A product carries bits upwards alone: folded once, a key of high bits would reach a few cells only.
-    hashed = (fingerprint & mask) * _GOLDEN
-    hashed = (hashed ^ (hashed >> np.uint64(32))) * _GOLDEN
+    hashed = (fingerprint & mask) * GOLDEN
+    hashed = (hashed ^ (hashed >> np.uint64(32))) * GOLDEN
     return np.int64((hashed ^ (hashed >> np.uint64(32))) & np.uint64(cells - 1))
 
 
-@callee
+@kernel(callee=True)
 def allowed_distance(chains: Chains, length: int, other: int) -> np.int64:
     """k for a pair of body lengths, -1 if one of them is exact-only."""
     shorter = min(length, other)
     return np.int64(chains.distances[min(shorter, len(chains.distances) - 1)])
 
 
-@callee
+@kernel(callee=True)
 def compare_bits(
     chunk: Chunk, row: int, ring: RingColumns, slot: int, chains: Chains, rules: Rules
 ) -> tuple[int, int, int]:
@@ -137,7 +135,7 @@ def compare_bits(
     return status, FINGERPRINT_BITS - bits, FINGERPRINT_BITS
 
 
-@callee
+@kernel(callee=True)
 def propose_row_bits(
     chunk: Chunk,
     row: int,

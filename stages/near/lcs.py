@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH
 from twinsieve.stages.intrinsics import popcount
-from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.kernel import kernel
 
 _CELLS = 2048
 _WORDS = STORED_LENGTH // 64
@@ -47,7 +47,7 @@ def new_pattern() -> Pattern:
     )
 
 
-@callee
+@kernel(callee=True)
 def _cell(keys: NDArray[np.uint32], key: np.uint32) -> np.int64:
     cell = np.int64(np.uint32(key * _HASH) >> _SHIFT)
     while keys[cell] != key and keys[cell] != np.uint32(0):
@@ -121,14 +121,14 @@ def lcs_with_stored(
     return common
 
 
-@callee
+@kernel(callee=True)
 def _low_bits(count: int) -> np.uint64:
     if count >= 64:
         return ~np.uint64(0)
     return (np.uint64(1) << np.uint64(count)) - np.uint64(1)
 
 
-@callee
+@kernel(callee=True)
 def stored_char(texts: NDArray[np.uint16], offset: int, index: int, wide: bool) -> np.uint32:
     """Character `index` of a stored text, as a code point."""
     if wide:

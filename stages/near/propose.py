@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.intrinsics import popcount, prefetch
-from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
 from twinsieve.stages.near.verify import Rules, Scratch, compare, first_meeting
 from twinsieve.stages.window.chunk import Chunk
@@ -73,7 +73,7 @@ def max_matches(buckets: Buckets, window: int, scan: bool) -> int:
     return window if scan else probes * WAYS
 
 
-@callee
+@kernel(callee=True)
 def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bool:
     """Whether an entry that no newer one has replaced is inside a window; age in ms, or -1 for no limit."""
     counters = ring.counters
@@ -87,7 +87,7 @@ def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bo
     return counters[STREAM_TIME] - time <= age
 
 
-@callee
+@kernel(callee=True)
 def propose_row(
     chunk: Chunk,
     row: int,
@@ -139,7 +139,7 @@ def propose_row(
     return count
 
 
-@callee
+@kernel(callee=True)
 def _consider(
     chunk: Chunk,
     row: int,

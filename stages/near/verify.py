@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, SKETCH_FROM, STORED_LENGTH, Flag
-from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.guards import MAX_RUNS, digit_runs, numbers_replaced
 from twinsieve.stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
 from twinsieve.stages.text.tables import number_parts
@@ -112,7 +112,7 @@ _PAIRS = np.uint64(0x00FF00FF00FF00FF)
 _ADD = np.uint64(0x0001000100010001)
 
 
-@callee
+@kernel(callee=True)
 def _byte_minimum(a: np.uint64, b: np.uint64) -> np.uint64:
     """Per byte the smaller value; both below 128."""
     a_wins = (((a | _HIGH) - b) & _HIGH) >> np.uint64(7)
@@ -120,7 +120,7 @@ def _byte_minimum(a: np.uint64, b: np.uint64) -> np.uint64:
     return (b & use_b) | (a & ~use_b)
 
 
-@callee
+@kernel(callee=True)
 def _byte_sum(value: np.uint64) -> np.int64:
     halves = (value & _PAIRS) + ((value >> np.uint64(8)) & _PAIRS)
     return np.int64((halves * _ADD) >> np.uint64(48))
@@ -147,7 +147,7 @@ def bag_bound(
     return _byte_sum(common) + max(hidden, 0)
 
 
-@callee
+@kernel(callee=True)
 def compare(
     chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: Rules, scratch: Scratch
 ) -> tuple[int, int, int]:
@@ -191,13 +191,13 @@ def compare(
     return status, matched, compared
 
 
-@callee
+@kernel(callee=True)
 def same_id(chunk: Chunk, row: int, ring: RingColumns, slot: int) -> bool:
     """Whether both have the same id, and have one at all."""
     return chunk.ids[row] != np.uint64(0) and chunk.ids[row] == ring.ids[slot]
 
 
-@callee
+@kernel(callee=True)
 def _estimate(
     chunk: Chunk,
     row: int,
@@ -234,7 +234,7 @@ def _estimate(
     return min(share * compared // SIMILARITY_SCALE, most)
 
 
-@callee
+@kernel(callee=True)
 def _cards_differ(
     chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: Rules, scratch: Scratch
 ) -> bool:
@@ -251,7 +251,7 @@ def _cards_differ(
     return 2 * common * SIMILARITY_SCALE < rules.similarity * (own + other)
 
 
-@callee
+@kernel(callee=True)
 def _numbers_differ(chunk: Chunk, row: int, ring: RingColumns, slot: int, scratch: Scratch) -> bool:
     length, other = np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])
     head, other_head = min(length, STORED_LENGTH), min(other, STORED_LENGTH)
@@ -268,7 +268,7 @@ def _numbers_differ(chunk: Chunk, row: int, ring: RingColumns, slot: int, scratc
     return numbers_replaced(scratch.runs_a, count, scratch.runs_b, other_count)
 
 
-@callee
+@kernel(callee=True)
 def same_text(chunk: Chunk, row: int, ring: RingColumns, slot: int) -> bool:
     """Whether a row and an entry with its digest tag really have one text, as far as it is stored.
 
@@ -286,7 +286,7 @@ def same_text(chunk: Chunk, row: int, ring: RingColumns, slot: int) -> bool:
     return True
 
 
-@callee
+@kernel(callee=True)
 def first_meeting(seen: NDArray[np.uint64], row: int, kept_index: int) -> bool:
     """False if this candidate was surely met before for this row; remembers it."""
     key = (np.uint64(row + 1) << np.uint64(32)) | np.uint64(kept_index & 0xFFFFFFFF)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.text.tables import SPECIAL_PLANES, changes, combining_classes
 from twinsieve.stages.text.unicode import database
 
@@ -96,12 +96,12 @@ def measure_apart(
         lengths[r] = length
 
 
-@callee
+@kernel(callee=True)
 def _class_of(code: np.uint32, classes: NDArray[np.uint8]) -> np.uint8:
     return classes[code] if code < np.uint32(SPECIAL_PLANES) else np.uint8(0)
 
 
-@callee
+@kernel(callee=True)
 def _take_apart(
     chars: NDArray[np.uint32], begin: np.int64, end: np.int64, known: Composition, out: NDArray[np.uint32]
 ) -> np.int64:
@@ -135,7 +135,7 @@ def _take_apart(
     return w
 
 
-@callee
+@kernel(callee=True)
 def _sort_marks(t: NDArray[np.uint32], n: np.int64, classes: NDArray[np.uint8]) -> None:
     """Sort each run of marks by class, equal ones in their order.
 
@@ -153,7 +153,7 @@ def _sort_marks(t: NDArray[np.uint32], n: np.int64, classes: NDArray[np.uint8]) 
         t[k] = code
 
 
-@callee
+@kernel(callee=True)
 def _joined(first: np.int64, second: np.int64, known: Composition) -> np.int64:
     """What two characters compose to; 0 for nothing."""
     if _VOWELS <= second < _VOWELS + _VOWEL_COUNT:
@@ -180,7 +180,7 @@ def _joined(first: np.int64, second: np.int64, known: Composition) -> np.int64:
     return np.int64(0)
 
 
-@callee
+@kernel(callee=True)
 def _put_together(t: NDArray[np.uint32], n: np.int64, known: Composition) -> np.int64:
     """Compose sorted text in place; returns its length."""
     w = np.int64(0)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import MIN_NEAR_LENGTH
-from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 from twinsieve.stages.text.tables import (
     CARD_MARK,
     CASED,
@@ -41,7 +41,7 @@ _EQUALS = 61
 _MORE, _LESS_OR_EQUAL, _MORE_OR_EQUAL = 0x3E, 0x2264, 0x2265
 
 
-@callee
+@kernel(callee=True)
 def _groups_thousands(t: NDArray[np.uint32], comma: int, n: int, properties: NDArray[np.uint32]) -> bool:
     """Whether exactly three digits follow."""
     if comma + 3 >= n:
@@ -52,7 +52,7 @@ def _groups_thousands(t: NDArray[np.uint32], comma: int, n: int, properties: NDA
     return comma + 4 == n or not properties[t[comma + 4]] & DIGIT
 
 
-@callee
+@kernel(callee=True)
 def _before(t: NDArray[np.uint32], i: int, properties: NDArray[np.uint32]) -> int:
     """Where the last character before i stands that is no mark or joiner; -1 for nowhere."""
     k = i - 1
@@ -61,7 +61,7 @@ def _before(t: NDArray[np.uint32], i: int, properties: NDArray[np.uint32]) -> in
     return k
 
 
-@callee
+@kernel(callee=True)
 def _number_at(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> bool:
     """Whether a digit stands at i, or behind a sign and a currency there; a blank may follow a currency."""
     for _ in range(2):
@@ -72,7 +72,7 @@ def _number_at(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uin
     return i < n and properties[t[i]] & DIGIT != 0
 
 
-@callee
+@kernel(callee=True)
 def _prefix_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> int:
     """Where what follows the sign, currency or comparison at i begins, if that is its number; else 0.
 
@@ -107,7 +107,7 @@ def _prefix_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.ui
     return end if _number_at(t, end, n, properties) else 0
 
 
-@callee
+@kernel(callee=True)
 def _write(
     t: NDArray[np.uint32],
     n: int,
@@ -202,7 +202,7 @@ def _write(
     return w - first, own, digits_alone
 
 
-@callee
+@kernel(callee=True)
 def _unfold_growing(
     t: NDArray[np.uint32],
     n: int,
@@ -254,7 +254,7 @@ def write_keys(
     scratch: room for three times the longest row whose characters grow in folding
     out, word_starts: room for each row's body or raw text, whichever is longer
     """
-    w = int(np.int64(0))  # a literal would compile `_write` once more
+    w = ZERO
     for row in range(len(ends)):
         starts[row] = w
         t = chars[begins[row] : ends[row]]
@@ -263,7 +263,7 @@ def write_keys(
             n = _unfold_growing(t, n, properties, folding, sequences, sequence_starts, scratch)
             t = scratch
         length, own, digits_alone = _write(
-            t, n, product, bool(np.bool_(False)), properties, folding, separators, out, word_starts, w
+            t, n, product, NO, properties, folding, separators, out, word_starts, w
         )
         body_lengths[row] = length
         own_lengths[row] = own if own >= 0 else length
@@ -273,7 +273,7 @@ def write_keys(
             # symbols left over would make posts about different tags equal.
             if product and (length > 0 or not bits[row] & (LETTER | HAS_TAG | HAS_AT)):
                 length, own, digits_alone = _write(
-                    t, n, product, bool(np.bool_(True)), properties, folding, separators, out, word_starts, w
+                    t, n, product, YES, properties, folding, separators, out, word_starts, w
                 )
             if length == 0:
                 for i in range(raw_starts[row], raw_starts[row + 1]):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import callee, kernel
+from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.text.profiles_microblog import (
     drop_chain,
     drop_links,
@@ -47,18 +47,18 @@ _H, _P, _R, _S, _T, _W, _CAPITAL_T = (ord(c) for c in "hpRstwT")
 _LOWER = 32
 
 
-@callee
+@kernel(callee=True)
 def _is_word(code: np.uint32, properties: NDArray[np.uint32]) -> bool:
     return bool((properties[code] & LETTER) != 0 or code == _UNDERSCORE)
 
 
-@callee
+@kernel(callee=True)
 def _is_url_char(code: int) -> bool:
     # dotted capital I and dotless i fold to ASCII letters, so a caseless pattern for ASCII takes them too
     return 0x21 <= code <= 0x7E or code == 0x130 or code == 0x131
 
 
-@callee
+@kernel(callee=True)
 def _url_head(t: NDArray[np.uint32], i: int, n: int) -> int:
     """Characters of `http://`, `https://` or `www.` at i, any case; 0 for none."""
     lower = t[i] | _LOWER
@@ -76,9 +76,9 @@ def _url_head(t: NDArray[np.uint32], i: int, n: int) -> int:
     return 0
 
 
-@callee
+@kernel(callee=True)
 def _drop_urls(t: NDArray[np.uint32], n: int) -> int:
-    r = w = int(np.int64(0))  # a literal would compile `_url_head` once more
+    r = w = ZERO
     while r < n:
         head = _url_head(t, r, n)
         if head and r + head < n and _is_url_char(t[r + head]):
@@ -94,7 +94,7 @@ def _drop_urls(t: NDArray[np.uint32], n: int) -> int:
     return w
 
 
-@callee
+@kernel(callee=True)
 def _drop_retweets(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """`RT` and the blanks after it, before an @."""
     r = w = 0
@@ -118,7 +118,7 @@ def _drop_retweets(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]
     return w
 
 
-@callee
+@kernel(callee=True)
 def _drop_names(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """@ and up to MAX_NAME_LENGTH letters, digits, `_`, `-` or `·`."""
     r = w = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import callee
+from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 from twinsieve.stages.text.tables import CARD_MARK, LETTER, SPACE
 
 MAX_TAG_LENGTH = 80
@@ -28,12 +28,12 @@ _VIDEO = np.array([ord(c) for c in "的微博秒拍视频"], dtype=np.uint32)
 _NOT_A_PLACE = np.array([ord(c) for c in "月日号天个位人岁例年次名"], dtype=np.uint32)
 
 
-@callee
+@kernel(callee=True)
 def _is_han(code: int) -> bool:
     return 0x4E00 <= code <= 0x9FFF
 
 
-@callee
+@kernel(callee=True)
 def drop_unfold(t: NDArray[np.uint32], n: int) -> int:
     """收起全文 with an optional d, 展开全文 with an optional c."""
     r = w = 0
@@ -54,7 +54,7 @@ def drop_unfold(t: NDArray[np.uint32], n: int) -> int:
     return w
 
 
-@callee
+@kernel(callee=True)
 def drop_links(t: NDArray[np.uint32], n: int) -> int:
     """网页链接 and the card mark O that touches it."""
     r = w = 0
@@ -77,7 +77,7 @@ def drop_links(t: NDArray[np.uint32], n: int) -> int:
     return w
 
 
-@callee
+@kernel(callee=True)
 def drop_tags(t: NDArray[np.uint32], n: int) -> int:
     """#hashtag# of 1 to MAX_TAG_LENGTH characters on one line."""
     r = w = 0
@@ -100,7 +100,7 @@ def drop_tags(t: NDArray[np.uint32], n: int) -> int:
     return w
 
 
-@callee
+@kernel(callee=True)
 def drop_chain(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """What follows the first //@, or only the markers `//@name:` when few letters stand before it."""
     first = -1
@@ -139,7 +139,7 @@ def drop_chain(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) ->
     return w
 
 
-@callee
+@kernel(callee=True)
 def drop_place(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """A place tag at the end: a blank, `2`, then Han characters, unless they read like a count or date."""
     end = n
@@ -161,12 +161,14 @@ def drop_place(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) ->
     return begin
 
 
-@callee
-def _video_end(
-    t: NDArray[np.uint32], name: int, n: int, shortest: int, strict: bool, properties: NDArray[np.uint32]
-) -> int:
-    """End of `name的微博视频` with the longest name from `name` on, or 0; a strict name has no L, # or @."""
+@kernel(callee=True)
+def _video_end(t: NDArray[np.uint32], name: int, n: int, strict: bool, properties: NDArray[np.uint32]) -> int:
+    """End of `name的微博视频` with the longest name from `name` on, or 0.
+
+    strict: the name has no L, # or @, and may be empty
+    """
     end = 0
+    shortest = 0 if strict else 1
     for k in range(name, min(n - 4, name + MAX_VIDEO_NAME_LENGTH + 1)):
         if t[k] == _VIDEO[0] and k - name >= shortest and t[k + 3] == _VIDEO[5] and t[k + 4] == _VIDEO[6]:
             weibo = t[k + 1] == _VIDEO[1] and t[k + 2] == _VIDEO[2]
@@ -177,13 +179,10 @@ def _video_end(
     return end
 
 
-@callee
+@kernel(callee=True)
 def drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """`Lname的微博视频` (or 秒拍) and, at the start of a word, the same without L."""
-    # Literals would compile `_video_end` once more for each.
-    none, one = int(np.int64(0)), int(np.int64(1))
-    loose, strict = bool(np.bool_(False)), bool(np.bool_(True))
-    r = w = none
+    r = w = ZERO
     before = _BLANK
     while r < n:
         code = t[r]
@@ -191,11 +190,11 @@ def drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -
         end = 0
         if code == _L:
             if (spaced and r > 0) or before in (_HASH, _BRACKET):
-                end = _video_end(t, r + 1, n, one, loose, properties)
+                end = _video_end(t, r + 1, n, NO, properties)
             if end == 0:
-                end = _video_end(t, r + 1, n, none, strict, properties)
+                end = _video_end(t, r + 1, n, YES, properties)
         if end == 0 and spaced:
-            end = _video_end(t, r, n, one, loose, properties)
+            end = _video_end(t, r, n, NO, properties)
         if end:
             before = t[end - 1]
             t[w] = _BLANK
@@ -208,7 +207,7 @@ def drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -
     return w
 
 
-@callee
+@kernel(callee=True)
 def mark_cards(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> None:
     """A lone L or O at the start of a word and before a non-ASCII character becomes CARD_MARK."""
     for i in range(n - 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import compiled
+from twinsieve.stages.kernel import kernel
 
 UNSPACED_RANGES: tuple[tuple[int, int], ...] = (
     (0x0E00, 0x0EFF),  # Thai, Lao
@@ -31,7 +31,7 @@ _FIRSTS = np.array([first for first, _ in UNSPACED_RANGES], dtype=np.uint32)
 _LASTS = np.array([last for _, last in UNSPACED_RANGES], dtype=np.uint32)
 
 
-@compiled()
+@kernel
 def is_unspaced(code: int) -> bool:
     """Whether a code point belongs to a script written without blanks between words.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_TIME, SKETCH_FROM, STORED_LENGTH
-from twinsieve.stages.kernel import callee
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.pages import zeros
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.tags import TagIndex, tag_insert, tag_remove
@@ -204,7 +204,7 @@ class Ring:
         self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
 
 
-@callee
+@kernel(callee=True)
 def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
     """Slot of a chunk's row, which now is the newest entry of the ring.
 
@@ -238,7 +238,7 @@ def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
     return slot
 
 
-@callee
+@kernel(callee=True)
 def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
     start = chunk.starts[row]
     stored = min(chunk.starts[row + 1] - start, STORED_LENGTH)

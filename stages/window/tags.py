@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.intrinsics import prefetch
-from twinsieve.stages.kernel import compiled
+from twinsieve.stages.intrinsics import GOLDEN, prefetch
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.pages import zeros
 
 _EMPTY = 0
@@ -35,7 +35,6 @@ _SMALL_SHARE = 8
 _MAX_CAPACITY = 2**30
 """Slots are int32, and the table is up to four times as long as the ring."""
 
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 
 
@@ -90,19 +89,19 @@ def _cells_for(capacity: int) -> int:
     return 1 << (capacity + capacity // 2).bit_length()
 
 
-@compiled(inline="always")
+@kernel(callee=True)
 def _home(mask: int, tag: np.uint64) -> np.int64:
     # Both halves of the tag take part, so that tags with equal low (or high) bits still spread.
-    return np.int64(((tag ^ (tag >> _HALF)) * _SPREAD) >> _HALF) & mask
+    return np.int64(((tag ^ (tag >> _HALF)) * GOLDEN) >> _HALF) & mask
 
 
-@compiled()
+@kernel
 def tag_prefetch(slots: NDArray[np.int32], mask: int, tag: np.uint64) -> None:
     """Prefetch the table's line for this tag. A hint only."""
     prefetch(slots, _home(mask, tag))
 
 
-@compiled()
+@kernel
 def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64) -> np.int64:
     """The ring slot of the newest entry with this tag, or -1.
 
@@ -116,7 +115,7 @@ def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag:
         cell = (cell + 1) & mask
 
 
-@compiled()
+@kernel
 def tag_insert(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int
 ) -> None:
@@ -134,7 +133,7 @@ def tag_insert(
         cell = (cell + 1) & mask
 
 
-@compiled()
+@kernel
 def tag_remove(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int
 ) -> bool:
@@ -168,7 +167,7 @@ def tag_remove(
     return True
 
 
-@compiled()
+@kernel
 def _insert_ring(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], oldest: int, count: int
 ) -> None:

@@ -12,15 +12,7 @@ from typing import Any
 
 import pytest
 
-from twinsieve.stages.judge.decide import _better
-
-INLINED = {
-    "stages.exact.bloom_kernel._bit",
-    "stages.exact.bloom_kernel._place",
-    "stages.window.tags._home",
-    "stages.exact.trie_head._cell_of",
-}
-"""Written into their callers, never compiled by themselves."""
+from twinsieve.stages.text.profiles_microblog import _is_han
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +50,13 @@ def test_nothing_is_left_to_compile_after_the_warm_up(used: dict[str, dict[str, 
 def test_each_kernel_has_one_signature(cache: Path, used: dict[str, dict[str, int]]) -> None:
     """Also where processes compiled at the same time, and after all of them were used."""
     files = Counter(path.name.rpartition("-")[0] for path in cache.rglob("*.kernel"))
-    assert files == dict.fromkeys((f"twinsieve.{name}" for name in used["held"].keys() - INLINED), 1)
+    assert files == dict.fromkeys((f"twinsieve.{name}" for name in used["held"]), 1)
 
 
 def test_a_kernel_for_kernels_alone_refuses_python() -> None:
     """Also once it is compiled: there is no machine code to jump to."""
-    dispatcher: Any = _better
+    dispatcher: Any = _is_han
     for _ in range(2):
-        with pytest.raises(TypeError, match="_better has no entry for Python: only kernels call it"):
-            dispatcher(1, 1, 1, 1, 1, 1)
-        dispatcher.compile("boolean(int64, int64, int64, int64, int64, int64)")
+        with pytest.raises(TypeError, match="_is_han has no entry for Python: only kernels call it"):
+            dispatcher(1)
+        dispatcher.compile("boolean(int64)")

@@ -22,7 +22,6 @@ from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
-from twinsieve.stages.fingerprint.minhash import equal_bytes, sketch_similarity
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.text.rules import TextConfig
 
@@ -90,16 +89,14 @@ def test_sketches_estimate_jaccard_of_long_bodies_at_twenty_levels() -> None:
     maker = Fingerprinter(FeatureConfig(), BandLayout(bands=1), DigestConfig(seed=3))
     first = maker.fingerprints(bodies_of([a for a, _ in pairs])).sketches
     second = maker.fingerprints(bodies_of([b for _, b in pairs])).sketches
-    estimates = np.array([sketch_similarity(a, b) for a, b in zip(first, second, strict=True)])
+    # Agreement beyond chance, which is 1/256 a byte.
+    estimates = np.maximum(0, ((first == second).mean(axis=1) - 1 / 256) / (1 - 1 / 256))
     truths = np.array([jaccard(a, b, 4) for a, b in pairs])
     for level in range(len(LEVELS)):
         errors = (estimates - truths)[level * PAIRS : (level + 1) * PAIRS]
         # One estimate has a standard error of at most .5 / sqrt(64) = .063.
         assert abs(errors.mean()) < 0.035
         assert np.sqrt((errors**2).mean()) < 0.085
-    assert [int(equal_bytes(a, b)) for a, b in zip(first, second, strict=True)] == (
-        (first == second).sum(axis=1).tolist()
-    )
 
 
 def test_signature_bits_of_unrelated_long_bodies_differ_in_half_of_the_cases() -> None:
