@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.machine import machine_line
+from tests.stages.exact.filters import add, contains
 from twinsieve.stages.contract import Window
 from twinsieve.stages.exact.bloom import BloomGenerations
 
@@ -50,8 +51,8 @@ def best_ns(call: Callable[[], object], keys: int) -> float:
 def load_kernels() -> None:
     """Compile the kernels, or load them from an earlier process."""
     seen = BloomGenerations(Window(10), 0.1)
-    seen.add(random_digests(5, seed=0), 0, np.zeros(5, dtype=np.int64))
-    seen.contains(random_digests(5, seed=0))
+    add(seen, random_digests(5, seed=0))
+    contains(seen, random_digests(5, seed=0))
 
 
 def measure(window: Window, error_rate: float, probes: int) -> None:
@@ -60,20 +61,19 @@ def measure(window: Window, error_rate: float, probes: int) -> None:
     capacity = seen.sizing.capacity
     count = window.messages - 1 + capacity
     keys = random_digests(count, seed=1)
-    times = np.zeros(count, dtype=np.int64)
     start = time.perf_counter()
-    seen.add(keys, 0, times)
+    add(seen, keys)
     insert_ns = (time.perf_counter() - start) / count * 1e9
-    if not seen.contains(keys[-window.messages :]).all():
+    if not contains(seen, keys[-window.messages :]).all():
         raise SystemExit("a key inside the window was missed")
     absent = random_digests(PIECE, seed=2)
     present = np.random.default_rng(3).permutation(keys)[:PIECE]
-    absent_ns = best_ns(lambda: seen.contains(absent), len(absent))
-    present_ns = best_ns(lambda: seen.contains(present), len(present))
+    absent_ns = best_ns(lambda: contains(seen, absent), len(absent))
+    present_ns = best_ns(lambda: contains(seen, present), len(present))
     wrong = 0
     pieces = -(-probes // PIECE)
     for piece in range(pieces):
-        wrong += int(np.count_nonzero(seen.contains(random_digests(PIECE, seed=100 + piece))))
+        wrong += int(np.count_nonzero(contains(seen, random_digests(PIECE, seed=100 + piece))))
     expected = error_rate * pieces * PIECE
     age = "none" if window.age_ms is None else f"{window.age_ms // 86_400_000} d"
     print(

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.stages.exact.filters import add, contains
 from twinsieve.stages.contract import (
     NO_TIME,
     Batch,
@@ -25,6 +26,7 @@ from twinsieve.stages.contract import (
     Window,
 )
 from twinsieve.stages.exact.bloom import BloomGenerations
+from twinsieve.stages.exact.bloom_kernel import bloom_expire
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.judge.all_pairs import all_pairs
@@ -96,11 +98,9 @@ def every_sieve() -> None:
 def filters() -> None:
     """Use the small parts that have entries of their own."""
     generations = BloomGenerations(_SMALL, 1e-6)
-    digests = np.zeros((3, 2), np.uint64)
-    generations.add(digests, 0, np.zeros(3, np.int64))
-    generations.contains(digests)
-    generations.expire(3, 5)
-    assert (0, 0) in generations.filters[0]
+    add(generations, np.zeros((3, 2), np.uint64))
+    assert contains(generations, np.zeros((3, 2), np.uint64)).all()
+    bloom_expire(generations.bloom, 3, 5)
 
 
 def _use(config: SieveConfig, batch: Batch) -> None:

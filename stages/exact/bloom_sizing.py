@@ -6,8 +6,6 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from pybloom_live import BloomFilter
 
 from twinsieve.stages.contract import Window
@@ -28,21 +26,13 @@ _MAX_SLICE = 2**32 - 1
 _SMALL = 100_000
 
 
-class BloomArrays(NamedTuple):
-    """What the kernels of `bloom_kernel` take first, in their order; see there for the columns."""
-
-    bits: NDArray[np.uint8]
-    generations: NDArray[np.int64]
-    cursor: NDArray[np.int64]
-    shape: NDArray[np.int64]
-
-
 class BloomSizing(NamedTuple):
     """How large the filters are.
 
-    capacity: keys of one generation; slices, slice_bits: of one filter
+    capacity: keys of one generation; slices, slice_bits: of one filter, made for `error_rate`
     rows: generations there is memory for; stride: bytes of one
-    span_ms: a generation is closed once its first entry is this old; -1 without an age
+    messages, age_ms: the window; span_ms: a generation is closed once its first entry is this old
+        (-1 and -1 without an age)
     """
 
     capacity: int
@@ -51,6 +41,8 @@ class BloomSizing(NamedTuple):
     error_rate: float
     rows: int
     stride: int
+    messages: int
+    age_ms: int
     span_ms: int
 
 
@@ -94,11 +86,12 @@ def bloom_sizing(window: Window, error_rate: float, generations: int = GENERATIO
     share = error_rate * capacity / (capacity + window.messages - 1)
     slices, slice_bits, asked = _filter_within(capacity, share)
     rows = (window.messages - 1) // capacity + 2
-    span_ms = -1
+    age_ms = span_ms = -1
     if window.age_ms is not None:
         rows += AGE_PARTS
-        span_ms = max(1, -(-window.age_ms // AGE_PARTS))
-    return BloomSizing(capacity, slices, slice_bits, asked, rows, row_bytes(slices * slice_bits), span_ms)
+        age_ms, span_ms = window.age_ms, max(1, -(-window.age_ms // AGE_PARTS))
+    stride = row_bytes(slices * slice_bits)
+    return BloomSizing(capacity, slices, slice_bits, asked, rows, stride, window.messages, age_ms, span_ms)
 
 
 def row_bytes(bits: int) -> int:

@@ -16,8 +16,15 @@ import marisa_trie
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.exact.bloom_kernel import CURSOR_LIVE, add_batch, contains_batch
-from twinsieve.stages.exact.bloom_sizing import BloomArrays, filter_sizes, row_bytes
+from twinsieve.stages.exact.bloom_kernel import (
+    CURSOR_LIVE,
+    Bloom,
+    add_batch,
+    bloom_bytes,
+    contains_batch,
+    new_bloom,
+)
+from twinsieve.stages.exact.bloom_sizing import BloomSizing, filter_sizes, row_bytes
 from twinsieve.stages.exact.packed import PackedColumn
 from twinsieve.stages.exact.sections import SectionReader, Sections
 from twinsieve.stages.exact.trie_head import Entries
@@ -86,7 +93,7 @@ class SealedTier:
         second[ids] = ordered[:, 1]
         rows[ids] = order
         own_filter = empty_filter(n)
-        add_batch(*own_filter, entries.digests, np.arange(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
+        add_batch(own_filter, entries.digests, np.arange(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
         return cls(
             level=level,
             trie=trie,
@@ -106,13 +113,13 @@ class SealedTier:
     @property
     def bytes_used(self) -> int:
         """Bytes of the trie and all columns."""
-        columns = (self.rows, self.kept_less_row, self.positions, self.times, *self.filter)
-        return self._trie_bytes + self.low.nbytes + self.second.nbytes + sum(part.nbytes for part in columns)
+        columns = (self.rows, self.kept_less_row, self.positions, self.times, self.low, self.second)
+        return self._trie_bytes + bloom_bytes(self.filter.sizing) + sum(part.nbytes for part in columns)
 
     def find(self, digests: NDArray[np.uint64]) -> NDArray[np.int64]:
         """int64[n], the row of each digest, or -1. digests: uint64[n, 2]"""
         maybe = np.empty(len(digests), dtype=np.bool_)
-        contains_batch(*self.filter, digests, maybe)
+        contains_batch(self.filter, digests, maybe)
         asked = np.flatnonzero(maybe)
         rows = np.full(len(digests), -1, dtype=np.int64)
         if len(asked) == 0:
@@ -208,16 +215,14 @@ def _whole_keys(digests: NDArray[np.uint64]) -> list[bytes]:
     return keys
 
 
-def empty_filter(capacity: int) -> BloomArrays:
+def empty_filter(capacity: int) -> Bloom:
     """A single generation for `capacity` digests that never closes."""
     slices, slice_bits = filter_sizes(capacity, _FILTER_ERROR_RATE)
     stride = row_bytes(slices * slice_bits)
-    return BloomArrays(
-        bits=np.zeros(stride, dtype=np.uint8),
-        generations=np.zeros((1, 5), dtype=np.int64),
-        cursor=np.zeros(2, dtype=np.int64),
-        shape=np.array([1, stride, slices, slice_bits, capacity, _FOREVER, -1, -1], dtype=np.int64),
+    sizing = BloomSizing(
+        capacity, slices, slice_bits, _FILTER_ERROR_RATE, 1, stride, messages=_FOREVER, age_ms=-1, span_ms=-1
     )
+    return new_bloom(sizing)
 
 
 def tier_to_sections(tier: SealedTier) -> Sections:

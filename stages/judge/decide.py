@@ -13,6 +13,7 @@ from twinsieve.stages.contract import NO_LEADER, NO_TIME, Flag, Kind
 from twinsieve.stages.exact.bloom_kernel import (
     GENERATION_FIRST_TIME,
     GENERATION_NEWEST_TIME,
+    Bloom,
     bloom_expire,
     bloom_insert,
     bloom_prefetch,
@@ -28,7 +29,6 @@ from twinsieve.stages.judge.policy import (
     NEAR_TEXT,
     UNJUDGED,
     UNJUDGED_NEAR,
-    Bloom,
     Outcome,
     Policy,
     Sealed,
@@ -80,17 +80,11 @@ def decide(
             ahead = row + _PREFETCH_ROWS
             tag_prefetch(ring.tag_slots, mask, chunk.digests[ahead, 0])
             if policy.exact == EXACT_BLOOM:
-                bloom_prefetch(
-                    bloom.bits,
-                    bloom.cursor,
-                    bloom.shape,
-                    chunk.digests[ahead, 0],
-                    chunk.digests[ahead, 1],
-                )
+                bloom_prefetch(bloom, chunk.digests[ahead, 0], chunk.digests[ahead, 1])
         late = _advance(chunk, row, ring, bloom, policy)
         if policy.exact == EXACT_BLOOM:
             # For rows that were judged elsewhere too: the state then is that of who judged them.
-            bloom_expire(bloom.generations, bloom.cursor, bloom.shape, ring.counters[KEPT], bloom_time(ring))
+            bloom_expire(bloom, ring.counters[KEPT], bloom_time(ring))
         if outcome.kinds[row] >= UNJUDGED_NEAR:
             judged_exact = policy.exact != EXACT_NONE and outcome.kinds[row] == UNJUDGED
             outcome.kinds[row] = _UNIQUE
@@ -127,16 +121,8 @@ def decide(
         indexed = policy.near == NEAR_TEXT and not search.scan
         add_kept(local, chunk, row, kept_index, buckets, indexed)
         if policy.exact == EXACT_BLOOM:
-            bloom_insert(
-                bloom.bits,
-                bloom.generations,
-                bloom.cursor,
-                bloom.shape,
-                chunk.digests[row, 0],
-                chunk.digests[row, 1],
-                kept_index,
-                bloom_time(ring),
-            )
+            digest = chunk.digests[row]
+            bloom_insert(bloom, digest[0], digest[1], kept_index, bloom_time(ring))
 
 
 @kernel(callee=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from twinsieve.stages.contract import NO_TIME, Flag, Kind
-from twinsieve.stages.exact.bloom_kernel import bloom_oldest_hit
-from twinsieve.stages.judge.policy import EXACT_TRIE, Bloom, Outcome, Policy, Sealed
+from twinsieve.stages.exact.bloom_kernel import Bloom, bloom_oldest_hit
+from twinsieve.stages.judge.policy import EXACT_TRIE, Outcome, Policy, Sealed
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.propose import in_window
 from twinsieve.stages.near.verify import same_text
@@ -61,14 +61,7 @@ def judge_exact(
                 outcome.kinds[row] = _EXACT
                 outcome.leaders[row] = sealed.leaders[row]
         return
-    hit = bloom_oldest_hit(
-        bloom.bits,
-        bloom.generations,
-        bloom.cursor,
-        bloom.shape,
-        chunk.digests[row, 0],
-        chunk.digests[row, 1],
-    )
+    hit = bloom_oldest_hit(bloom, chunk.digests[row, 0], chunk.digests[row, 1])
     # A generation that the ring still holds whole would have been confirmed above: the hit is false.
     if 0 <= hit < max(counters[KEPT] - capacity, counters[OLDEST]):
         outcome.kinds[row] = _EXACT

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import MAX_RING, MAX_WINDOW, STORED_LENGTH, SieveConfig
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.exact.bloom import BloomGenerations
+from twinsieve.stages.exact.bloom_kernel import Bloom, new_bloom
+from twinsieve.stages.exact.bloom_sizing import BloomSizing
 from twinsieve.stages.judge import policy
 from twinsieve.stages.judge.decide import decide
 from twinsieve.stages.judge.local import clear, new_local
-from twinsieve.stages.judge.policy import Bloom, Outcome, Policy, Sealed
+from twinsieve.stages.judge.policy import Outcome, Policy, Sealed
 from twinsieve.stages.near.bucket_table import BucketTable
 from twinsieve.stages.near.buckets import Buckets, entry_count, insert_kept
 from twinsieve.stages.near.hamming import (
@@ -250,14 +251,7 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
 
 def no_bloom() -> Bloom:
     """Placeholder of the kernels' types, for the other exact methods."""
-    return Bloom(
-        np.zeros(1, np.uint8), np.zeros((1, 5), np.int64), np.zeros(2, np.int64), np.zeros(8, np.int64)
-    )
-
-
-def bloom_columns(filters: BloomGenerations) -> Bloom:
-    """The arrays of the filters, as `decide` takes them."""
-    return Bloom(*filters.arrays)
+    return new_bloom(BloomSizing(1, 1, 1, 0.5, 1, 1, messages=1, age_ms=-1, span_ms=-1))
 
 
 def nothing_sealed() -> Sealed:

@@ -15,10 +15,10 @@ from numba import typeof as _typeof
 
 from twinsieve.stages.contract import BandLayout, Batch, Bodies, Fingerprints, SieveConfig
 from twinsieve.stages.exact.bloom_kernel import (
+    Bloom,
     add_batch,
     bloom_expire,
     bloom_insert,
-    bloom_positions,
     bloom_prefetch,
     contains_batch,
 )
@@ -33,7 +33,7 @@ from twinsieve.stages.judge.decide import decide
 from twinsieve.stages.judge.decide_exact import judge_exact
 from twinsieve.stages.judge.engine import no_bloom, nothing_sealed, ring_use
 from twinsieve.stages.judge.local import Local, add_kept, clear, new_local
-from twinsieve.stages.judge.policy import Bloom, Outcome, Policy, Sealed
+from twinsieve.stages.judge.policy import Outcome, Policy, Sealed
 from twinsieve.stages.near.bucket_table import BucketTable
 from twinsieve.stages.near.buckets import Buckets, bucket_of, insert_kept
 from twinsieve.stages.near.hamming import Chains, link_kept, no_chains, propose_bits
@@ -192,13 +192,12 @@ def _compile_exact() -> None:
     _compile(judge_exact, it.chunk, 0, it.ring, it.bloom, it.sealed, it.policy, it.outcome)
     _compile(keep, it.ring, it.chunk, 0)
     _compile(add_kept, it.local, it.chunk, 0, 0, it.buckets, True)
-    _compile(bloom_prefetch, it.bloom.bits, it.bloom.cursor, it.bloom.shape, digest, digest)
-    _compile(bloom_insert, *it.bloom, digest, digest, 0, 0)
-    _compile(bloom_expire, *it.bloom[1:], 0, 0)
-    _compile(bloom_positions, it.bloom.shape, digest, digest, np.empty(1, np.int64))
+    _compile(bloom_prefetch, it.bloom, digest, digest)
+    _compile(bloom_insert, it.bloom, digest, digest, 0, 0)
+    _compile(bloom_expire, it.bloom, 0, 0)
     found, times = it.chunk.has_simhash, it.chunk.times
-    _compile(contains_batch, *it.bloom, it.chunk.digests, found)
-    _compile(add_batch, *it.bloom, it.chunk.digests, times, times)
+    _compile(contains_batch, it.bloom, it.chunk.digests, found)
+    _compile(add_batch, it.bloom, it.chunk.digests, times, times)
     _compile(_insert_ring, it.ring.tag_slots, 0, it.ring.tags, 0, 0)
     head = TrieHead(1)
     head.add(head.entries)

@@ -32,15 +32,6 @@ class Policy(NamedTuple):
     compare_text: int
 
 
-class Bloom(NamedTuple):
-    """The arrays of `BloomGenerations`, or placeholders of the same types."""
-
-    bits: NDArray[np.uint8]
-    generations: NDArray[np.int64]
-    cursor: NDArray[np.int64]
-    shape: NDArray[np.int64]
-
-
 class Sealed(NamedTuple):
     """What the trie says of each row: newest entry of its digest before this chunk.
 

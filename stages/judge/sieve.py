@@ -26,8 +26,8 @@ from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.exact.trie import TrieTiers
-from twinsieve.stages.judge.engine import NearStage, bloom_columns, near_bytes, no_bloom, nothing_sealed
-from twinsieve.stages.judge.policy import UNJUDGED, UNJUDGED_NEAR, Bloom, Outcome, Sealed
+from twinsieve.stages.judge.engine import NearStage, near_bytes, no_bloom, nothing_sealed
+from twinsieve.stages.judge.policy import UNJUDGED, UNJUDGED_NEAR, Outcome, Sealed
 from twinsieve.stages.judge.state import Sections, read_state, write_state
 from twinsieve.stages.near.hamming import FINGERPRINT_BITS, blocks_of
 from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
@@ -64,7 +64,7 @@ class Sieve:
         self._near = NearStage(config)
         exact = config.exact
         self._filters = BloomGenerations(exact.window, exact.error_rate) if exact.method == "bloom" else None
-        self._bloom: Bloom = bloom_columns(self._filters) if self._filters else no_bloom()
+        self._bloom = self._filters.bloom if self._filters else no_bloom()
         self._tiers = TrieTiers(exact.window) if exact.method == "trie" else None
         self._forgotten = Forgotten()
         # The trie learns of a chunk's rows when the chunk is over; until then the ring must still hold them.
@@ -239,7 +239,7 @@ class Sieve:
             self._filters = BloomGenerations.from_sections(
                 _part(sections, "bloom"), exact.window, exact.error_rate
             )
-            self._bloom = bloom_columns(self._filters)
+            self._bloom = self._filters.bloom
         if self._tiers is not None:
             self._tiers = TrieTiers.from_sections(_part(sections, "trie"), exact.window)
         self._forgotten = Forgotten.from_sections(_part(sections, "forgotten"))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pybloom_live import BloomFilter
 
+from tests.stages.exact.filters import add, contains, pybloom_filters
 from twinsieve.stages.contract import Window
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
@@ -21,7 +22,7 @@ from twinsieve.stages.exact.bloom_kernel import (
     bloom_expire,
     bloom_insert,
     bloom_oldest_hit,
-    bloom_positions,
+    bloom_place,
     bloom_prefetch,
 )
 from twinsieve.stages.exact.bloom_sizing import bloom_sizing
@@ -57,17 +58,17 @@ class _Story:
 
     def move(self, ms: int) -> None:
         self.now += ms
-        bloom_expire(*self.seen.arrays[1:], len(self.entries), self.now)
+        bloom_expire(self.seen.bloom, len(self.entries), self.now)
 
     def keep(self) -> None:
         key = _KEYS[len(self.entries)]
-        bloom_insert(*self.seen.arrays, key[0], key[1], len(self.entries), self.now)
+        bloom_insert(self.seen.bloom, key[0], key[1], len(self.entries), self.now)
         self.entries.append((len(self.entries), self.now))
-        bloom_expire(*self.seen.arrays[1:], len(self.entries), self.now)
+        bloom_expire(self.seen.bloom, len(self.entries), self.now)
 
     def first_kept_of_hit(self, index: int) -> int:
         key = _KEYS[index]
-        return int(bloom_oldest_hit(*self.seen.arrays, key[0], key[1]))
+        return int(bloom_oldest_hit(self.seen.bloom, key[0], key[1]))
 
     def in_window(self, index: int, more_messages: int = 0, more_ms: int = 0) -> bool:
         kept, time = self.entries[index]
@@ -111,7 +112,7 @@ def test_no_entry_inside_the_window_is_missed_and_none_outlives_it_by_more_than_
                     assert 0 <= found <= index
                 if not story.in_window(index, sizing.capacity - 1, max(sizing.span_ms - 1, 0)):
                     assert found == -1
-            assert story.seen.arrays.cursor[1] <= sizing.rows
+            assert story.seen.bloom.cursor[1] <= sizing.rows
     for index in range(len(story.entries), len(story.entries) + 50):
         assert story.first_kept_of_hit(index) == -1
 
@@ -127,7 +128,7 @@ def test_full_and_timed_out_generations_in_the_worst_mixture_take_every_row_and_
     _play(story, [("keep", (1 + full_ones) * sizing.capacity)])
     _play(story, [("keep", 1), ("move", sizing.span_ms)] * (100 // sizing.span_ms))
     _play(story, [("keep", 1)])
-    assert story.seen.arrays.cursor[1] == sizing.rows
+    assert story.seen.bloom.cursor[1] == sizing.rows
     in_window = [index for index in range(len(story.entries)) if story.in_window(index)]
     assert in_window[0] < sizing.capacity
     assert all(story.first_kept_of_hit(index) >= 0 for index in in_window)
@@ -140,20 +141,21 @@ def test_a_hit_names_the_first_kept_index_of_the_oldest_generation_that_pybloom_
 ) -> None:
     story = _Story(window, BloomGenerations(window, 0.3, generations=4))
     _play(story, steps)
-    oldest, live = story.seen.arrays.cursor.tolist()
+    filters = pybloom_filters(story.seen)
+    oldest, live = story.seen.bloom.cursor.tolist()
     rows = [(oldest + number) % story.seen.sizing.rows for number in range(live)]
     for index in range(len(story.entries) + 20):
         key = (int(_KEYS[index, 0]), int(_KEYS[index, 1]))
-        holding = [row for row in rows if key in story.seen.filters[row]]
-        expected = story.seen.arrays.generations[holding[0], 0] if holding else -1
+        holding = [row for row in rows if key in filters[row]]
+        expected = story.seen.bloom.generations[holding[0], 0] if holding else -1
         assert story.first_kept_of_hit(index) == expected
 
 
 def test_when_one_key_is_in_two_generations_the_older_one_answers() -> None:
     seen = BloomGenerations(Window(8), _NEVER_BY_CHANCE, generations=4)
     for index, key in enumerate([0, 1, 0, 2]):
-        bloom_insert(*seen.arrays, _KEYS[key, 0], _KEYS[key, 1], index, 0)
-    assert [int(bloom_oldest_hit(*seen.arrays, *_KEYS[key])) for key in range(4)] == [0, 0, 2, -1]
+        bloom_insert(seen.bloom, _KEYS[key, 0], _KEYS[key, 1], index, 0)
+    assert [int(bloom_oldest_hit(seen.bloom, *_KEYS[key])) for key in range(4)] == [0, 0, 2, -1]
 
 
 @settings(max_examples=100, deadline=None)
@@ -166,10 +168,7 @@ def test_when_one_key_is_in_two_generations_the_older_one_answers() -> None:
 def test_a_position_is_the_scaled_output_of_a_generator_seeded_by_the_digest(
     d0: int, d1: int, part: int, slice_bits: int
 ) -> None:
-    shape = np.array([1, 64, 64, slice_bits, 1, 1, -1, -1], dtype=np.int64)
-    positions = np.empty(part + 1, dtype=np.int64)
-    bloom_positions(shape, np.uint64(d0), np.uint64(d1), positions)
-    position = positions[part]
+    position = bloom_place(np.uint64(d0), np.uint64(d1), part, slice_bits) - part * slice_bits
     assert position == _plain_position(d0, d1, part, slice_bits)
     assert 0 <= position < slice_bits
 
@@ -204,13 +203,14 @@ def test_a_million_keys_asked_through_pybloom_get_the_answers_of_the_kernel() ->
     """Half of them were added: 100,000 through pybloom, the rest by the kernel."""
     seen = BloomGenerations(Window(500_000), 1e-2, generations=2)
     keys = _random(1_000_000, seed=7)
-    seen.add(keys[:400_000], 0, np.zeros(400_000, dtype=np.int64))
+    add(seen, keys[:400_000])
     pairs = list(map(tuple, keys.tolist()))
-    newest = seen.filters[1]
+    filters = pybloom_filters(seen)
+    newest = filters[1]
     for pair in pairs[400_000:500_000]:
         newest.add(pair, skip_check=True)
-    by_pybloom = [any(pair in bloom for bloom in seen.filters) for pair in pairs]
-    by_kernel = seen.contains(keys)
+    by_pybloom = [any(pair in bloom for bloom in filters) for pair in pairs]
+    by_kernel = contains(seen, keys)
     assert by_kernel.tolist() == by_pybloom
     assert by_kernel[:500_000].all()
     assert 0 < np.count_nonzero(by_kernel[500_000:]) < 0.01 * 500_000
@@ -228,26 +228,27 @@ def test_the_kernels_memory_is_the_filters_bit_array_and_nothing_is_held_twice()
         tracemalloc.stop()
     assert held < 1.01 * seen.bytes_used + 1_000_000
     assert peak < held + 2 * sizing.stride
-    rows = seen.arrays.bits.reshape(sizing.rows, -1)
-    for bloom, row in zip(seen.filters, rows, strict=True):
+    rows = seen.bloom.bits.reshape(sizing.rows, -1)
+    for bloom, row in zip(pybloom_filters(seen), rows, strict=True):
         assert np.shares_memory(np.frombuffer(bloom.bitarray, dtype=np.uint8), row)
 
 
 @pytest.mark.parametrize(("messages", "error_rate"), [(1, 0.5), (5, 1e-3), (900, 0.2), (3_000, 1e-9)])
 def test_pybloom_on_the_same_memory_gives_the_answer_of_the_kernel(messages: int, error_rate: float) -> None:
     seen = BloomGenerations(Window(messages), error_rate)
-    seen.add(_KEYS[: min(messages, 1_000)], 0, np.zeros(min(messages, 1_000), dtype=np.int64))
+    add(seen, _KEYS[: min(messages, 1_000)])
     keys = [(int(d0), int(d1)) for d0, d1 in _KEYS]
-    by_pybloom = [any(key in bloom for bloom in seen.filters) for key in keys]
-    assert by_pybloom == seen.contains(_KEYS).tolist()
+    filters = pybloom_filters(seen)
+    by_pybloom = [any(key in bloom for bloom in filters) for key in keys]
+    assert by_pybloom == contains(seen, _KEYS).tolist()
 
 
 def test_a_key_added_through_pybloom_is_found_by_the_kernel() -> None:
     seen = BloomGenerations(Window(100), 1e-6)
-    seen.add(_KEYS[:1], 0, np.zeros(1, dtype=np.int64))
-    assert not seen.contains(_KEYS[1:2])[0]
-    seen.filters[0].add((int(_KEYS[1, 0]), int(_KEYS[1, 1])))
-    assert seen.contains(_KEYS[1:2])[0]
+    add(seen, _KEYS[:1])
+    assert not contains(seen, _KEYS[1:2])[0]
+    pybloom_filters(seen)[0].add((int(_KEYS[1, 0]), int(_KEYS[1, 1])))
+    assert contains(seen, _KEYS[1:2])[0]
 
 
 def _at_capacity(window: Window, error_rate: float) -> BloomGenerations:
@@ -255,8 +256,8 @@ def _at_capacity(window: Window, error_rate: float) -> BloomGenerations:
     seen = BloomGenerations(window, error_rate)
     count = window.messages - 1 + seen.sizing.capacity
     keys = _random(count, seed=1)
-    seen.add(keys, 0, np.zeros(count, dtype=np.int64))
-    assert seen.contains(keys).all()
+    add(seen, keys)
+    assert contains(seen, keys).all()
     return seen
 
 
@@ -266,7 +267,7 @@ def test_all_full_generations_together_err_as_often_as_asked_and_not_a_fifth_mor
     error_rate: float, probes: int, age_ms: int | None
 ) -> None:
     seen = _at_capacity(Window(100_000, age_ms), error_rate)
-    wrong = np.count_nonzero(seen.contains(_random(probes, seed=2)))
+    wrong = np.count_nonzero(contains(seen, _random(probes, seed=2)))
     assert 0.8 * error_rate * probes <= wrong <= 1.2 * error_rate * probes
 
 
@@ -281,25 +282,25 @@ def test_filters_of_every_size_keep_the_rate_on_average_over_many_fillings(
     for filling in range(fillings):
         seen = BloomGenerations(Window(messages), error_rate)
         count = messages - 1 + seen.sizing.capacity
-        seen.add(_random(count, seed=100 + filling), 0, np.zeros(count, dtype=np.int64))
-        wrong += np.count_nonzero(seen.contains(_random(probes, seed=filling)))
+        add(seen, _random(count, seed=100 + filling))
+        wrong += np.count_nonzero(contains(seen, _random(probes, seed=filling)))
     assert wrong <= 1.2 * error_rate * fillings * probes
 
 
 def test_the_window_is_covered_without_a_miss_over_ten_windows_and_memory_stays() -> None:
     window = Window(20_000, 50_000)
     seen = BloomGenerations(window, 1e-6)
-    arrays = seen.arrays
+    bloom = seen.bloom
     keys = _random(200_000, seed=3)
     step = 1_700
     for start in range(0, len(keys), step):
         times = np.arange(start, min(start + step, len(keys)), dtype=np.int64)
-        seen.add(keys[start : start + step], start, times)
+        add(seen, keys[start : start + step], start, times)
         newest = min(start + step, len(keys))
-        assert seen.contains(keys[max(0, newest - window.messages) : newest]).all()
+        assert contains(seen, keys[max(0, newest - window.messages) : newest]).all()
         forgotten = max(0, newest - window.messages - seen.sizing.capacity)
-        assert np.count_nonzero(seen.contains(keys[:forgotten])) <= 2
-    assert seen.arrays is arrays
+        assert np.count_nonzero(contains(seen, keys[:forgotten])) <= 2
+    assert seen.bloom is bloom
     assert seen.bytes_used == BloomGenerations.bytes_for(window, 1e-6)
 
 
@@ -316,17 +317,17 @@ def test_a_saved_and_loaded_filter_goes_on_as_if_nothing_had_happened(
     )
     for part in (story, other):
         _play(part, after)
-    assert (story.seen.contains(_KEYS) == other.seen.contains(_KEYS)).all()
+    assert (contains(story.seen, _KEYS) == contains(other.seen, _KEYS)).all()
     for name, array in story.seen.to_sections().items():
         assert (array == other.seen.to_sections()[name]).all()
 
 
 def test_saved_sections_are_copies() -> None:
     seen = BloomGenerations(Window(100), 1e-3)
-    seen.add(_KEYS[:10], 0, np.zeros(10, dtype=np.int64))
+    add(seen, _KEYS[:10])
     sections = seen.to_sections()
     bits = sections["bits"].copy()
-    seen.add(_KEYS[10:20], 10, np.zeros(10, dtype=np.int64))
+    add(seen, _KEYS[10:20], 10, np.zeros(10, dtype=np.int64))
     assert (sections["bits"] == bits).all()
 
 
@@ -392,7 +393,7 @@ def _damage_dtype(sections: dict[str, NDArray[np.generic]]) -> None:
 def test_a_damaged_state_is_refused_and_never_indexes_out_of_bounds(damage) -> None:  # type: ignore[no-untyped-def]
     window = Window(100)
     seen = BloomGenerations(window, 1e-3)
-    seen.add(_KEYS[:40], 0, np.zeros(40, dtype=np.int64))
+    add(seen, _KEYS[:40])
     sections = seen.to_sections()
     damage(sections)
     with pytest.raises(StateError, match="the state is damaged, start with an empty one"):
@@ -420,7 +421,7 @@ def test_a_window_too_large_for_one_filter_is_refused_before_memory_is_asked_for
 
 def test_a_prefetch_changes_nothing() -> None:
     seen = BloomGenerations(Window(100), 1e-3)
-    seen.add(_KEYS[:40], 0, np.zeros(40, dtype=np.int64))
-    before = [array.copy() for array in seen.arrays]
-    bloom_prefetch(seen.arrays.bits, seen.arrays.cursor, seen.arrays.shape, _KEYS[0, 0], _KEYS[0, 1])
-    assert all((now == then).all() for now, then in zip(seen.arrays, before, strict=True))
+    add(seen, _KEYS[:40])
+    before = [array.copy() for array in seen.bloom[:3]]
+    bloom_prefetch(seen.bloom, _KEYS[0, 0], _KEYS[0, 1])
+    assert all((now == then).all() for now, then in zip(seen.bloom[:3], before, strict=True))
