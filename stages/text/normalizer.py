@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.text.compatibility import PackedText, nfkc, pack
+from twinsieve.stages.text.drop_rules import DropRules
 from twinsieve.stages.text.keys import write_keys
-from twinsieve.stages.text.own_rules import OwnRules
 from twinsieve.stages.text.profiles import apply_profile
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.text.tables import GROWS, tables
@@ -25,7 +25,7 @@ class Normalizer:
     def __init__(self, config: TextConfig) -> None:
         self._microblog = config.profile == "microblog"
         self._product = config.body_rule == "product"
-        self._own_rules = OwnRules(config.drop, config.fold_variants)
+        self._drop_rules = DropRules(config.drop, config.fold_variants)
 
     def bodies(self, texts: list[str]) -> Bodies:
         """Body and key text of each text, in order; any `str` gets one, none raises.
@@ -52,8 +52,8 @@ class Normalizer:
         rows = len(texts)
         raw, raw_starts = pack(texts)
         text = nfkc(raw, raw_starts)
-        if self._own_rules:
-            text = nfkc(*pack(self._own_rules.apply(_unpack(text))))
+        if self._drop_rules:
+            text = nfkc(*pack(self._drop_rules.apply(_unpack(text))))
         ends = np.empty(rows, dtype=np.int64)
         apply_profile(text.chars, text.starts, text.bits, self._microblog, known.properties, ends)
         lengths = np.diff(text.starts)

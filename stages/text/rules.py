@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.text.own_rules import check_pattern, opencc_version
+from twinsieve.stages.text.drop_rules import check_pattern, opencc_version
 from twinsieve.stages.text.unicode import UNICODE_VERSION
 
 Profile = Literal["microblog", "plain"]

@@ -59,7 +59,7 @@ def _opencc() -> Any:
     return opencc
 
 
-class OwnRules:
+class DropRules:
     """Drop patterns and variant folding, applied to NFKC text row by row."""
 
     def __init__(self, drop: tuple[str, ...], fold_variants: str) -> None:
