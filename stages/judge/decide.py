@@ -2,10 +2,13 @@
 
 The only place where verdicts are made and state moves on. A row first advances stream time, then is judged
 against the kept messages of its windows: those of earlier chunks by the proposals of phase one, those of this
-chunk by `Local`. The answer is the one that judging each message alone would give, whatever the chunk size.
+chunk by `ChunkIndex`. The answer is the one that judging each message alone would give, whatever the size
+of a chunk.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +22,9 @@ from twinsieve.stages.exact.bloom_kernel import (
     bloom_prefetch,
 )
 from twinsieve.stages.intrinsics import popcount
+from twinsieve.stages.judge.chunk_index import NONE, ChunkIndex, add_kept, cell_of
 from twinsieve.stages.judge.decide_exact import bloom_time, judge_exact
-from twinsieve.stages.judge.local import NONE, Local, add_kept, cell_of
-from twinsieve.stages.judge.policy import (
+from twinsieve.stages.judge.params import (
     EXACT_BLOOM,
     EXACT_NONE,
     NEAR_HAMMING,
@@ -29,15 +32,16 @@ from twinsieve.stages.judge.policy import (
     NEAR_TEXT,
     UNJUDGED,
     UNJUDGED_NEAR,
+    ExactIndex,
+    JudgeParams,
     Outcome,
-    Policy,
-    Sealed,
 )
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.near.buckets import INDEX_MASK, WAYS, Buckets, bucket_of
-from twinsieve.stages.near.hamming import Chains, compare_bits, propose_row_bits
-from twinsieve.stages.near.propose import Matches, Search, in_window, propose_row
-from twinsieve.stages.near.verify import BLOCKED, ESTIMATED, Rules, Scratch, compare, first_meeting
+from twinsieve.stages.near.hamming import compare_bits, propose_row_bits
+from twinsieve.stages.near.index import NearIndex
+from twinsieve.stages.near.propose import Matches, in_window, propose_row
+from twinsieve.stages.near.verify import BLOCKED, ESTIMATED, Scratch, compare, first_meeting
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, STREAM_TIME, RingColumns, keep
 from twinsieve.stages.window.tags import tag_prefetch
@@ -48,30 +52,41 @@ _LATE = int(Flag.LATE)
 _PREFETCH_ROWS = 8
 
 
+class Workspace(NamedTuple):
+    """Memory of phase two for one chunk.
+
+    matches: what phase one proposed; spare: room for the matches of one row that phase one left out
+    kept: the rows kept so far, which the caller inserts into the index after the chunk
+    """
+
+    matches: Matches
+    spare: Matches
+    scratch: Scratch
+    kept: ChunkIndex
+
+
+class BestMatch(NamedTuple):
+    """Of one row's matches so far.
+
+    kept: kept index of the best one, -1 for none; matched, compared, status: by `compare`
+    blocked: flags of the rules that kept others apart
+    """
+
+    kept: int
+    matched: int
+    compared: int
+    status: int
+    blocked: int
+
+
 @kernel
 def decide(
-    chunk: Chunk,
-    ring: RingColumns,
-    bloom: Bloom,
-    sealed: Sealed,
-    buckets: Buckets,
-    chains: Chains,
-    search: Search,
-    rules: Rules,
-    policy: Policy,
-    matches: Matches,
-    spare: Matches,
-    scratch: Scratch,
-    local: Local,
-    outcome: Outcome,
+    chunk: Chunk, index: NearIndex, exact: ExactIndex, params: JudgeParams, work: Workspace, outcome: Outcome
 ) -> None:
-    """Write a verdict for each row into `outcome`; put what is kept into ring and Bloom filter.
-
-    `local` lists the kept rows, which the caller inserts into the index after the chunk.
-    spare: room for the matches of one row that phase one left out
-    """
-    scratch.pattern_row[0] = -1
-    scratch.seen[:] = 0
+    """Write a verdict for each row into `outcome`; put what is kept into ring and Bloom filter."""
+    ring, bloom = index.ring, exact.bloom
+    work.scratch.pattern_row[0] = -1
+    work.scratch.seen[:] = 0
     before = ring.counters[KEPT]
     mask = len(ring.tag_slots) - 1
     rows = len(chunk.lengths)
@@ -79,54 +94,41 @@ def decide(
         if row + _PREFETCH_ROWS < rows:
             ahead = row + _PREFETCH_ROWS
             tag_prefetch(ring.tag_slots, mask, chunk.digests[ahead, 0])
-            if policy.exact == EXACT_BLOOM:
+            if params.exact == EXACT_BLOOM:
                 bloom_prefetch(bloom, chunk.digests[ahead, 0], chunk.digests[ahead, 1])
-        late = _advance(chunk, row, ring, bloom, policy)
-        if policy.exact == EXACT_BLOOM:
+        late = _advance(chunk, row, ring, bloom, params)
+        if params.exact == EXACT_BLOOM:
             # For rows that were judged elsewhere too: the state then is that of who judged them.
             bloom_expire(bloom, ring.counters[KEPT], bloom_time(ring))
         if outcome.kinds[row] >= UNJUDGED_NEAR:
-            judged_exact = policy.exact != EXACT_NONE and outcome.kinds[row] == UNJUDGED
+            judged_exact = params.exact != EXACT_NONE and outcome.kinds[row] == UNJUDGED
             outcome.kinds[row] = _UNIQUE
             outcome.flags[row] = 0
             outcome.leaders[row] = NO_LEADER
             outcome.matched[row] = 0
             outcome.compared[row] = 0
             if judged_exact:
-                judge_exact(chunk, row, ring, bloom, sealed, policy, outcome)
-            judged_near = policy.near != NEAR_NONE and chunk.probes[row] > 0
-            if outcome.kinds[row] == _UNIQUE and judged_near:
-                _judge_near(
-                    chunk,
-                    row,
-                    before,
-                    ring,
-                    buckets,
-                    chains,
-                    search,
-                    rules,
-                    policy,
-                    matches,
-                    spare,
-                    scratch,
-                    local,
-                    outcome,
-                )
-            if outcome.kinds[row] == _UNIQUE and late and policy.late_judge:
+                judge_exact(chunk, row, ring, exact, params, outcome)
+            if outcome.kinds[row] == _UNIQUE and params.near != NEAR_NONE and chunk.probes[row] > 0:
+                _judge_near(chunk, row, before, index, params, work, outcome)
+            if outcome.kinds[row] == _UNIQUE and late and params.late_judge:
                 outcome.flags[row] |= _LATE
         if outcome.kinds[row] != _UNIQUE or outcome.flags[row] & _LATE:
             continue
         kept_index = ring.counters[KEPT]
         keep(ring, chunk, row)
-        indexed = policy.near == NEAR_TEXT and not search.scan
-        add_kept(local, chunk, row, kept_index, buckets, indexed)
-        if policy.exact == EXACT_BLOOM:
-            digest = chunk.digests[row]
-            bloom_insert(bloom, digest[0], digest[1], kept_index, bloom_time(ring))
+        add_kept(work.kept, chunk, row, kept_index, index.buckets, _has_buckets(index, params))
+        if params.exact == EXACT_BLOOM:
+            bloom_insert(bloom, chunk.digests[row, 0], chunk.digests[row, 1], kept_index, bloom_time(ring))
 
 
 @kernel(callee=True)
-def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, policy: Policy) -> bool:
+def _has_buckets(index: NearIndex, params: JudgeParams) -> bool:
+    return params.near == NEAR_TEXT and not index.candidates.scan
+
+
+@kernel(callee=True)
+def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: JudgeParams) -> bool:
     """Whether the row is late; stream time has moved on."""
     counters = ring.counters
     time = chunk.times[row]
@@ -134,7 +136,7 @@ def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, policy: Po
         return False
     arrival = chunk.arrivals[row]
     if arrival != NO_TIME:
-        time = min(time, arrival + policy.max_ahead)
+        time = min(time, arrival + params.max_ahead)
     if counters[STREAM_TIME] == NO_TIME:
         counters[STREAM_TIME] = time
         counters[FIRST_TIME] = time
@@ -142,7 +144,7 @@ def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, policy: Po
         for generation in range(len(bloom.generations)):
             bloom.generations[generation, GENERATION_FIRST_TIME] = time
             bloom.generations[generation, GENERATION_NEWEST_TIME] = time
-    late = counters[STREAM_TIME] - time > policy.late_after
+    late = counters[STREAM_TIME] - time > params.late_after
     counters[STREAM_TIME] = max(counters[STREAM_TIME], time)
     return late
 
@@ -152,120 +154,134 @@ def _judge_near(
     chunk: Chunk,
     row: int,
     before: int,
-    ring: RingColumns,
-    buckets: Buckets,
-    chains: Chains,
-    search: Search,
-    rules: Rules,
-    policy: Policy,
-    matches: Matches,
-    spare: Matches,
-    scratch: Scratch,
-    local: Local,
+    index: NearIndex,
+    params: JudgeParams,
+    work: Workspace,
     outcome: Outcome,
 ) -> None:
-    best_kept, best_matched, best_compared, best_status = np.int64(-1), np.int64(0), np.int64(1), np.int64(0)
-    blocked = np.int64(0)
-    found = matches
-    count = np.int64(matches.counts[row])
-    first = np.int64(matches.starts[row])
-    if count < 0:
-        found = spare
-        first = np.int64(0)  # a literal as an argument would compile both searches once more
-        room = len(spare.kept)
-        if policy.near == NEAR_HAMMING:
-            count = propose_row_bits(
-                chunk, row, ring, chains, search.near_age, rules, scratch.seen, spare, first, room
-            )
-        else:
-            count = propose_row(chunk, row, before, ring, buckets, search, rules, scratch, spare, first, room)
-    index_only = policy.near == NEAR_TEXT and not search.scan
-    for at in range(first, first + count):
-        kept_index = found.kept[at]
-        if not in_window(ring, kept_index, policy.near_messages, policy.near_age):
-            continue
-        if index_only and not _still_visible(chunk, row, kept_index, buckets, local):
-            continue
-        status = np.int64(found.status[at])
-        if status & BLOCKED:
-            blocked |= status & BLOCKED
-            continue
-        matched, compared = np.int64(found.matched[at]), np.int64(found.compared[at])
-        if _better(matched, compared, kept_index, best_matched, best_compared, best_kept):
-            best_kept, best_matched, best_compared, best_status = kept_index, matched, compared, status
-    # Entries kept in this chunk: all of them where there are no buckets, else those this row's buckets show.
-    looks = np.int64(chunk.probes[row]) if index_only else np.int64(1)
-    tables = buckets.bands + buckets.tables
-    for probe in range(looks):
-        node = np.int64(NONE)
-        if index_only:
-            cell = cell_of(local, bucket_of(chunk, row, probe, buckets))
-            if local.keys[cell] != NONE:
-                node = np.int64(local.heads[cell])
-            left = WAYS
-        else:
-            node = local.counts[0] - 1
-            left = local.counts[0]
-        while node != NONE and left > 0:
-            left -= 1
-            number = node
-            if index_only:
-                number = node // tables
-                node = np.int64(local.next[node])
-            else:
-                node -= 1
-            kept_index = local.kept_indices[number]
-            other = np.int64(local.kept_rows[number])
-            if index_only:
-                limit = search.limits[chunk.codes[row], chunk.codes[other]]
-                differing = np.int64(popcount(chunk.signatures[row] ^ chunk.signatures[other]))
-                if differing > limit or not first_meeting(scratch.seen, row, kept_index):
-                    continue
-            if not in_window(ring, kept_index, policy.near_messages, policy.near_age):
-                continue
-            slot = kept_index % len(ring.positions)
-            if ring.lengths[slot] <= 0:
-                continue
-            if policy.near == NEAR_HAMMING:
-                # Among earlier chunks the tables show nothing without a fingerprint; here we look ourselves.
-                if not chunk.has_simhash[other]:
-                    continue
-                status, matched, compared = compare_bits(chunk, row, ring, slot, chains, rules)
-            else:
-                status, matched, compared = compare(chunk, row, ring, slot, rules, scratch)
-            if status == 0:
-                continue
-            if status & BLOCKED:
-                blocked |= status & BLOCKED
-                continue
-            if _better(matched, compared, kept_index, best_matched, best_compared, best_kept):
-                best_kept, best_matched, best_compared, best_status = kept_index, matched, compared, status
-    if best_kept < 0:
-        outcome.flags[row] = blocked
+    """Mark the row near in `outcome` if a kept message inside the near window is alike to it."""
+    best = _best_of_matches(chunk, row, before, index, params, work)
+    best = _best_of_chunk(chunk, row, index, params, work, best)
+    if best.kept < 0:
+        outcome.flags[row] = best.blocked
         return
     outcome.kinds[row] = _NEAR
-    outcome.flags[row] = best_status & ESTIMATED
-    outcome.leaders[row] = ring.positions[best_kept % len(ring.positions)]
-    outcome.matched[row] = best_matched
-    outcome.compared[row] = best_compared
+    outcome.flags[row] = best.status & ESTIMATED
+    outcome.leaders[row] = index.ring.positions[best.kept % len(index.ring.positions)]
+    outcome.matched[row] = best.matched
+    outcome.compared[row] = best.compared
 
 
 @kernel(callee=True)
-def _better(
-    matched: int, compared: int, kept_index: int, best_matched: int, best_compared: int, best_kept: int
-) -> bool:
-    """Higher similarity, then older."""
-    left, right = matched * best_compared, best_matched * compared
-    return left > right or (left == right and best_kept >= 0 and kept_index < best_kept)
+def _best_of_matches(
+    chunk: Chunk, row: int, before: int, index: NearIndex, params: JudgeParams, work: Workspace
+) -> BestMatch:
+    """Among entries kept before the chunk, which began at kept index `before`."""
+    best = BestMatch(ZERO - 1, ZERO, ZERO + 1, ZERO, ZERO)
+    found = work.matches
+    count = np.int64(found.counts[row])
+    first = np.int64(found.starts[row])
+    if count < 0:
+        found = work.spare
+        first = ZERO
+        room = len(found.kept)
+        if params.near == NEAR_HAMMING:
+            count = propose_row_bits(chunk, row, index, work.scratch, found, first, room)
+        else:
+            count = propose_row(chunk, row, before, index, work.scratch, found, first, room)
+    has_buckets = _has_buckets(index, params)
+    for at in range(first, first + count):
+        kept_index = found.kept[at]
+        if not in_window(index.ring, kept_index, params.near_messages, params.near_age):
+            continue
+        if has_buckets and not _still_visible(chunk, row, kept_index, index.buckets, work.kept):
+            continue
+        status, matched, compared = found.status[at], found.matched[at], found.compared[at]
+        best = _better(best, kept_index, (np.int64(status), np.int64(matched), np.int64(compared)))
+    return best
 
 
 @kernel(callee=True)
-def _still_visible(chunk: Chunk, row: int, kept_index: int, buckets: Buckets, local: Local) -> bool:
+def _best_of_chunk(
+    chunk: Chunk, row: int, index: NearIndex, params: JudgeParams, work: Workspace, best: BestMatch
+) -> BestMatch:
+    """`best`, or a better entry kept in this chunk: of the row's buckets, or of all where there are none."""
+    kept, buckets = work.kept, index.buckets
+    has_buckets = _has_buckets(index, params)
+    # Without buckets the kept rows themselves are one list, the newest last.
+    tables = buckets.bands + buckets.tables if has_buckets else 1
+    for probe in range(chunk.probes[row] if has_buckets else 1):
+        left = np.int64(kept.counts[0])
+        node = left - 1
+        if has_buckets:
+            cell = cell_of(kept, bucket_of(chunk, row, np.int64(probe), buckets))
+            node = np.int64(NONE) if kept.keys[cell] == NONE else np.int64(kept.heads[cell])
+            left = np.int64(WAYS)
+        while node != NONE and left > 0:
+            left -= 1
+            number = node // tables
+            node = np.int64(kept.next[node]) if has_buckets else node - 1
+            if has_buckets and not _may_be_alike(chunk, row, number, index, work):
+                continue
+            best = _meet(chunk, row, number, index, params, work, best)
+    return best
+
+
+@kernel(callee=True)
+def _may_be_alike(chunk: Chunk, row: int, number: int, index: NearIndex, work: Workspace) -> bool:
+    """Whether the `number`-th row kept in this chunk passes by its signature, and was not met before."""
+    other = work.kept.kept_rows[number]
+    limit = index.candidates.limits[chunk.codes[row], chunk.codes[other]]
+    differing = np.int64(popcount(chunk.signatures[row] ^ chunk.signatures[other]))
+    return differing <= limit and first_meeting(work.scratch.seen, row, work.kept.kept_indices[number])
+
+
+@kernel(callee=True)
+def _meet(
+    chunk: Chunk,
+    row: int,
+    number: int,
+    index: NearIndex,
+    params: JudgeParams,
+    work: Workspace,
+    best: BestMatch,
+) -> BestMatch:
+    """`best`, or the `number`-th row kept in this chunk if that is better."""
+    ring, kept_index = index.ring, work.kept.kept_indices[number]
+    if not in_window(ring, kept_index, params.near_messages, params.near_age):
+        return best
+    slot = kept_index % len(ring.positions)
+    if ring.lengths[slot] <= 0:
+        return best
+    if params.near != NEAR_HAMMING:
+        return _better(best, kept_index, compare(chunk, row, ring, slot, index.verify, work.scratch))
+    # Among earlier chunks the tables show nothing without a fingerprint; here we look ourselves.
+    if not chunk.has_simhash[work.kept.kept_rows[number]]:
+        return best
+    return _better(best, kept_index, compare_bits(chunk, row, ring, slot, index.chains, index.verify))
+
+
+@kernel(callee=True)
+def _better(best: BestMatch, kept_index: int, compared_as: tuple[int, int, int]) -> BestMatch:
+    """`best`, or this match: of higher similarity, then older. compared_as: status, matched, compared"""
+    status, matched, compared = compared_as
+    if status & BLOCKED:
+        blocked = best.blocked | (status & BLOCKED)
+        return BestMatch(best.kept, best.matched, best.compared, best.status, blocked)
+    left, right = matched * best.compared, best.matched * compared
+    older = best.kept >= 0 and kept_index < best.kept
+    if status != 0 and (left > right or (left == right and older)):
+        return BestMatch(kept_index, matched, compared, status, best.blocked)
+    return best
+
+
+@kernel(callee=True)
+def _still_visible(chunk: Chunk, row: int, kept_index: int, buckets: Buckets, kept: ChunkIndex) -> bool:
     """Whether an entry from before the chunk would still stand in one of the row's buckets now."""
     for probe in range(chunk.probes[row]):
         start = bucket_of(chunk, row, np.int64(probe), buckets)
-        cell = cell_of(local, start)
-        pushed = np.int64(0) if local.keys[cell] == NONE else np.int64(local.sizes[cell])
+        cell = cell_of(kept, start)
+        pushed = np.int64(0) if kept.keys[cell] == NONE else np.int64(kept.sizes[cell])
         for way in range(WAYS - pushed):
             entry = buckets.entries[start + way]
             if entry == np.uint64(0):

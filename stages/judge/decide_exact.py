@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from twinsieve.stages.contract import NO_TIME, Flag, Kind
-from twinsieve.stages.exact.bloom_kernel import Bloom, bloom_oldest_hit
-from twinsieve.stages.judge.policy import EXACT_TRIE, Outcome, Policy, Sealed
+from twinsieve.stages.exact.bloom_kernel import bloom_oldest_hit
+from twinsieve.stages.judge.params import EXACT_TRIE, ExactIndex, JudgeParams, Outcome
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.propose import in_window
 from twinsieve.stages.near.verify import same_text
@@ -30,9 +30,8 @@ def judge_exact(
     chunk: Chunk,
     row: int,
     ring: RingColumns,
-    bloom: Bloom,
-    sealed: Sealed,
-    policy: Policy,
+    exact: ExactIndex,
+    params: JudgeParams,
     outcome: Outcome,
 ) -> None:
     """Mark the row exact in `outcome` if a kept message inside the exact window has its key.
@@ -46,22 +45,23 @@ def judge_exact(
     if slot >= 0:
         newest = counters[KEPT] - 1
         kept_index = newest - ((newest - slot) % capacity)
-        inside = in_window(ring, kept_index, policy.exact_messages, policy.exact_age)
-        if inside and (not policy.compare_text or same_text(chunk, row, ring, slot)):
+        inside = in_window(ring, kept_index, params.exact_messages, params.exact_age)
+        if inside and (not params.compare_text or same_text(chunk, row, ring, slot)):
             outcome.kinds[row] = _EXACT
             outcome.leaders[row] = ring.positions[slot]
         return
-    if policy.exact == EXACT_TRIE:
-        if sealed.found[row] and counters[KEPT] - sealed.kept[row] <= policy.exact_messages:
-            time = sealed.times[row]
+    if params.exact == EXACT_TRIE:
+        trie_hits = exact.trie_hits
+        if trie_hits.found[row] and counters[KEPT] - trie_hits.kept[row] <= params.exact_messages:
+            time = trie_hits.times[row]
             if time == NO_TIME:
                 time = counters[FIRST_TIME]
             stream = counters[STREAM_TIME]
-            if policy.exact_age < 0 or stream == NO_TIME or stream - time <= policy.exact_age:
+            if params.exact_age < 0 or stream == NO_TIME or stream - time <= params.exact_age:
                 outcome.kinds[row] = _EXACT
-                outcome.leaders[row] = sealed.leaders[row]
+                outcome.leaders[row] = trie_hits.leaders[row]
         return
-    hit = bloom_oldest_hit(bloom, chunk.digests[row, 0], chunk.digests[row, 1])
+    hit = bloom_oldest_hit(exact.bloom, chunk.digests[row, 0], chunk.digests[row, 1])
     # A generation that the ring still holds whole would have been confirmed above: the hit is false.
     if 0 <= hit < max(counters[KEPT] - capacity, counters[OLDEST]):
         outcome.kinds[row] = _EXACT

@@ -15,10 +15,10 @@ from twinsieve.stages.contract import MAX_RING, MAX_WINDOW, STORED_LENGTH, Sieve
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.exact.bloom_kernel import Bloom, new_bloom
 from twinsieve.stages.exact.bloom_sizing import BloomSizing
-from twinsieve.stages.judge import policy
-from twinsieve.stages.judge.decide import decide
-from twinsieve.stages.judge.local import clear, new_local
-from twinsieve.stages.judge.policy import Outcome, Policy, Sealed
+from twinsieve.stages.judge import params
+from twinsieve.stages.judge.chunk_index import clear, new_chunk_index
+from twinsieve.stages.judge.decide import Workspace, decide
+from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome, TrieHits
 from twinsieve.stages.near.bucket_table import BucketTable
 from twinsieve.stages.near.buckets import Buckets, entry_count, insert_kept
 from twinsieve.stages.near.hamming import (
@@ -29,16 +29,17 @@ from twinsieve.stages.near.hamming import (
     propose_bits,
     table_masks,
 )
-from twinsieve.stages.near.propose import MATCHES_PER_ROW, Search, max_matches, new_matches, propose
+from twinsieve.stages.near.index import CandidateParams, NearIndex
+from twinsieve.stages.near.propose import MATCHES_PER_ROW, max_matches, new_matches, propose
 from twinsieve.stages.near.resize import resize_chains
-from twinsieve.stages.near.verify import Rules, new_scratch
+from twinsieve.stages.near.verify import VerifyParams, new_scratch
 from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk
 from twinsieve.stages.window.lengths import signature_limits
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, Ring, RingUse
 from twinsieve.stages.window.tags import TagIndex
 
-_NEAR_CODES = {"none": policy.NEAR_NONE, "text": policy.NEAR_TEXT, "hamming": policy.NEAR_HAMMING}
-_EXACT_CODES = {"none": policy.EXACT_NONE, "bloom": policy.EXACT_BLOOM, "trie": policy.EXACT_TRIE}
+_NEAR_CODES = {"none": params.NEAR_NONE, "text": params.NEAR_TEXT, "hamming": params.NEAR_HAMMING}
+_EXACT_CODES = {"none": params.EXACT_NONE, "bloom": params.EXACT_BLOOM, "trie": params.EXACT_TRIE}
 
 _WORTH_THREADS = 256
 """Rows from which on handing work to threads takes less time than it saves (some 50 µs for each wake-up)."""
@@ -73,15 +74,17 @@ class NearStage:
         indexed = self._text and not self._scan
         self._table = BucketTable(config.layout, window if indexed else 1, near.bucket_load)
         self.chains = new_chains(near) if near.method == "hamming" else no_chains()
-        self._search = Search(signature_limits(near.similarity), _limit(near.window.age_ms), int(self._scan))
-        self._rules = Rules(
+        self._candidates = CandidateParams(
+            signature_limits(near.similarity), _limit(near.window.age_ms), int(self._scan)
+        )
+        self._verify = VerifyParams(
             near.similarity,
             int(near.number_guard),
             int(near.card_guard),
             int(near.same_id == "pass"),
             int(config.scoped),
         )
-        self._policy = Policy(
+        self._params = JudgeParams(
             near=_NEAR_CODES[near.method],
             exact=_EXACT_CODES[config.exact.method],
             exact_messages=config.exact.window.messages,
@@ -93,43 +96,33 @@ class NearStage:
             late_after=config.time.late_after_ms,
             compare_text=int(config.key_is_text and self._text),
         )
-        self._local = new_local(CHUNK_ROWS, config.layout.bands + config.layout.tables)
+        self._kept = new_chunk_index(CHUNK_ROWS, config.layout.bands + config.layout.tables)
         most = max_matches(self.buckets, window, self._scan or near.method == "hamming")
         self._spare = new_matches(1, most + 1)
         self._matches = new_matches(CHUNK_ROWS, CHUNK_ROWS * MATCHES_PER_ROW)
         self._scratch = [new_scratch() for _ in range(max(1, near.shards))]
         self._threads = ThreadPoolExecutor(near.shards) if near.shards > 1 else None
 
-    def judge(self, chunk: Chunk, bloom: Bloom, sealed: Sealed, outcome: Outcome, *, recorded: bool) -> None:
+    def judge(self, chunk: Chunk, exact: ExactIndex, outcome: Outcome, *, recorded: bool) -> None:
         """Write the chunk's verdicts into `outcome` and move the state on.
 
         recorded: all verdicts are given already, nothing needs proposals
         """
         characters = int(chunk.starts[-1] - chunk.starts[0])
         self.ring.reserve(min(characters, STORED_LENGTH * len(chunk.lengths)), len(chunk.lengths))
-        clear(self._local)
+        clear(self._kept)
         if recorded or not self.ring.held:
             # An empty index proposes nothing, and a look into it takes memory.
             self._matches.counts[:] = 0
-        elif self._policy.near != policy.NEAR_NONE:
+        elif self._params.near != params.NEAR_NONE:
             self._propose(chunk)
-        decide(
-            chunk,
-            self.ring.columns,
-            bloom,
-            sealed,
-            self.buckets,
-            self.chains,
-            self._search,
-            self._rules,
-            self._policy,
-            self._matches,
-            self._spare,
-            self._scratch[0],
-            self._local,
-            outcome,
-        )
+        work = Workspace(self._matches, self._spare, self._scratch[0], self._kept)
+        decide(chunk, self._index, exact, self._params, work, outcome)
         self._insert(chunk)
+
+    @property
+    def _index(self) -> NearIndex:
+        return NearIndex(self.ring.columns, self.buckets, self.chains, self._candidates, self._verify)
 
     @property
     def buckets(self) -> Buckets:
@@ -138,57 +131,30 @@ class NearStage:
 
     def kept_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Rows of the last chunk that became leaders, and their kept indices. Views: read them at once."""
-        count = int(self._local.counts[0])
-        return self._local.kept_rows[:count], self._local.kept_indices[:count]
+        count = int(self._kept.counts[0])
+        return self._kept.kept_rows[:count], self._kept.kept_indices[:count]
 
     def _propose(self, chunk: Chunk) -> None:
         rows = len(chunk.lengths)
         room = len(self._matches.kept)
         shards = len(self._scratch)
+        index = self._index
+        kernel = propose if self._text else propose_bits
 
         def one(shard: int) -> None:
             low, high = rows * shard // shards, rows * (shard + 1) // shards
             first, end = room * shard // shards, room * (shard + 1) // shards
-            scratch = self._scratch[shard]
-            columns = self.ring.columns
-            if self._text:
-                propose(
-                    low,
-                    high,
-                    chunk,
-                    columns,
-                    self.buckets,
-                    self._search,
-                    self._rules,
-                    scratch,
-                    self._matches,
-                    first,
-                    end,
-                )
-            else:
-                propose_bits(
-                    low,
-                    high,
-                    chunk,
-                    columns,
-                    self.chains,
-                    self._search.near_age,
-                    self._rules,
-                    scratch.seen,
-                    self._matches,
-                    first,
-                    end,
-                )
+            kernel(low, high, chunk, index, self._scratch[shard], self._matches, first, end)
 
         self._on_threads(one, rows)
 
     def _insert(self, chunk: Chunk) -> None:
-        rows, kept = self._local.kept_rows, self._local.kept_indices
-        count = int(self._local.counts[0])
-        if count == 0 or self._policy.near == policy.NEAR_NONE or self._scan:
+        rows, kept = self._kept.kept_rows, self._kept.kept_indices
+        count = int(self._kept.counts[0])
+        if count == 0 or self._params.near == params.NEAR_NONE or self._scan:
             return
         if self._text:
-            self._table.reserve(self._local.keys[self._local.used[: self._local.counts[1]]])
+            self._table.reserve(self._kept.keys[self._kept.used[: self._kept.counts[1]]])
         shards = len(self._scratch)
         tables = self.buckets.bands + self.buckets.tables if self._text else len(self.chains.masks)
 
@@ -213,13 +179,13 @@ class NearStage:
     @property
     def bytes_used(self) -> int:
         """Bytes of ring and index."""
-        index = sum(a.nbytes for a in self.chains) if self._policy.near == policy.NEAR_HAMMING else 0
+        index = sum(a.nbytes for a in self.chains) if self._params.near == params.NEAR_HAMMING else 0
         return self.ring.bytes_used + self.buckets.entries.nbytes + index
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """Everything a verdict depends on, by name."""
         sections: dict[str, NDArray[Any]] = {**self.ring.to_sections(), "buckets": self.buckets.entries}
-        if self._policy.near == policy.NEAR_HAMMING:
+        if self._params.near == params.NEAR_HAMMING:
             sections |= {"chains.heads": self.chains.heads, "chains.next": self.chains.next}
         return sections
 
@@ -228,7 +194,7 @@ class NearStage:
         self.ring.restore(sections)
         kept, held = self.ring.kept, self.ring.held
         self._table.restore(sections["buckets"], len(sections["ring.positions"]), kept, held)
-        if self._policy.near == policy.NEAR_HAMMING:
+        if self._params.near == params.NEAR_HAMMING:
             heads, links = sections["chains.heads"], sections["chains.next"]
             self.chains = resize_chains(heads, links, self.chains, kept, held)
 
@@ -254,10 +220,10 @@ def no_bloom() -> Bloom:
     return new_bloom(BloomSizing(1, 1, 1, 0.5, 1, 1, messages=1, age_ms=-1, span_ms=-1))
 
 
-def nothing_sealed() -> Sealed:
+def no_trie_hits() -> TrieHits:
     """Placeholder of the kernels' types, for the other exact methods."""
     none = np.zeros(0, np.int64)
-    return Sealed(np.zeros(0, np.bool_), none, none, none)
+    return TrieHits(np.zeros(0, np.bool_), none, none, none)
 
 
 def _limit(age_ms: int | None) -> int:

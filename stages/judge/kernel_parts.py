@@ -15,7 +15,6 @@ from numba import typeof as _typeof
 
 from twinsieve.stages.contract import BandLayout, Batch, Bodies, Fingerprints, SieveConfig
 from twinsieve.stages.exact.bloom_kernel import (
-    Bloom,
     add_batch,
     bloom_expire,
     bloom_insert,
@@ -29,21 +28,22 @@ from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.simhash import fill_packed_simhashes
 from twinsieve.stages.fingerprint.tokens import term_hashes
 from twinsieve.stages.judge.all_pairs import all_pairs
-from twinsieve.stages.judge.decide import decide
+from twinsieve.stages.judge.chunk_index import add_kept, clear, new_chunk_index
+from twinsieve.stages.judge.decide import Workspace, decide
 from twinsieve.stages.judge.decide_exact import judge_exact
-from twinsieve.stages.judge.engine import no_bloom, nothing_sealed, ring_use
-from twinsieve.stages.judge.local import Local, add_kept, clear, new_local
-from twinsieve.stages.judge.policy import Outcome, Policy, Sealed
+from twinsieve.stages.judge.engine import no_bloom, no_trie_hits, ring_use
+from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome
 from twinsieve.stages.near.bucket_table import BucketTable
-from twinsieve.stages.near.buckets import Buckets, bucket_of, insert_kept
-from twinsieve.stages.near.hamming import Chains, link_kept, no_chains, propose_bits
-from twinsieve.stages.near.propose import Matches, Search, new_matches, propose, propose_row
+from twinsieve.stages.near.buckets import bucket_of, insert_kept
+from twinsieve.stages.near.hamming import link_kept, no_chains, propose_bits
+from twinsieve.stages.near.index import CandidateParams, NearIndex
+from twinsieve.stages.near.propose import new_matches, propose, propose_row
 from twinsieve.stages.near.resize import _resize
-from twinsieve.stages.near.verify import Rules, Scratch, bag_bound, new_scratch
+from twinsieve.stages.near.verify import VerifyParams, bag_bound, new_scratch
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.window.chunk import Chunk, whole_batch
-from twinsieve.stages.window.ring import Ring, RingColumns, keep
+from twinsieve.stages.window.ring import Ring, keep
 from twinsieve.stages.window.tags import _insert_ring
 
 typeof: Any = _typeof  # untyped in Numba
@@ -60,20 +60,13 @@ class Part(NamedTuple):
 
 
 class _Arguments(NamedTuple):
-    """One argument of each type that the kernels of the near stage take."""
+    """One argument of each type that the kernels of the sieve take."""
 
     chunk: Chunk
-    ring: RingColumns
-    bloom: Bloom
-    sealed: Sealed
-    buckets: Buckets
-    chains: Chains
-    search: Search
-    rules: Rules
-    policy: Policy
-    matches: Matches
-    scratch: Scratch
-    local: Local
+    index: NearIndex
+    exact: ExactIndex
+    params: JudgeParams
+    work: Workspace
     outcome: Outcome
 
 
@@ -85,26 +78,23 @@ def _compile(function: Any, *arguments: Any) -> None:
 
 def _arguments() -> _Arguments:
     config = SieveConfig()
-    return _Arguments(
-        chunk=whole_batch(_batch(), config.layout, scoped=False),
+    index = NearIndex(
         ring=Ring(1, ring_use(config)).columns,
-        bloom=no_bloom(),
-        sealed=nothing_sealed(),
         buckets=BucketTable(config.layout, 1, 1.0).buckets,
         chains=no_chains(),
-        search=Search(np.zeros((256, 256), np.int8), 0, 0),
-        rules=Rules(*[0] * len(Rules._fields)),
-        policy=Policy(*[0] * len(Policy._fields)),
-        matches=new_matches(1, 1),
-        scratch=new_scratch(),
-        local=new_local(1, 1),
-        outcome=Outcome(
-            np.zeros(1, np.uint8),
-            np.zeros(1, np.uint8),
-            np.zeros(1, np.int64),
-            np.zeros(1, np.int32),
-            np.zeros(1, np.int32),
-        ),
+        candidates=CandidateParams(np.zeros((256, 256), np.int8), 0, 0),
+        verify=VerifyParams(*[0] * len(VerifyParams._fields)),
+    )
+    matches = new_matches(1, 1)
+    times = np.zeros(1, np.int64)
+    bytes_, counts = np.zeros(1, np.uint8), np.zeros(1, np.int32)
+    return _Arguments(
+        chunk=whole_batch(_batch(), config.layout, scoped=False),
+        index=index,
+        exact=ExactIndex(no_bloom(), no_trie_hits()),
+        params=JudgeParams(*[0] * len(JudgeParams._fields)),
+        work=Workspace(matches, matches, new_scratch(), new_chunk_index(1, 1)),
+        outcome=Outcome(bytes_, bytes_, times, counts, counts),
     )
 
 
@@ -161,68 +151,48 @@ def _compile_fingerprints() -> None:
 
 def _compile_candidates() -> None:
     it = _arguments()
-    _compile(
-        propose_row, it.chunk, 0, 0, it.ring, it.buckets, it.search, it.rules, it.scratch, it.matches, 0, 0
-    )
+    _compile(propose_row, it.chunk, 0, 0, it.index, it.work.scratch, it.work.matches, 0, 0)
 
 
 def _compile_index() -> None:
     it = _arguments()
-    rows, kept = it.local.kept_rows, it.local.kept_indices
-    _compile(propose, 0, 0, it.chunk, it.ring, it.buckets, it.search, it.rules, it.scratch, it.matches, 0, 0)
-    _compile(insert_kept, it.chunk, rows, kept, 0, 0, 0, it.buckets)
-    _compile(clear, it.local)
-    _compile(bucket_of, it.chunk, 0, 0, it.buckets)
+    kept, buckets = it.work.kept, it.index.buckets
+    _compile(propose, 0, 0, it.chunk, it.index, it.work.scratch, it.work.matches, 0, 0)
+    _compile(insert_kept, it.chunk, kept.kept_rows, kept.kept_indices, 0, 0, 0, buckets)
+    _compile(clear, kept)
+    _compile(bucket_of, it.chunk, 0, 0, buckets)
     _compile(bag_bound, it.chunk.bags, 0, 0, it.chunk.bags, 0, 0)
-    entries = it.buckets.entries
-    _compile(_resize, entries, 0, entries, 0, 0, 0, 0, kept)
+    _compile(_resize, buckets.entries, 0, buckets.entries, 0, 0, 0, 0, kept.kept_indices)
 
 
 def _compile_hamming() -> None:
     it = _arguments()
-    seen = it.scratch.seen
-    _compile(propose_bits, 0, 0, it.chunk, it.ring, it.chains, 0, it.rules, seen, it.matches, 0, 0)
-    _compile(link_kept, it.chunk, it.local.kept_rows, it.local.kept_indices, 0, 0, 0, it.chains)
+    kept = it.work.kept
+    _compile(propose_bits, 0, 0, it.chunk, it.index, it.work.scratch, it.work.matches, 0, 0)
+    _compile(link_kept, it.chunk, kept.kept_rows, kept.kept_indices, 0, 0, 0, it.index.chains)
     all_pairs(np.zeros(2, np.uint64), 1, 1)
 
 
 def _compile_exact() -> None:
     it = _arguments()
-    digest = it.chunk.digests[0, 0]
-    _compile(judge_exact, it.chunk, 0, it.ring, it.bloom, it.sealed, it.policy, it.outcome)
-    _compile(keep, it.ring, it.chunk, 0)
-    _compile(add_kept, it.local, it.chunk, 0, 0, it.buckets, True)
-    _compile(bloom_prefetch, it.bloom, digest, digest)
-    _compile(bloom_insert, it.bloom, digest, digest, 0, 0)
-    _compile(bloom_expire, it.bloom, 0, 0)
-    found, times = it.chunk.has_simhash, it.chunk.times
-    _compile(contains_batch, it.bloom, it.chunk.digests, found)
-    _compile(add_batch, it.bloom, it.chunk.digests, times, times)
-    _compile(_insert_ring, it.ring.tag_slots, 0, it.ring.tags, 0, 0)
+    ring, bloom, digests = it.index.ring, it.exact.bloom, it.chunk.digests
+    digest = digests[0, 0]
+    _compile(judge_exact, it.chunk, 0, ring, it.exact, it.params, it.outcome)
+    _compile(keep, ring, it.chunk, 0)
+    _compile(add_kept, it.work.kept, it.chunk, 0, 0, it.index.buckets, True)
+    _compile(bloom_prefetch, bloom, digest, digest)
+    _compile(bloom_insert, bloom, digest, digest, 0, 0)
+    _compile(bloom_expire, bloom, 0, 0)
+    _compile(contains_batch, bloom, digests, it.chunk.has_simhash)
+    _compile(add_batch, bloom, digests, it.chunk.times, it.chunk.times)
+    _compile(_insert_ring, ring.tag_slots, 0, ring.tags, 0, 0)
     head = TrieHead(1)
     head.add(head.entries)
-    head.find(it.chunk.digests)
+    head.find(digests)
 
 
 def _compile_verdicts() -> None:
-    it = _arguments()
-    _compile(
-        decide,
-        it.chunk,
-        it.ring,
-        it.bloom,
-        it.sealed,
-        it.buckets,
-        it.chains,
-        it.search,
-        it.rules,
-        it.policy,
-        it.matches,
-        it.matches,
-        it.scratch,
-        it.local,
-        it.outcome,
-    )
+    _compile(decide, *_arguments())
 
 
 PARTS = (

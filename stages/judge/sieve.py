@@ -25,10 +25,11 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
+from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.exact.trie import TrieTiers
-from twinsieve.stages.judge.engine import NearStage, near_bytes, no_bloom, nothing_sealed
-from twinsieve.stages.judge.policy import UNJUDGED, UNJUDGED_NEAR, Outcome, Sealed
-from twinsieve.stages.judge.state import Sections, read_state, write_state
+from twinsieve.stages.judge.engine import NearStage, near_bytes, no_bloom, no_trie_hits
+from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, Outcome, TrieHits
+from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import FINGERPRINT_BITS, blocks_of
 from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
 from twinsieve.stages.window.ring import FIRST_TIME, STREAM_TIME
@@ -145,16 +146,15 @@ class Sieve:
                     outcome.kinds[low:high][self._forgotten.holds(tags[: high - low])] = UNJUDGED_NEAR
             chunk = rows(whole, low, high)
             part = Outcome._make(column[low:high] for column in outcome)
-            self._near.judge(chunk, self._bloom, self._sealed(chunk), part, recorded=recorded)
+            self._near.judge(chunk, self._exact_index(chunk), part, recorded=recorded)
             self._seal(chunk)
             if len(self._forgotten):
                 self._forgotten.lead_again(chunk.digests[self._near.kept_rows()[0], 0])
             low = high
 
-    def _sealed(self, chunk: Chunk) -> Sealed:
-        if self._tiers is None:
-            return nothing_sealed()
-        return Sealed(*self._tiers.find(chunk.digests))
+    def _exact_index(self, chunk: Chunk) -> ExactIndex:
+        hits = no_trie_hits() if self._tiers is None else TrieHits(*self._tiers.find(chunk.digests))
+        return ExactIndex(self._bloom, hits)
 
     def _seal(self, chunk: Chunk) -> None:
         if self._tiers is None:

@@ -20,6 +20,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.exact.sections import Sections
 
 MAGIC = b"TWINSIEV"
 FORMAT_VERSION = 1
@@ -28,8 +29,6 @@ _PREFIX = struct.Struct("<8sHII")
 _LENGTH = struct.Struct("<Q")
 _MAX_HEADER_BYTES = 1 << 20
 _START_ANEW = "start with an empty state, or restore the file from a copy"
-
-Sections = dict[str, NDArray[Any]]
 
 
 def write_state(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from itertools import combinations, pairwise
 from math import comb
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,25 +19,13 @@ from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import GOLDEN, popcount
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, in_window
-from twinsieve.stages.near.verify import ALIKE, SAME_ID, Rules, first_meeting, same_id
+from twinsieve.stages.near.index import Chains, NearIndex
+from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, add_match, in_window
+from twinsieve.stages.near.verify import ALIKE, SAME_ID, Scratch, VerifyParams, first_meeting, same_id
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import KEPT, RingColumns
 
 FINGERPRINT_BITS = 64
-
-
-class Chains(NamedTuple):
-    """masks: uint64[tables], the bits of each table's key
-    heads: uint32[tables, cells], newest kept index + 1 (modulo 2 ** 32) of each hash, 0 for none
-    next: uint32[tables, N], by ring slot, the one before it
-    distances: int8[…], k by body length; a length beyond the last has the last one's k, -1: exact only
-    """
-
-    masks: NDArray[np.uint64]
-    heads: NDArray[np.uint32]
-    next: NDArray[np.uint32]
-    distances: NDArray[np.int8]
 
 
 def table_masks(blocks: int, distance: int) -> NDArray[np.uint64]:
@@ -119,7 +106,7 @@ def allowed_distance(chains: Chains, length: int, other: int) -> np.int64:
 
 @kernel(callee=True)
 def compare_bits(
-    chunk: Chunk, row: int, ring: RingColumns, slot: int, chains: Chains, rules: Rules
+    chunk: Chunk, row: int, ring: RingColumns, slot: int, chains: Chains, rules: VerifyParams
 ) -> tuple[int, int, int]:
     """(status, equal bits, 64) of a row and a ring entry; status 0, or ALIKE, with SAME_ID if that blocks."""
     if not chunk.has_simhash[row] or ring.lengths[slot] <= 0:
@@ -137,21 +124,13 @@ def compare_bits(
 
 @kernel(callee=True)
 def propose_row_bits(
-    chunk: Chunk,
-    row: int,
-    ring: RingColumns,
-    chains: Chains,
-    near_age: int,
-    rules: Rules,
-    seen: NDArray[np.uint64],
-    matches: Matches,
-    first: int,
-    end: int,
+    chunk: Chunk, row: int, index: NearIndex, scratch: Scratch, matches: Matches, first: int, end: int
 ) -> int:
     """How many matches of one row were written from `first` on, or NOT_PROPOSED if `end` came too early."""
+    ring, chains = index.ring, index.chains
     kept_now = ring.counters[KEPT]
     capacity = len(ring.positions)
-    count = np.int64(0)
+    at = first
     cells = chains.heads.shape[1]
     for table in range(len(chains.masks)):
         link = chains.heads[table, _cell(chunk.simhashes[row, 0], chains.masks[table], cells)]
@@ -162,22 +141,15 @@ def propose_row_bits(
             kept_index = kept_now - age
             slot = kept_index % capacity
             link = chains.next[table, slot]
-            if not first_meeting(seen, row, kept_index) or not in_window(
-                ring, kept_index, capacity, near_age
+            if not first_meeting(scratch.seen, row, kept_index) or not in_window(
+                ring, kept_index, capacity, index.candidates.near_age
             ):
                 continue
-            status, matched, compared = compare_bits(chunk, row, ring, slot, chains, rules)
-            if status == 0:
-                continue
-            at = first + count
-            if at >= end:
+            compared_as = compare_bits(chunk, row, ring, slot, chains, index.verify)
+            at = add_match(matches, at, end, kept_index, compared_as)
+            if at == NOT_PROPOSED:
                 return NOT_PROPOSED
-            matches.kept[at] = kept_index
-            matches.matched[at] = matched
-            matches.compared[at] = compared
-            matches.status[at] = status
-            count += 1
-    return count
+    return at - first
 
 
 @kernel
@@ -185,24 +157,21 @@ def propose_bits(
     low: int,
     high: int,
     chunk: Chunk,
-    ring: RingColumns,
-    chains: Chains,
-    near_age: int,
-    rules: Rules,
-    seen: NDArray[np.uint64],
+    index: NearIndex,
+    scratch: Scratch,
     matches: Matches,
     first: int,
     end: int,
 ) -> None:
     """Write the matches of rows low…high into `matches`; the room first…end is this shard's."""
-    seen[:] = 0
+    scratch.seen[:] = 0
     at = first
     for row in range(low, high):
         matches.starts[row] = at
         if chunk.probes[row] == 0 or not chunk.has_simhash[row]:
             matches.counts[row] = 0
             continue
-        count = propose_row_bits(chunk, row, ring, chains, near_age, rules, seen, matches, at, end)
+        count = propose_row_bits(chunk, row, index, scratch, matches, at, end)
         matches.counts[row] = count
         if count > 0:
             at += count

@@ -15,7 +15,8 @@ from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.intrinsics import popcount, prefetch
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
-from twinsieve.stages.near.verify import Rules, Scratch, compare, first_meeting
+from twinsieve.stages.near.index import NearIndex
+from twinsieve.stages.near.verify import Scratch, compare, first_meeting
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
 from twinsieve.stages.window.tags import tag_find
@@ -41,18 +42,6 @@ class Matches(NamedTuple):
     matched: NDArray[np.int32]
     compared: NDArray[np.int32]
     status: NDArray[np.uint8]
-
-
-class Search(NamedTuple):
-    """How candidates are found.
-
-    limits: int8[256, 256], signature limits; near_age: ms or -1 for no limit;
-    scan: 1 to compare with all entries
-    """
-
-    limits: NDArray[np.int8]
-    near_age: int
-    scan: int
 
 
 def new_matches(rows: int, room: int) -> Matches:
@@ -88,14 +77,29 @@ def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bo
 
 
 @kernel(callee=True)
+def add_match(matches: Matches, at: int, end: int, kept_index: int, compared_as: tuple[int, int, int]) -> int:
+    """Where the next match goes: behind this one if it is one, or NOT_PROPOSED if `end` came too early.
+
+    compared_as: status, matched and compared, as `compare` gives them
+    """
+    status, matched, compared = compared_as
+    if status == 0:
+        return at
+    if at >= end:
+        return NOT_PROPOSED
+    matches.kept[at] = kept_index
+    matches.matched[at] = matched
+    matches.compared[at] = compared
+    matches.status[at] = status
+    return at + 1
+
+
+@kernel(callee=True)
 def propose_row(
     chunk: Chunk,
     row: int,
     before: int,
-    ring: RingColumns,
-    buckets: Buckets,
-    search: Search,
-    rules: Rules,
+    index: NearIndex,
     scratch: Scratch,
     matches: Matches,
     first: int,
@@ -105,16 +109,16 @@ def propose_row(
 
     before: kept index at which the chunk began; only entries below it are looked at
     """
-    capacity = len(ring.positions)
-    count = np.int64(0)  # a literal would compile `_consider` once more
-    if search.scan:
-        for kept_index in range(max(ring.counters[OLDEST], ring.counters[KEPT] - capacity), before):
-            count = _consider(
-                chunk, row, kept_index, ring, search, rules, scratch, matches, first, end, count
-            )
-            if count == NOT_PROPOSED:
+    ring, buckets = index.ring, index.buckets
+    at = first
+    if index.candidates.scan:
+        for kept_index in range(
+            max(ring.counters[OLDEST], ring.counters[KEPT] - len(ring.positions)), before
+        ):
+            at = _consider(chunk, row, kept_index, index, scratch, matches, at, end)
+            if at == NOT_PROPOSED:
                 return NOT_PROPOSED
-        return count
+        return at - first
     code = chunk.codes[row]
     signature = chunk.signatures[row]
     for probe in range(chunk.probes[row]):
@@ -123,7 +127,7 @@ def propose_row(
             entry = buckets.entries[start + way]
             if entry == np.uint64(0):
                 break
-            limit = search.limits[code, (entry >> np.uint64(INDEX_BITS)) & np.uint64(255)]
+            limit = index.candidates.limits[code, (entry >> np.uint64(INDEX_BITS)) & np.uint64(255)]
             if np.int64(popcount(np.uint32(entry >> np.uint64(32)) ^ signature)) > limit:
                 continue
             # The newest index below `before` that the entry can stand for: a stale one is told by its age.
@@ -131,12 +135,10 @@ def propose_row(
             kept_index = newest - ((newest - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
             if not first_meeting(scratch.seen, row, kept_index):
                 continue
-            count = _consider(
-                chunk, row, kept_index, ring, search, rules, scratch, matches, first, end, count
-            )
-            if count == NOT_PROPOSED:
+            at = _consider(chunk, row, kept_index, index, scratch, matches, at, end)
+            if at == NOT_PROPOSED:
                 return NOT_PROPOSED
-    return count
+    return at - first
 
 
 @kernel(callee=True)
@@ -144,33 +146,21 @@ def _consider(
     chunk: Chunk,
     row: int,
     kept_index: int,
-    ring: RingColumns,
-    search: Search,
-    rules: Rules,
+    index: NearIndex,
     scratch: Scratch,
     matches: Matches,
-    first: int,
+    at: int,
     end: int,
-    count: int,
 ) -> int:
-    """`count`, plus one if this entry matches the row, or NOT_PROPOSED if there is no room."""
+    """Where the next match goes after this entry was compared, or NOT_PROPOSED if there is no room."""
+    ring = index.ring
     capacity = len(ring.positions)
-    if not in_window(ring, kept_index, capacity, search.near_age):
-        return count
+    if not in_window(ring, kept_index, capacity, index.candidates.near_age):
+        return at
     slot = kept_index % capacity
     if ring.lengths[slot] <= 0:
-        return count
-    status, matched, compared = compare(chunk, row, ring, slot, rules, scratch)
-    if status == 0:
-        return count
-    at = first + count
-    if at >= end:
-        return NOT_PROPOSED
-    matches.kept[at] = kept_index
-    matches.matched[at] = matched
-    matches.compared[at] = compared
-    matches.status[at] = status
-    return count + 1
+        return at
+    return add_match(matches, at, end, kept_index, compare(chunk, row, ring, slot, index.verify, scratch))
 
 
 @kernel
@@ -178,10 +168,7 @@ def propose(
     low: int,
     high: int,
     chunk: Chunk,
-    ring: RingColumns,
-    buckets: Buckets,
-    search: Search,
-    rules: Rules,
+    index: NearIndex,
     scratch: Scratch,
     matches: Matches,
     first: int,
@@ -191,13 +178,14 @@ def propose(
 
     Rows that the ring already knows as exact copies are left NOT_PROPOSED: phase two seldom asks for them.
     """
+    ring, buckets = index.ring, index.buckets
     scratch.pattern_row[0] = -1
     scratch.seen[:] = 0
     before = ring.counters[KEPT]
     mask = len(ring.tag_slots) - 1
     at = first
     for row in range(low, high):
-        if row + PREFETCH_ROWS < high and not search.scan:
+        if row + PREFETCH_ROWS < high and not index.candidates.scan:
             for probe in range(chunk.probes[row + PREFETCH_ROWS]):
                 prefetch(buckets.entries, bucket_of(chunk, row + PREFETCH_ROWS, np.int64(probe), buckets))
         matches.starts[row] = at
@@ -207,7 +195,7 @@ def propose(
         matches.counts[row] = NOT_PROPOSED
         if tag_find(ring.tag_slots, mask, ring.tags, chunk.digests[row, 0]) >= 0:
             continue
-        count = propose_row(chunk, row, before, ring, buckets, search, rules, scratch, matches, at, end)
+        count = propose_row(chunk, row, before, index, scratch, matches, at, end)
         matches.counts[row] = count
         if count > 0:
             at += count

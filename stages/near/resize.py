@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.buckets import INDEX_MASK, WAYS, Buckets
-from twinsieve.stages.near.hamming import Chains
+from twinsieve.stages.near.index import Chains
 
 
 def resize_buckets(old: Buckets, new: Buckets, kept: int, held: int) -> None:

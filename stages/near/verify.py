@@ -31,7 +31,7 @@ SAME_ID = int(Flag.SAME_ID)
 _SKETCH_BYTES = 2 * SKETCH_UNITS
 
 
-class Rules(NamedTuple):
+class VerifyParams(NamedTuple):
     """What decides about a pair.
 
     similarity: out of SIMILARITY_SCALE; the rest 0 or 1
@@ -149,7 +149,7 @@ def bag_bound(
 
 @kernel(callee=True)
 def compare(
-    chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: Rules, scratch: Scratch
+    chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: VerifyParams, scratch: Scratch
 ) -> tuple[int, int, int]:
     """(status, matched, compared) of a row and a ring entry, both of the near stage.
 
@@ -236,7 +236,7 @@ def _estimate(
 
 @kernel(callee=True)
 def _cards_differ(
-    chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: Rules, scratch: Scratch
+    chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: VerifyParams, scratch: Scratch
 ) -> bool:
     """Whether both share a card, and their own words before it are not alike."""
     own = np.int64(chunk.owns[row])

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.exact.bloom_kernel import Bloom
+
 NEAR_NONE, NEAR_TEXT, NEAR_HAMMING = 0, 1, 2
 EXACT_NONE, EXACT_BLOOM, EXACT_TRIE = 0, 1, 2
 UNJUDGED = 255
@@ -14,7 +16,7 @@ UNJUDGED_NEAR = 254
 """To be judged by the near stage alone: whoever kept this digest leads nobody any more."""
 
 
-class Policy(NamedTuple):
+class JudgeParams(NamedTuple):
     """Windows, time and methods, as plain numbers; ages in ms, -1 for no limit.
 
     compare_text: 1 if a confirmed exact hit compares the stored text too
@@ -32,7 +34,7 @@ class Policy(NamedTuple):
     compare_text: int
 
 
-class Sealed(NamedTuple):
+class TrieHits(NamedTuple):
     """What the trie says of each row: newest entry of its digest before this chunk.
 
     found: bool[n]; leaders, kept, times: int64[n]
@@ -42,6 +44,13 @@ class Sealed(NamedTuple):
     leaders: NDArray[np.int64]
     kept: NDArray[np.int64]
     times: NDArray[np.int64]
+
+
+class ExactIndex(NamedTuple):
+    """What is asked of older messages than the ring holds: one of both, the other one is a placeholder."""
+
+    bloom: Bloom
+    trie_hits: TrieHits
 
 
 class Outcome(NamedTuple):

@@ -19,7 +19,7 @@ from twinsieve.stages.window.chunk import Chunk
 NONE = -1
 
 
-class Local(NamedTuple):
+class ChunkIndex(NamedTuple):
     """Memory for one chunk of at most n rows, in an index of t bands and tables.
 
     kept_rows: int32[n], kept_indices: int64[n]: what was kept, in order
@@ -38,10 +38,10 @@ class Local(NamedTuple):
     next: NDArray[np.int32]
 
 
-def new_local(rows: int, tables: int) -> Local:
+def new_chunk_index(rows: int, tables: int) -> ChunkIndex:
     """Memory for chunks of that many rows."""
     cells = 1 << (2 * rows * tables).bit_length()
-    return Local(
+    return ChunkIndex(
         np.zeros(rows, np.int32),
         np.zeros(rows, np.int64),
         np.zeros(2, np.int64),
@@ -54,31 +54,33 @@ def new_local(rows: int, tables: int) -> Local:
 
 
 @kernel
-def clear(local: Local) -> None:
+def clear(index: ChunkIndex) -> None:
     """Begin a chunk that has kept nothing yet."""
-    for i in range(local.counts[1]):
-        local.keys[local.used[i]] = NONE
-    local.counts[0] = 0
-    local.counts[1] = 0
+    for i in range(index.counts[1]):
+        index.keys[index.used[i]] = NONE
+    index.counts[0] = 0
+    index.counts[1] = 0
 
 
 @kernel(callee=True)
-def cell_of(local: Local, bucket: int) -> np.int64:
+def cell_of(index: ChunkIndex, bucket: int) -> np.int64:
     """The cell of a bucket: its keys[cell] is the bucket, or NONE if nothing kept stands in it."""
-    mask = len(local.keys) - 1
+    mask = len(index.keys) - 1
     cell = np.int64((np.uint64(bucket) * GOLDEN) >> np.uint64(32)) & mask
-    while local.keys[cell] != bucket and local.keys[cell] != NONE:
+    while index.keys[cell] != bucket and index.keys[cell] != NONE:
         cell = (cell + 1) & mask
     return cell
 
 
 @kernel(callee=True)
-def add_kept(local: Local, chunk: Chunk, row: int, kept_index: int, buckets: Buckets, indexed: bool) -> None:
+def add_kept(
+    index: ChunkIndex, chunk: Chunk, row: int, kept_index: int, buckets: Buckets, indexed: bool
+) -> None:
     """Count the row as kept; where `indexed`, enter it into its buckets."""
-    number = local.counts[0]
-    local.kept_rows[number] = row
-    local.kept_indices[number] = kept_index
-    local.counts[0] = number + 1
+    number = index.counts[0]
+    index.kept_rows[number] = row
+    index.kept_indices[number] = kept_index
+    index.counts[0] = number + 1
     if not indexed:
         return
     tables = buckets.bands + buckets.tables
@@ -87,14 +89,14 @@ def add_kept(local: Local, chunk: Chunk, row: int, kept_index: int, buckets: Buc
         if chunk.probes[row] <= probe:
             return
         bucket = bucket_of(chunk, row, probe, buckets)
-        cell = cell_of(local, bucket)
+        cell = cell_of(index, bucket)
         node = number * tables + table
-        if local.keys[cell] == NONE:
-            local.keys[cell] = bucket
-            local.sizes[cell] = 0
-            local.heads[cell] = NONE
-            local.used[local.counts[1]] = cell
-            local.counts[1] += 1
-        local.next[node] = local.heads[cell]
-        local.heads[cell] = node
-        local.sizes[cell] += 1
+        if index.keys[cell] == NONE:
+            index.keys[cell] = bucket
+            index.sizes[cell] = 0
+            index.heads[cell] = NONE
+            index.used[index.counts[1]] = cell
+            index.counts[1] += 1
+        index.next[node] = index.heads[cell]
+        index.heads[cell] = node
+        index.sizes[cell] += 1
