@@ -24,6 +24,8 @@ from twinsieve.stages.fingerprint.mixing import derive
 from twinsieve.stages.fingerprint.simhash import (
     SIMHASH_BITS,
     WEIGHTINGS,
+    FeatureRules,
+    SimhashColumns,
     fill_packed_simhashes,
     fill_simhashes,
 )
@@ -52,7 +54,6 @@ class Fingerprinter:
 
     def __init__(self, features: FeatureConfig, layout: BandLayout, digest: DigestConfig) -> None:
         _check(layout)
-        self._features = features
         self._layout = layout
         self._digest = digest
         seed = digest.seed
@@ -64,7 +65,13 @@ class Fingerprinter:
         if features.features == "keywords":
             self._keywords = Keywords(features, seed)
         else:
-            self._idf = run_weights(features, self._simhash_seeds[0])
+            self._rules = FeatureRules(
+                features.by_words,
+                *features.widths,
+                WEIGHTINGS[features.weights],
+                features.min_features,
+                *run_weights(features, self._simhash_seeds[0]),
+            )
 
     def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
         """Fingerprints of a batch, row by row; exact-only rows have a digest and zeros.
@@ -90,58 +97,26 @@ class Fingerprinter:
             sketch_rows=np.where(long, np.cumsum(long) - 1, -1).astype(np.int32),
         )
         self._fill_simhashes(bodies, made)
-        bands = self._band_family
-        fill_bands(
-            chars,
-            starts,
-            exact_only,
-            bands.gram_seed,
-            bands.multipliers,
-            bands.addends,
-            layout.rows,
-            made.band_keys,
-            made.signatures,
-        )
+        fill_bands(chars, starts, exact_only, self._band_family, layout.rows, made.band_keys, made.signatures)
         fill_bags(chars, starts, exact_only, made.bags, made.signatures)
-        sketch = self._sketch_family
-        fill_sketches(
-            chars,
-            starts,
-            made.sketch_rows,
-            sketch.gram_seed,
-            sketch.multipliers,
-            sketch.addends,
-            made.sketches,
-        )
+        fill_sketches(chars, starts, made.sketch_rows, self._sketch_family, made.sketches)
         return made
 
-    def _fill_simhashes(self, bodies: Bodies, made: Fingerprints) -> None:
+    def _fill_simhashes(self, bodies: Bodies, prints: Fingerprints) -> None:
+        made = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
+        seeds, key_bits = self._simhash_seeds, self._layout.key_bits
         if self._keywords is not None:
-            fill_packed_simhashes(
-                *self._keywords.pack(bodies),
-                self._simhash_seeds,
-                self._layout.key_bits,
-                made.simhashes,
-                made.has_simhash,
-                made.weak_bits,
-            )
+            fill_packed_simhashes(*self._keywords.pack(bodies), seeds, key_bits, made)
             return
-        features = self._features
         fill_simhashes(
             np.require(bodies.chars, np.uint32, _READY),
             np.require(bodies.starts, np.int64, _READY),
             np.require(bodies.word_starts, np.uint8, _READY),
             np.require(bodies.exact_only, np.bool_, _READY),
-            features.by_words,
-            *features.widths,
-            WEIGHTINGS[features.weights],
-            features.min_features,
-            *self._idf,
-            self._simhash_seeds,
-            self._layout.key_bits,
-            made.simhashes,
-            made.has_simhash,
-            made.weak_bits,
+            self._rules,
+            seeds,
+            key_bits,
+            made,
         )
 
 

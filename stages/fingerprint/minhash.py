@@ -8,7 +8,7 @@ source: Broder 1997 (resemblance); Li and König 2010 (b-bit minwise hashing)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,7 @@ _CHUNK = 2048
 _STEP = 8
 
 
-@dataclass(frozen=True, slots=True)
-class HashFamily:
+class HashFamily(NamedTuple):
     """Coefficients of `count` MinHash functions; multipliers are odd, so each function is a bijection."""
 
     gram_seed: np.uint64
@@ -53,8 +52,7 @@ def lower(
     values: NDArray[np.uint32],
     grams: NDArray[np.uint32],
     count: int,
-    multipliers: NDArray[np.uint32],
-    addends: NDArray[np.uint32],
+    family: HashFamily,
 ) -> None:
     """Lower `values` to the minimum over the first `count` grams; `grams` has room for 8 more.
 
@@ -70,8 +68,8 @@ def lower(
         g0, g1, g2, g3 = grams[k], grams[k + 1], grams[k + 2], grams[k + 3]
         g4, g5, g6, g7 = grams[k + 4], grams[k + 5], grams[k + 6], grams[k + 7]
         for i in range(len(values)):
-            a = multipliers[i]
-            b = addends[i]
+            a = family.multipliers[i]
+            b = family.addends[i]
             first = min(
                 min(np.uint32(a * g0 + b), np.uint32(a * g1 + b)),
                 min(np.uint32(a * g2 + b), np.uint32(a * g3 + b)),
@@ -97,9 +95,7 @@ def fill_bands(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
     exact_only: NDArray[np.bool_],
-    gram_seed: np.uint64,
-    multipliers: NDArray[np.uint32],
-    addends: NDArray[np.uint32],
+    family: HashFamily,
     rows: int,
     band_keys: NDArray[np.uint32],
     signatures: NDArray[np.uint32],
@@ -107,10 +103,10 @@ def fill_bands(
     """Write band keys of all near rows, and signatures of those from PARITY_BELOW characters on.
 
     Grams are all characters and all adjacent pairs of the whole body. Bit b of a signature is the
-    lowest bit of mix32 of MinHash value b. `multipliers` has at least max(32, bands * rows) entries.
+    lowest bit of mix32 of MinHash value b. `family` has at least max(32, bands * rows) functions.
     Time is linear in the body, memory does not depend on it.
     """
-    values = np.empty(len(multipliers), np.uint32)
+    values = np.empty(len(family.multipliers), np.uint32)
     grams = np.empty(2 * _CHUNK + _STEP, np.uint32)
     for row in range(len(starts) - 1):
         if exact_only[row]:
@@ -121,14 +117,14 @@ def fill_bands(
         for chunk in range(start, end, _CHUNK):
             count = min(_CHUNK, end - chunk)
             for i in range(count):
-                hashed = gram_hash(NO_CHAR, np.uint64(chars[chunk + i]), gram_seed)
+                hashed = gram_hash(NO_CHAR, np.uint64(chars[chunk + i]), family.gram_seed)
                 grams[i] = np.uint32(hashed >> np.uint64(32))
             # A later chunk's first pair reaches back into the chunk before it.
             pairs_from = max(chunk, start + 1)
             for i in range(pairs_from, chunk + count):
-                hashed = gram_hash(np.uint64(chars[i - 1]), np.uint64(chars[i]), gram_seed)
+                hashed = gram_hash(np.uint64(chars[i - 1]), np.uint64(chars[i]), family.gram_seed)
                 grams[count + i - pairs_from] = np.uint32(hashed >> np.uint64(32))
-            lower(values, grams, count + chunk + count - pairs_from, multipliers, addends)
+            lower(values, grams, count + chunk + count - pairs_from, family)
         for band in range(band_keys.shape[1]):
             band_keys[row, band] = band_key(values, band, rows)
         if end - start >= PARITY_BELOW:
@@ -143,16 +139,14 @@ def fill_sketches(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
     sketch_rows: NDArray[np.int32],
-    gram_seed: np.uint64,
-    multipliers: NDArray[np.uint32],
-    addends: NDArray[np.uint32],
+    family: HashFamily,
     sketches: NDArray[np.uint8],
 ) -> None:
     """Write the sketch of every row whose entry in sketch_rows is not -1.
 
     Byte i is the top byte of mix32 of MinHash value i over all runs of four characters of the body.
     """
-    values = np.empty(len(multipliers), np.uint32)
+    values = np.empty(len(family.multipliers), np.uint32)
     grams = np.empty(_CHUNK + _STEP, np.uint32)
     for row in range(len(starts) - 1):
         if sketch_rows[row] < 0:
@@ -163,10 +157,10 @@ def fill_sketches(
             count = min(_CHUNK, last - chunk)
             for i in range(count):
                 p = chunk + i
-                first = gram_hash(np.uint64(chars[p]), np.uint64(chars[p + 1]), gram_seed)
-                second = gram_hash(np.uint64(chars[p + 2]), np.uint64(chars[p + 3]), gram_seed)
+                first = gram_hash(np.uint64(chars[p]), np.uint64(chars[p + 1]), family.gram_seed)
+                second = gram_hash(np.uint64(chars[p + 2]), np.uint64(chars[p + 3]), family.gram_seed)
                 hashed = mix64(first * GOLDEN + second)
                 grams[i] = np.uint32(hashed >> np.uint64(32))
-            lower(values, grams, count, multipliers, addends)
+            lower(values, grams, count, family)
         for i in range(len(values)):
             sketches[sketch_rows[row], i] = mix32(values[i]) >> np.uint32(24)

@@ -8,6 +8,8 @@ source: Charikar 2002; Manku, Jain, Das Sarma 2007 (fingerprints); Lv et al. 200
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,39 @@ WEIGHTINGS = {"none": DISTINCT, "tf": OCCURRENCES, "tfidf": IDF, "position": POS
 
 _LANE = 64
 _PLANES = 40
+
+
+class FeatureRules(NamedTuple):
+    """Which features a body has, and how much each counts.
+
+    Features are all runs of narrowest … widest tokens (`tokens.fill_tokens`). weighting: a code above
+    idf_features: uint64[m] ascending, idf_weights: int64[m + 1], the last for features not in the table
+    """
+
+    by_words: bool
+    narrowest: int
+    widest: int
+    weighting: int
+    min_features: int
+    idf_features: NDArray[np.uint64]
+    idf_weights: NDArray[np.int64]
+
+
+class SimhashColumns(NamedTuple):
+    """The columns of `Fingerprints` that a SimHash fills; a row without one is left as it is."""
+
+    simhashes: NDArray[np.uint64]
+    has_simhash: NDArray[np.bool_]
+    weak_bits: NDArray[np.uint8]
+
+
+class _Work(NamedTuple):
+    """Memory for one body: its features and their weights, and a copy and a table to count distinct ones."""
+
+    features: NDArray[np.uint64]
+    weights: NDArray[np.int64]
+    copies: NDArray[np.uint64]
+    table: NDArray[np.int32]
 
 
 @kernel(callee=True)
@@ -141,21 +176,21 @@ def sum_weighted(
 def read_sums(
     sums: NDArray[np.int64],
     row: int,
-    key_bits: int,
-    simhashes: NDArray[np.uint64],
-    weak_bits: NDArray[np.uint8],
+    made: SimhashColumns,
     order: NDArray[np.int64],
 ) -> None:
     """Write one row's fingerprint and weak bits from its 128 sums.
 
-    order: int64, scratch with room for key_bits
+    order: int64[key_bits], scratch
     """
+    made.has_simhash[row] = True
+    key_bits = len(order)
     for lane in range(2):
         bits = np.uint64(0)
         for b in range(_LANE):
             bits |= np.uint64(sums[lane * _LANE + b] > 0) << np.uint64(b)
-        simhashes[row, lane] = bits
-    tables, weak = weak_bits.shape[1:]
+        made.simhashes[row, lane] = bits
+    tables, weak = made.weak_bits.shape[1:]
     for table in range(tables):
         first = table * SIMHASH_BITS // tables
         for j in range(key_bits):
@@ -166,7 +201,7 @@ def read_sums(
             for j in range(1, key_bits):
                 weakest = min(weakest, order[j])
             bit = weakest % 256
-            weak_bits[row, table, place] = bit
+            made.weak_bits[row, table, place] = bit
             order[bit] = np.iinfo(np.int64).max
 
 
@@ -186,75 +221,76 @@ def idf_of(feature: np.uint64, idf_features: NDArray[np.uint64], idf_weights: ND
     return int(idf_weights[len(idf_features)])
 
 
+@kernel(callee=True)
+def write_features(tokens: NDArray[np.uint64], token_count: int, rules: FeatureRules, work: _Work) -> int:
+    """How many features there are; `work` has them and, by IDF or position, their weights. 0: too few"""
+    features, weights = work.features, work.weights
+    count = ZERO
+    for width in range(rules.narrowest, rules.widest + 1):
+        runs = fill_runs(tokens, token_count, width, features, count)
+        if rules.weighting == POSITION:
+            for i in range(runs):
+                weights[count + i] = 4 - 4 * i // runs
+        count += runs
+    if rules.weighting == DISTINCT:
+        count = keep_distinct(features, count, work.table)
+    if rules.min_features > 1:
+        for i in range(count):
+            work.copies[i] = features[i]
+        if keep_distinct(work.copies, count, work.table) < rules.min_features:
+            return ZERO
+    if rules.weighting == IDF:
+        for i in range(count):
+            weights[i] = idf_of(features[i], rules.idf_features, rules.idf_weights)
+    return count
+
+
 @kernel(allocates=True)
 def fill_simhashes(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
     word_starts: NDArray[np.uint8],
     exact_only: NDArray[np.bool_],
-    by_words: bool,
-    narrowest: int,
-    widest: int,
-    weighting: int,
-    min_features: int,
-    idf_features: NDArray[np.uint64],
-    idf_weights: NDArray[np.int64],
+    rules: FeatureRules,
     seeds: NDArray[np.uint64],
     key_bits: int,
-    simhashes: NDArray[np.uint64],
-    has_simhash: NDArray[np.bool_],
-    weak_bits: NDArray[np.uint8],
+    made: SimhashColumns,
 ) -> None:
     """Write SimHash, its presence and its weak bits for all near rows.
 
-    Features are all runs of narrowest … widest tokens (`tokens.fill_tokens`). weighting: a code above.
-    idf_features: uint64[m] ascending, idf_weights: int64[m + 1], the last for features not in the table.
-    seeds: uint64[3], of tokens and of both lanes. Rows without a fingerprint are left as they are.
+    seeds: uint64[3], of tokens and of both lanes
     """
     longest = 1
     for row in range(len(starts) - 1):
         if not exact_only[row]:
             longest = max(longest, starts[row + 1] - starts[row])
-    most = longest * (widest - narrowest + 1)
+    most = longest * (rules.widest - rules.narrowest + 1)
+    weighted = rules.weighting in (IDF, POSITION)
+    counted = rules.min_features > 1
     tokens = np.empty(longest, np.uint64)
-    features = np.empty(most, np.uint64)
-    weights = np.empty(most if weighting in (IDF, POSITION) else 0, np.int64)
-    copies = np.empty(most if min_features > 1 else 0, np.uint64)
-    table = np.empty(4 * most if weighting == DISTINCT or min_features > 1 else 0, np.int32)
+    work = _Work(
+        np.empty(most, np.uint64),
+        np.empty(most if weighted else 0, np.int64),
+        np.empty(most if counted else 0, np.uint64),
+        np.empty(4 * most if rules.weighting == DISTINCT or counted else 0, np.int32),
+    )
     sums = np.empty(SIMHASH_BITS, np.int64)
     order = np.empty(key_bits, np.int64)
     for row in range(len(starts) - 1):
         if exact_only[row]:
             continue
         token_count = fill_tokens(
-            chars, word_starts, starts[row], starts[row + 1], by_words, seeds[0], tokens
+            chars, word_starts, starts[row], starts[row + 1], rules.by_words, seeds[0], tokens
         )
-        count = ZERO
-        for width in range(narrowest, widest + 1):
-            runs = fill_runs(tokens, token_count, width, features, count)
-            if weighting == POSITION:
-                for i in range(runs):
-                    weights[count + i] = 4 - 4 * i // runs
-            count += runs
-        if weighting == DISTINCT:
-            count = keep_distinct(features, count, table)
-        if min_features > 1:
-            for i in range(count):
-                copies[i] = features[i]
-            if keep_distinct(copies, count, table) < min_features:
-                continue
+        count = write_features(tokens, token_count, rules, work)
         if count == 0:
             continue
-        if weighting == IDF:
-            for i in range(count):
-                weights[i] = idf_of(features[i], idf_features, idf_weights)
         for lane in range(2):
-            if weighting in (IDF, POSITION):
-                sum_weighted(features, weights, ZERO, count, seeds[lane + 1], sums, lane)
+            if weighted:
+                sum_weighted(work.features, work.weights, ZERO, count, seeds[lane + 1], sums, lane)
             else:
-                sum_equal(features, count, seeds[lane + 1], sums, lane)
-        has_simhash[row] = True
-        read_sums(sums, row, key_bits, simhashes, weak_bits, order)
+                sum_equal(work.features, count, seeds[lane + 1], sums, lane)
+        read_sums(sums, row, made, order)
 
 
 @kernel(allocates=True)
@@ -264,9 +300,7 @@ def fill_packed_simhashes(
     feature_starts: NDArray[np.int64],
     seeds: NDArray[np.uint64],
     key_bits: int,
-    simhashes: NDArray[np.uint64],
-    has_simhash: NDArray[np.bool_],
-    weak_bits: NDArray[np.uint8],
+    made: SimhashColumns,
 ) -> None:
     """Write the same columns for rows whose features are given.
 
@@ -281,5 +315,4 @@ def fill_packed_simhashes(
             continue
         for lane in range(2):
             sum_weighted(features, weights, start, end, seeds[lane + 1], sums, lane)
-        has_simhash[row] = True
-        read_sums(sums, row, key_bits, simhashes, weak_bits, order)
+        read_sums(sums, row, made, order)

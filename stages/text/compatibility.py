@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.text.composing import compose_rows, composition, measure_apart
-from twinsieve.stages.text.tables import COMPLEX, MAPPED, REPLACEMENT, SEQUENCE, changes, tables
+from twinsieve.stages.text.tables import COMPLEX, MAPPED, REPLACEMENT, SEQUENCE, Tables, changes, tables
 
 _SEQUENCE = np.uint32(SEQUENCE)
 
@@ -37,13 +37,12 @@ class PackedText(NamedTuple):
 def _measure(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
-    properties: NDArray[np.uint32],
-    mapping: NDArray[np.uint32],
-    sequence_starts: NDArray[np.int32],
+    known: Tables,
     bits: NDArray[np.uint32],
     lengths: NDArray[np.int64],
 ) -> None:
     """Fill each row's bits and mapped length."""
+    properties, mapping, sequence_starts = known.properties, known.mapping, known.sequence_starts
     for row in range(len(starts) - 1):
         found = np.uint32(0)
         for i in range(starts[row], starts[row + 1]):
@@ -65,23 +64,21 @@ def _compose(
     chars: NDArray[np.uint32],
     begins: NDArray[np.int64],
     ends: NDArray[np.int64],
-    properties: NDArray[np.uint32],
-    mapping: NDArray[np.uint32],
-    sequences: NDArray[np.uint32],
-    sequence_starts: NDArray[np.int32],
+    known: Tables,
     out: NDArray[np.uint32],
 ) -> None:
     """Write the mapped rows one after another."""
+    properties, sequence_starts = known.properties, known.sequence_starts
     w = 0
     for row in range(len(begins)):
         for i in range(begins[row], ends[row]):
             code = chars[i]
             if properties[code] & MAPPED:
-                mapped = mapping[code]
+                mapped = known.mapping[code]
                 if mapped & _SEQUENCE:
                     sequence = np.int64(mapped ^ _SEQUENCE)
                     for k in range(sequence_starts[sequence], sequence_starts[sequence + 1]):
-                        out[w] = sequences[k]
+                        out[w] = known.sequences[k]
                         w += 1
                     continue
                 code = mapped
@@ -142,8 +139,7 @@ def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
     rows = len(starts) - 1
     bits = np.empty(rows, dtype=np.uint32)
     lengths = np.empty(rows, dtype=np.int64)
-    lookups = (known.properties, known.mapping, known.sequence_starts)
-    _measure(chars, starts, *lookups, bits, lengths)
+    _measure(chars, starts, known, bits, lengths)
     begins, ends = starts[:-1], starts[1:]
     complex_rows = np.flatnonzero(bits & np.uint32(COMPLEX))
     if len(complex_rows):
@@ -154,15 +150,13 @@ def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
         chars = _read_only(np.concatenate((chars, extra)))
         extra_bits = np.empty(len(complex_rows), dtype=np.uint32)
         extra_lengths = np.empty(len(complex_rows), dtype=np.int64)
-        _measure(extra, extra_starts, *lookups, extra_bits, extra_lengths)
+        _measure(extra, extra_starts, known, extra_bits, extra_lengths)
         bits[complex_rows] = extra_bits
         lengths[complex_rows] = extra_lengths
     composed_starts = np.zeros(rows + 1, dtype=np.int64)
     np.cumsum(lengths, out=composed_starts[1:])
     composed = np.empty(composed_starts[-1], dtype=np.uint32)
-    _compose(
-        chars, begins, ends, known.properties, known.mapping, known.sequences, known.sequence_starts, composed
-    )
+    _compose(chars, begins, ends, known, composed)
     return PackedText(composed, composed_starts, bits)
 
 

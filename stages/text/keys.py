@@ -8,11 +8,14 @@ before a number is kept, so that "-5度" is not "5度", "$5" not "€5" and ">35
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import MIN_NEAR_LENGTH
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
+from twinsieve.stages.text.compatibility import PackedText
 from twinsieve.stages.text.tables import (
     CARD_MARK,
     CASED,
@@ -31,6 +34,7 @@ from twinsieve.stages.text.tables import (
     SIGN,
     SYMBOL,
     UNSPACED,
+    Tables,
 )
 
 _SEQUENCE = np.uint32(SEQUENCE)
@@ -113,9 +117,7 @@ def _write(
     n: int,
     product: bool,
     symbols: bool,
-    properties: NDArray[np.uint32],
-    folding: NDArray[np.uint32],
-    separators: NDArray[np.uint32],
+    known: Tables,
     out: NDArray[np.uint32],
     word_starts: NDArray[np.uint8],
     first: int,
@@ -125,6 +127,7 @@ def _write(
     symbols: keep symbols, too
     returns: how many were written; how many of them before the last card mark, or -1; digits alone?
     """
+    properties, folding, separators = known.properties, known.folding, known.separators
     w = first
     own = -1
     digits_alone = True
@@ -203,23 +206,15 @@ def _write(
 
 
 @kernel(callee=True)
-def _unfold_growing(
-    t: NDArray[np.uint32],
-    n: int,
-    properties: NDArray[np.uint32],
-    folding: NDArray[np.uint32],
-    sequences: NDArray[np.uint32],
-    sequence_starts: NDArray[np.int32],
-    out: NDArray[np.uint32],
-) -> int:
+def _unfold_growing(t: NDArray[np.uint32], n: int, known: Tables, out: NDArray[np.uint32]) -> int:
     """Copy a row with each character that folds to several replaced by those; returns the new length."""
     w = 0
     for i in range(n):
         code = t[i]
-        if properties[code] & GROWS:
-            sequence = np.int64(folding[code] ^ _SEQUENCE)
-            for k in range(sequence_starts[sequence], sequence_starts[sequence + 1]):
-                out[w] = sequences[k]
+        if known.properties[code] & GROWS:
+            sequence = np.int64(known.folding[code] ^ _SEQUENCE)
+            for k in range(known.sequence_starts[sequence], known.sequence_starts[sequence + 1]):
+                out[w] = known.sequences[k]
                 w += 1
         else:
             out[w] = code
@@ -227,58 +222,57 @@ def _unfold_growing(
     return w
 
 
+class BodyColumns(NamedTuple):
+    """The columns of `Bodies`, as a kernel fills them."""
+
+    chars: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+    word_starts: NDArray[np.uint8]
+    body_lengths: NDArray[np.int32]
+    own_lengths: NDArray[np.int32]
+    exact_only: NDArray[np.bool_]
+
+
 @kernel
 def write_keys(
-    chars: NDArray[np.uint32],
-    begins: NDArray[np.int64],
+    text: PackedText,
     ends: NDArray[np.int64],
-    bits: NDArray[np.uint32],
     raw: NDArray[np.uint32],
     raw_starts: NDArray[np.int64],
     product: bool,
-    properties: NDArray[np.uint32],
-    folding: NDArray[np.uint32],
-    separators: NDArray[np.uint32],
-    sequences: NDArray[np.uint32],
-    sequence_starts: NDArray[np.int32],
+    known: Tables,
     scratch: NDArray[np.uint32],
-    out: NDArray[np.uint32],
-    word_starts: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    body_lengths: NDArray[np.int32],
-    own_lengths: NDArray[np.int32],
-    exact_only: NDArray[np.bool_],
+    bodies: BodyColumns,
 ) -> None:
-    """Fill the columns of `Bodies`.
+    """Fill `bodies`.
 
+    text, ends: NFKC text; row i is what the profile left, chars[starts[i]:ends[i]]
     scratch: room for three times the longest row whose characters grow in folding
-    out, word_starts: room for each row's body or raw text, whichever is longer
+    bodies: chars and word_starts have room for each row's body or raw text, whichever is longer
     """
+    out, word_starts = bodies.chars, bodies.word_starts
     w = ZERO
     for row in range(len(ends)):
-        starts[row] = w
-        t = chars[begins[row] : ends[row]]
+        bodies.starts[row] = w
+        t = text.chars[text.starts[row] : ends[row]]
         n = len(t)
-        if bits[row] & GROWS:
-            n = _unfold_growing(t, n, properties, folding, sequences, sequence_starts, scratch)
+        bits = text.bits[row]
+        if bits & GROWS:
+            n = _unfold_growing(t, n, known, scratch)
             t = scratch
-        length, own, digits_alone = _write(
-            t, n, product, NO, properties, folding, separators, out, word_starts, w
-        )
-        body_lengths[row] = length
-        own_lengths[row] = own if own >= 0 else length
-        exact_only[row] = length < MIN_NEAR_LENGTH or digits_alone
+        length, own, digits_alone = _write(t, n, product, NO, known, out, word_starts, w)
+        bodies.body_lengths[row] = length
+        bodies.own_lengths[row] = own if own >= 0 else length
+        bodies.exact_only[row] = length < MIN_NEAR_LENGTH or digits_alone
         if length < MIN_NEAR_LENGTH:
             # A row whose letters all went with tags, links and names is known by its raw text alone:
             # symbols left over would make posts about different tags equal.
-            if product and (length > 0 or not bits[row] & (LETTER | HAS_TAG | HAS_AT)):
-                length, own, digits_alone = _write(
-                    t, n, product, YES, properties, folding, separators, out, word_starts, w
-                )
+            if product and (length > 0 or not bits & (LETTER | HAS_TAG | HAS_AT)):
+                length, own, digits_alone = _write(t, n, product, YES, known, out, word_starts, w)
             if length == 0:
                 for i in range(raw_starts[row], raw_starts[row + 1]):
                     out[w + length] = raw[i]
                     word_starts[w + length] = 0
                     length += 1
         w += length
-    starts[len(ends)] = w
+    bodies.starts[len(ends)] = w

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.text.compatibility import PackedText, nfkc, pack
 from twinsieve.stages.text.drop_rules import DropRules
-from twinsieve.stages.text.keys import write_keys
+from twinsieve.stages.text.keys import BodyColumns, write_keys
 from twinsieve.stages.text.profiles import apply_profile
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.text.tables import GROWS, tables
@@ -60,7 +60,7 @@ class Normalizer:
         growing = text.bits & np.uint32(GROWS) != 0
         room = int(np.maximum(np.where(growing, 3 * lengths, lengths), np.diff(raw_starts)).sum())
         scratch = np.empty(3 * int(lengths[growing].max(initial=0)), dtype=np.uint32)
-        bodies = Bodies(
+        columns = BodyColumns(
             chars=np.empty(room, dtype=np.uint32),
             starts=np.empty(rows + 1, dtype=np.int64),
             word_starts=np.empty(room, dtype=np.uint8),
@@ -68,28 +68,9 @@ class Normalizer:
             own_lengths=np.empty(rows, dtype=np.int32),
             exact_only=np.empty(rows, dtype=np.bool_),
         )
-        write_keys(
-            text.chars,
-            text.starts,
-            ends,
-            text.bits,
-            raw,
-            raw_starts,
-            self._product,
-            known.properties,
-            known.folding,
-            known.separators,
-            known.sequences,
-            known.sequence_starts,
-            scratch,
-            bodies.chars,
-            bodies.word_starts,
-            bodies.starts,
-            bodies.body_lengths,
-            bodies.own_lengths,
-            bodies.exact_only,
-        )
-        used = bodies.starts[-1]
+        write_keys(text, ends, raw, raw_starts, self._product, known, scratch, columns)
+        used = columns.starts[-1]
+        bodies = Bodies(*columns)
         bodies.chars = bodies.chars[:used]
         bodies.word_starts = bodies.word_starts[:used]
         return bodies
