@@ -16,11 +16,15 @@ from typing import get_args
 import numpy as np
 
 from bench.machine import machine_line
-from twinsieve.pipeline.dedup.entries import Clusters
+from twinsieve.pipeline.dedup.clusters import Clusters
+from twinsieve.pipeline.dedup.kept import KeptRows
 from twinsieve.pipeline.dedup.leaders import Leader
 from twinsieve.pipeline.dedup.second_pass import Keep, SecondPass
-from twinsieve.pipeline.files.messages import Chunk
+from twinsieve.pipeline.dedup.sinks import Judged
+from twinsieve.pipeline.files.format import Dialect
+from twinsieve.pipeline.files.messages import Chunk, InputReader
 from twinsieve.pipeline.files.rows import Rows
+from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_LEADER, Kind, Verdicts
@@ -58,15 +62,18 @@ def keep_bytes(keep: Keep, rows: int, rng: np.random.Generator) -> tuple[float, 
     """Bytes for each row of the inputs: at most in the first pass, and where rows are about to be written."""
     columns = MessageReader(Settings()).read([b'{"text": "a text"}'] * _CHUNK)
     chunk = Chunk("", Rows([b""] * _CHUNK, 1, 1), columns)
+    reader = InputReader(Settings(), "jsonl", Dialect())
+    with Output(os.devnull) as output:
+        kept_rows = KeptRows(output, reader)
     tracemalloc.start()
-    second = SecondPass(keep, [os.devnull], 1)
+    second = SecondPass(keep, [os.devnull], 1, reader, kept_rows)
     for first in range(1, rows, _CHUNK):
         dropped = rng.random(_CHUNK) < _DROPPED
         leaders = np.maximum(np.arange(first, first + _CHUNK) - rng.integers(1, _BACK, _CHUNK), 1)
         kinds = np.where(dropped, Kind.NEAR, Kind.UNIQUE).astype(np.uint8)
         verdicts = Verdicts.blank(_CHUNK)
         verdicts.kinds[:], verdicts.leaders[:] = kinds, np.where(dropped, leaders, NO_LEADER)
-        second.add(0, chunk, verdicts)
+        second.take(Judged(0, chunk, verdicts, first))
     _, peak = tracemalloc.get_traced_memory()
     mask = second.choose()
     tracemalloc.stop()

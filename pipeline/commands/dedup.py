@@ -181,8 +181,8 @@ def command(
             "without text and id: "
             f"earlier runs on {state} kept none; they are kept since --duplicates was given"
         )
-    if dedup.first_unreadable is not None:
-        say_error(unreadable_line(summary.unreadable, summary.rows, dedup.first_unreadable, dead_letter))
+    if summary.first_unreadable is not None:
+        say_error(unreadable_line(summary.unreadable, summary.rows, summary.first_unreadable, dead_letter))
     if dedup.stopped is not None:
         raise FileError(dedup.stopped_line(dedup.stopped))
 

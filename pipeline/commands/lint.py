@@ -105,8 +105,7 @@ def _print_cost(settings: Settings, on_files: Settings, rate: float, partitions:
     from rich.table import Table
 
     from twinsieve.pipeline.commands.terminal import report
-    from twinsieve.pipeline.dedup.report import window_line
-    from twinsieve.pipeline.dedup.windows import Reach
+    from twinsieve.pipeline.dedup.report import Reach, window_line
     from twinsieve.pipeline.service.cost import LOG_ROW_BYTES, cost_of
 
     cost = cost_of(settings, rate)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from twinsieve.pipeline.dedup.marked import Marker
+import numpy as np
+
+from twinsieve.pipeline.dedup.marked import Marker, marks_of
+from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files.encoding import Encoded, is_wide, order_of
 from twinsieve.pipeline.files.messages import Chunk, InputReader
 from twinsieve.pipeline.files.rows import one_line
 from twinsieve.pipeline.files.table import TableWriter
 from twinsieve.pipeline.files.unpack import PACKED_ENDINGS
 from twinsieve.pipeline.files.write import ByteSink, Output, RowWriter
+from twinsieve.stages.contract import Kind
 
 
 class KeptRows:
@@ -20,7 +24,7 @@ class KeptRows:
     they lose their line breaks, and where the output is named .json they become one array again. Rows of
     Parquet and Arrow keep all columns and types. UTF-16 and UTF-32 come out as the first input has them.
 
-    marker: adds to the header and the schema; the rows come marked already
+    marker: adds marks to all rows, which then come out all, to the header and to the schema
     """
 
     def __init__(self, output: Output, reader: InputReader, marker: Marker | None = None) -> None:
@@ -32,6 +36,14 @@ class KeptRows:
         self._begun = False
         self._any = False
         self._table: TableWriter | None = None
+
+    def take(self, judged: Judged) -> None:
+        chunk = judged.chunk
+        if self._marker is not None:
+            self.write(*self._marker.marked(chunk, marks_of(judged, in_bits=self._marker.in_bits)))
+        else:
+            unique = np.array(chunk.columns.rows, np.int64)[judged.verdicts.kinds == Kind.UNIQUE]
+            self.write(chunk, unique.tolist())
 
     def write(self, chunk: Chunk, kept: list[int]) -> None:
         """Append the rows of a chunk with these numbers, ascending."""

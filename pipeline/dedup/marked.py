@@ -21,8 +21,8 @@ from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-from twinsieve.pipeline.dedup.entries import similarity_of
-from twinsieve.stages.contract import NO_LEADER, Kind, Verdicts
+from twinsieve.pipeline.dedup.sinks import Judged, similarity_of
+from twinsieve.stages.contract import NO_LEADER, Kind
 
 NAME = "twinsieve"
 _QUOTED_NAME = f'"{NAME}"'.encode()
@@ -47,7 +47,7 @@ class Mark(NamedTuple):
 
 
 def refuse_unmarked(format_: Format) -> None:
-    """Do nothing if rows of this format have a place for marks. raises: UsageError"""
+    """Refuse a format whose rows have no place for marks. raises: UsageError"""
     if format_ == "text":
         raise UsageError(
             "--mark: plain lines have no fields to add to; name them with --duplicates, "
@@ -60,11 +60,15 @@ class Marker:
 
     reader: of the inputs; it knows the columns of CSV once the first one was begun
     first: name of the first input, for errors
+    in_bits: likeness is a distance (hamming), which a mark does not tell
     raises: FileError, by its methods, where a row, a header or a schema has the name already
     """
 
-    def __init__(self, reader: InputReader, format_: Format, dialect: Dialect, first: str) -> None:
+    def __init__(
+        self, reader: InputReader, format_: Format, dialect: Dialect, first: str, *, in_bits: bool = False
+    ) -> None:
         self._reader = reader
+        self.in_bits = in_bits
         self._is_csv = format_ == "csv"
         self._is_table = format_ in TABLES
         self._delimiter = dialect.delimiter
@@ -175,19 +179,16 @@ def _with_column(batch: pa.RecordBatch, marks: list[Mark | None]) -> pa.RecordBa
 _UNREADABLE = Mark("unreadable")
 
 
-def marks_of(chunk: Chunk, verdicts: Verdicts, first: int, *, in_bits: bool) -> list[Mark | None]:
-    """One mark a row of the chunk, None for blank rows.
-
-    verdicts: of the readable rows; first: position of the chunk's first row
-    in_bits: likeness is a distance (hamming), which a mark does not tell
-    """
+def marks_of(judged: Judged, *, in_bits: bool) -> list[Mark | None]:
+    """One mark a row of the chunk, None for blank rows; in_bits: as of `Marker`."""
+    chunk, verdicts = judged.chunk, judged.verdicts
     marks: list[Mark | None] = [None] * len(chunk.rows.rows)
     for bad in chunk.columns.unreadable:
         marks[bad.row] = _UNREADABLE
     kinds, leaders = verdicts.kinds.tolist(), verdicts.leaders.tolist()
     for index, row in enumerate(chunk.columns.rows):
         if kinds[index] == Kind.UNIQUE:
-            marks[row] = Mark("unique", cluster=first + row)
+            marks[row] = Mark("unique", cluster=judged.first + row)
             continue
         leader = None if leaders[index] == NO_LEADER else leaders[index]
         verdict = "exact" if kinds[index] == Kind.EXACT else "near"

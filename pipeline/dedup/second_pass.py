@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.dedup.kept import KeptRows
+from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.address import is_address, shown
-from twinsieve.pipeline.files.messages import Chunk, InputReader
+from twinsieve.pipeline.files.messages import InputReader
 from twinsieve.pipeline.files.source import STDIN, Source, is_stream
-from twinsieve.stages.contract import Kind, Verdicts
+from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import UsageError
 
 Keep = Literal["first", "last", "longest"]
@@ -27,7 +28,7 @@ _BLOCK_ROWS = 1 << 20
 
 
 def refuse_keep(keep: Keep, inputs: list[str], others: dict[str, bool]) -> None:
-    """Do nothing if this row of each cluster can be written.
+    """Refuse to write another row of each cluster than the first where that cannot be done.
 
     others: flags that name the first row of a cluster, and whether they were given
     raises: UsageError
@@ -56,10 +57,15 @@ class SecondPass:
     Held are 9 bytes a row in the first pass, 13 for `longest`, and one byte a row in the second.
 
     first: position of the first row of this run
+    reader, kept_rows: read the inputs again, and write the chosen rows
     raises: FileError for an input that is gone
     """
 
-    def __init__(self, keep: Keep, inputs: list[str], first: int) -> None:
+    def __init__(
+        self, keep: Keep, inputs: list[str], first: int, reader: InputReader, kept_rows: KeptRows
+    ) -> None:
+        self._reader = reader
+        self._kept_rows = kept_rows
         self._longest = keep == "longest"
         self._inputs = inputs
         self._first = first
@@ -70,10 +76,10 @@ class SecondPass:
         self._lengths = array("i")
         """Of `longest`, by row: characters of the row that comes out for it."""
 
-    def add(self, number: int, chunk: Chunk, verdicts: Verdicts) -> None:
-        """Take the verdicts of a chunk; number: of its input, from 0."""
+    def take(self, judged: Judged) -> None:
+        chunk, verdicts = judged.chunk, judged.verdicts
         start, count = len(self._chosen), len(chunk.rows.rows)
-        self._counts[number] += count
+        self._counts[judged.input] += count
         rows = np.array(chunk.columns.rows, np.int64)
         texts = chunk.columns.texts
         is_unique = verdicts.kinds == Kind.UNIQUE
@@ -104,7 +110,7 @@ class SecondPass:
         row = leader - self._first
         return leader if row < 0 else self._first + self._chosen[row]
 
-    def write(self, reader: InputReader, kept_rows: KeptRows) -> None:
+    def end(self) -> None:
         """Write the chosen rows in the order of the inputs; `kept` may not be asked afterwards.
 
         raises: FileError when an input was changed meanwhile
@@ -114,15 +120,16 @@ class SecondPass:
         for name, stamp, count in zip(self._inputs, self._stamps, self._counts, strict=True):
             at = start
             with Source(name) as source:
-                for chunk in reader.rows_alone(source):
+                for chunk in self._reader.rows_alone(source):
                     stop = at + len(chunk.rows.rows)
-                    kept_rows.write(chunk, np.flatnonzero(chosen[at:stop]).tolist())
+                    self._kept_rows.write(chunk, np.flatnonzero(chosen[at:stop]).tolist())
                     at = stop
             if at != start + count or _stamp(name) != stamp:
                 raise FileError(
                     f"{name}: was changed while it was read, and --keep reads it twice; run again"
                 )
             start = at
+        self._kept_rows.end()
 
     def choose(self) -> NDArray[np.bool_]:
         """bool[rows]: which rows come out; all else that is held is given back."""

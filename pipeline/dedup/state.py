@@ -30,6 +30,8 @@ It named inputs by path, size and time, and leaders had no checksums."""
 _READ = (_ROUNDED_KEYS, _VERSION)
 _HEAD = struct.Struct("<HII")
 _MAX_HEADER = 1 << 20
+_KEPT_DIGESTS = 10_000
+"""How many inputs a state remembers, the newest ones."""
 
 
 @dataclass(slots=True)
@@ -47,6 +49,11 @@ class FileState:
     rows: int = 0
     leaders: list[list[int]] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
+
+    def remember(self, digests: list[str | None]) -> None:
+        """Add inputs that were read to their end; None has no digest."""
+        known = dict.fromkeys([*self.inputs, *filter(None, digests)])
+        self.inputs = list(known)[-_KEPT_DIGESTS:]
 
 
 def new_state(settings: Settings) -> FileState:

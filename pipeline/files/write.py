@@ -131,8 +131,8 @@ class Output:
         """This output as a stream to write to."""
         return cast(BinaryIO, self)
 
-    def seal(self) -> None:
-        """Everything is on disk when this returns, without its name; only `place` is left."""
+    def sync(self) -> None:
+        """Put everything on disk, without its name; only `place` is left."""
         with self._named():
             if self._packer is not None:
                 self._packer.close()
@@ -142,7 +142,7 @@ class Output:
                 self._raw.close()
 
     def place(self) -> None:
-        """What was sealed has its name when this returns."""
+        """Give what `sync` put on disk its name."""
         with self._named():
             self._rename()
         if not self._stream:
@@ -162,7 +162,7 @@ class Output:
                 os.close(folder)
 
     def publish(self) -> None:
-        """Everything written so far is on disk under its name when this returns; more may follow.
+        """Put everything written so far on disk under its name; more may follow.
 
         A packed output ends one member, or frame, and begins the next.
         """
@@ -176,8 +176,8 @@ class Output:
             self._rename()
 
     def finish(self) -> None:
-        """Everything is on disk under its name when this returns."""
-        self.seal()
+        """Put everything on disk under its name."""
+        self.sync()
         self.place()
 
     def discard(self) -> None:
@@ -280,7 +280,7 @@ def _packer(name: str, raw: BinaryIO) -> _Packer:
 def place_all(outputs: list[Output]) -> None:
     """Give all outputs their names, in this order.
 
-    outputs: sealed, so that only renaming can still fail
+    outputs: all on disk (`sync`), so that only renaming can still fail
     raises: FileError naming those that are in place already
     """
     placed: list[str] = []

@@ -227,7 +227,7 @@ def test_a_name_that_cannot_be_given_says_which_were(
     first, second = Output(str(tmp_path / "a")), Output(str(tmp_path / "b"))
     for output in (first, second):
         output.write(b"x")
-        output.seal()
+        output.sync()
     (tmp_path / "b").mkdir()
     with pytest.raises(FileError, match=f"in place already: {tmp_path}/a; run again"):
         place_all([first, second])

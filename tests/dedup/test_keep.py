@@ -177,13 +177,13 @@ def test_a_file_that_changed_between_the_passes_is_an_error(
     names = [
         _write([{"n": n, "text": _A + _B * n} for n in range(9)], tmp_path / f"{name}.jsonl") for name in "ab"
     ]
-    write = SecondPass.write
+    end = SecondPass.end
 
-    def changed_before(self: SecondPass, *arguments: Any) -> None:
+    def changed_before(self: SecondPass) -> None:
         change(names[0])
-        write(self, *arguments)
+        end(self)
 
-    monkeypatch.setattr(SecondPass, "write", changed_before)
+    monkeypatch.setattr(SecondPass, "end", changed_before)
     words = (
         "-o",
         tmp_path / "out.jsonl",

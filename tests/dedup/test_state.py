@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calling import SMALL, Ran, Run
+from twinsieve.pipeline.dedup.inputs import content_digest
 from twinsieve.pipeline.dedup.leaders import Leader, LeaderBook
-from twinsieve.pipeline.dedup.repeats import content_digest
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.errors import StateError
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.calling import SMALL, Run
 from twinsieve import Sieve
-from twinsieve.pipeline.dedup.windows import Reaches
+from twinsieve.pipeline.dedup.report import Reaches
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.stages.contract import (
     NO_TIME,

@@ -1,0 +1,170 @@
+"""The inputs of a run: read chunk by chunk, and known again by a later run on the same state.
+
+A run that is repeated, because it was killed after its end or a script began anew, drops every row as a copy
+of itself: it would put an empty output in the place of a good one. Inputs are known by their content: a copy
+of an input, or one that was touched, has another path or time of change.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from hashlib import blake2b
+from itertools import chain, islice
+from time import perf_counter
+
+from twinsieve.pipeline.dedup.saves import Saves
+from twinsieve.pipeline.files.messages import Chunk, InputReader
+from twinsieve.pipeline.files.source import Source, StoppedError, is_stream
+from twinsieve.pipeline.files.write import descriptor_of
+from twinsieve.pipeline.messages.unseen import STOPPING
+from twinsieve.stages.errors import SieveError, UsageError
+
+_ENOUGH_ROWS = 1000
+"""A field that is in none of this many rows is missing; in fewer rows it may still come."""
+
+_BLOCK_BYTES = 1 << 20
+_BLOCKS = 64
+
+
+class Inputs:
+    """Reads inputs one after the other; one is open at a time.
+
+    seconds: of the run by step; the time of reading is added to `read`
+    done: how many inputs were read to their end
+    stopped: why reading ended before that, None while it did not
+    saves: of a run that saves and can stop in good order
+    """
+
+    def __init__(self, names: list[str], reader: InputReader, seconds: dict[str, float]) -> None:
+        self._names = names
+        self._reader = reader
+        self._seconds = seconds
+        self.done = 0
+        self.stopped: StoppedError | None = None
+        self.saves: Saves | None = None
+
+    def chunks(
+        self, sizes: list[int | None], warn: Callable[[str], None]
+    ) -> Iterator[tuple[Chunk, float | None]]:
+        """Every chunk, with the share of all input bytes taken so far, None where a size is unknown.
+
+        sizes: of the inputs in bytes, None for streams; warn: told of fields that no row has
+        raises: UsageError where rows without a field would be lost; FileError
+        """
+        total = None if None in sizes else sum(size or 0 for size in sizes)
+        before = 0
+        is_checked = False
+        for number, (name, size) in enumerate(zip(self._names, sizes, strict=True), start=1):
+            with ExitStack() as opened:
+                source = self._open(name, opened)
+                if source is None:
+                    return
+                chunks = self._reader.chunks(source)
+                while (chunk := self._next(chunks)) is not None:
+                    if chunk.columns.unseen and not is_checked:
+                        is_checked = True
+                        is_sample = size is None
+                        if size is not None and chunk.columns.unseen[0].count < _ENOUGH_ROWS:
+                            following = list(islice(chunks, 1))
+                            is_sample = bool(following) or number < len(sizes)
+                            chunks = chain(following, chunks)
+                        _warn_of_unseen(chunk, warn, is_sample=is_sample)
+                    yield chunk, (before + source.consumed) / total if total else None
+                if self.stopped is not None:
+                    return
+            before += size or 0
+            self.done = number
+
+    def _open(self, name: str, opened: ExitStack) -> Source | None:
+        """The input, or None when the run was stopped while a pipe had no writer."""
+        saves = self.saves
+        if saves is None:
+            return opened.enter_context(Source(name))
+        if not saves.stop.asked:
+            saves.stop.taken = False
+            try:
+                return opened.enter_context(Source(name, saves.wait if is_stream(name) else None))
+            except KeyboardInterrupt:
+                saves.stop.ask()
+            finally:
+                saves.stop.taken = True
+        self.stopped = StoppedError()
+        return None
+
+    def _next(self, chunks: Iterator[Chunk]) -> Chunk | None:
+        """The next chunk; None at the end of the input, and when the run was stopped."""
+        started, saves = perf_counter(), self.saves
+        try:
+            if saves is not None:
+                saves.save_if_due()
+                if saves.stop.asked:
+                    raise StoppedError
+            return next(chunks, None)
+        except StoppedError as stopped:
+            self.stopped = stopped
+            return None
+        except SieveError:
+            # The rows before are out; without this they would come out again when the input is mended.
+            if saves is not None:
+                saves.save()
+            raise
+        finally:
+            self._seconds["read"] += perf_counter() - started
+
+
+def _warn_of_unseen(chunk: Chunk, warn: Callable[[str], None], *, is_sample: bool) -> None:
+    """Warn of fields that no row of the first chunk has.
+
+    is_sample: rows that are still to come may have them
+    raises: UsageError where rows would be lost
+    """
+    lines = [(one.setting in STOPPING, f"{chunk.source}: {one.line('rows')}") for one in chunk.columns.unseen]
+    stopping = [line for stops, line in lines if stops]
+    if stopping and not is_sample:
+        raise UsageError("; ".join(stopping))
+    for _, line in lines:
+        warn(line)
+
+
+def content_digest(name: str) -> str | None:
+    """A digest of what a file holds; None for streams, empty files and what cannot be read.
+
+    Files of more than 64 MiB are read in 64 blocks of 1 MiB, the first, the last and others evenly between.
+    """
+    if is_stream(name):
+        return None
+    try:
+        with open(name, "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if not size:
+                return None
+            digest = blake2b(size.to_bytes(8, "little"), digest_size=16)
+            last = max(size - _BLOCK_BYTES, 0)
+            blocks = min(_BLOCKS, -(-size // _BLOCK_BYTES))
+            whole = size <= _BLOCKS * _BLOCK_BYTES
+            for block in range(blocks):
+                stream.seek(block * _BLOCK_BYTES if whole else block * last // (_BLOCKS - 1))
+                digest.update(stream.read(_BLOCK_BYTES))
+            return digest.hexdigest()
+    except (OSError, ValueError):
+        return None
+
+
+def refuse_empty_replacement(repeated: str, state: str, outputs: dict[str, str | None]) -> None:
+    """Refuse a repeated run where one of these outputs has content that would be replaced.
+
+    repeated: an input that an earlier run on this state has read
+    raises: UsageError
+    """
+    for flag, name in outputs.items():
+        if name is not None and descriptor_of(name, writes=True) is None and _has_content(name):
+            raise UsageError(
+                f"{repeated}: an earlier run on {state} read this content to its end; all its rows would be "
+                f"dropped, and {flag} {name} be replaced by the rest; name another output, input or state"
+            )
+
+
+def _has_content(name: str) -> bool:
+    return os.path.isfile(name) and os.path.getsize(name) > 0
