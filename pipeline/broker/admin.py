@@ -24,6 +24,10 @@ class TopicInfo:
     leaderless: frozenset[int] = frozenset()
 
 
+DEFAULT_MESSAGE_BYTES = 1_048_588
+"""`max.message.bytes` of a topic that does not set it, as brokers come."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewTopic:
     """A topic to create; `settings` as in Kafka (`retention.ms`, `cleanup.policy`, …)."""

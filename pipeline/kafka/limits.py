@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import lz4.frame
 import zstandard
 
+from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
 from twinsieve.pipeline.broker.ports import Admin, BrokerError, Header, Messages, Reason
 
-_KAFKA_DEFAULT_BYTES = 1_048_588
 _NEVER_MS = 1 << 62
 _KEEP_S = 60.0
 _BATCH_BYTES = 61 + 64
@@ -32,7 +32,7 @@ _COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
 class TopicLimits:
     """max_bytes: of a record batch, compressed; ahead_ms, behind_ms: how far a timestamp may be off."""
 
-    max_bytes: int = _KAFKA_DEFAULT_BYTES
+    max_bytes: int = DEFAULT_MESSAGE_BYTES
     ahead_ms: int = _NEVER_MS
     behind_ms: int = _NEVER_MS
 
@@ -85,7 +85,7 @@ class Limits:
             text = settings.get(name, "")
             return min(int(text), _NEVER_MS) if text.lstrip("-").isdigit() else default
 
-        size = number("max.message.bytes", _KAFKA_DEFAULT_BYTES)
+        size = number("max.message.bytes", DEFAULT_MESSAGE_BYTES)
         if settings.get("message.timestamp.type") == "LogAppendTime":
             return TopicLimits(size)
         ahead = number("message.timestamp.after.max.ms", _NEVER_MS)

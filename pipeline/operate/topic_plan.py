@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import NewTopic
 from twinsieve.pipeline.settings.model import Settings
@@ -100,7 +101,7 @@ def internal_topic(settings: Settings, need: Need) -> NewTopic:
             "cleanup.policy": "delete",
             "retention.ms": "-1" if forever else str(need.retention_ms),
             "retention.bytes": "-1",
-            "max.message.bytes": str(max(need.max_bytes, 1_048_588)),
+            "max.message.bytes": str(max(need.max_bytes, DEFAULT_MESSAGE_BYTES)),
             "min.insync.replicas": str(settings.topics.min_in_sync),
             "message.timestamp.type": "CreateTime",
         },

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
+from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
 from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, TopicInfo
 from twinsieve.pipeline.operate.topic_plan import (
     FRAME_BYTES,
@@ -20,12 +21,10 @@ from twinsieve.pipeline.operate.topic_plan import (
     output_topic,
     plan_of,
 )
-from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.model import HOUR_MS, Settings
 
 _HEADERS_BYTES = 4 << 10
 """What the headers of a duplicate or dead letter may add to the message that came in."""
-_KAFKA_BYTES = 1_048_588
-_HOUR_MS = 3_600_000
 _FOR_EVER = -1
 _T = TypeVar("_T")
 _NO_INPUT = "input topic does not exist; create it, or correct input.topics"
@@ -41,7 +40,7 @@ class Severity(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TopicFinding:
     """Something that is wrong with a topic; as a string it is the line to show.
 
     text: what is wrong, and what to do
@@ -67,7 +66,7 @@ def asked(settings: Settings, broker: Broker, question: Callable[[Settings, Admi
         broker.close()
 
 
-def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Finding]:
+def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[TopicFinding]:
     """Everything that is wrong with the topics; empty if nothing is.
 
     A missing topic, and what is wrong with an internal one, stops `run`: the log and the answers hold what
@@ -78,22 +77,24 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Findi
     """
     plan = plan_of(settings, emits=emits)
     found = admin.topics(plan.names, settings=True)
-    findings = [Finding(name, Severity.STOPS, _NO_INPUT) for name in plan.inputs if found[name] is None]
+    findings = [TopicFinding(name, Severity.STOPS, _NO_INPUT) for name in plan.inputs if found[name] is None]
     findings += [
-        Finding(name, Severity.STOPS, "does not exist; run: twinsieve topics create")
+        TopicFinding(name, Severity.STOPS, "does not exist; run: twinsieve topics create")
         for name in plan.names
         if found[name] is None and name not in plan.inputs
     ]
     for need in plan.internal:
         info = found[need.name]
         if info is not None:
-            findings += [Finding(need.name, Severity.STOPS, text) for text in _internal(settings, need, info)]
+            findings += [
+                TopicFinding(need.name, Severity.STOPS, text) for text in _internal(settings, need, info)
+            ]
     inputs = [info for name in plan.inputs if (info := found[name]) is not None]
     for name in plan.outputs:
         info = found[name]
         if info is not None:
             findings += [
-                Finding(name, Severity.WARNS, text) for text in _output(settings, plan, info, inputs)
+                TopicFinding(name, Severity.WARNS, text) for text in _output(settings, plan, info, inputs)
             ]
     return findings
 
@@ -111,7 +112,7 @@ def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]
             raise BrokerError(f"{name}: {_NO_INPUT}", retryable=False)
     inputs = [info for name in plan.inputs if (info := found[name]) is not None]
     partitions = max(info.partitions for info in inputs)
-    largest = max(_number(info.settings, "max.message.bytes", _KAFKA_BYTES) for info in inputs)
+    largest = max(_number(info.settings, "max.message.bytes", DEFAULT_MESSAGE_BYTES) for info in inputs)
     wanted = [
         output_topic(settings, name, partitions, largest + _HEADERS_BYTES)
         for name in plan.outputs
@@ -145,7 +146,7 @@ def _internal(settings: Settings, need: Need, info: TopicInfo) -> list[str]:
     size = _number(held, "retention.bytes", _FOR_EVER)
     if size != _FOR_EVER:
         findings.append(f"messages are deleted beyond {size} bytes, however new; set retention.bytes to -1")
-    largest = _number(held, "max.message.bytes", _KAFKA_BYTES)
+    largest = _number(held, "max.message.bytes", DEFAULT_MESSAGE_BYTES)
     if largest < need.max_bytes:
         findings.append(
             f"takes messages of {largest} bytes, blocks may have {need.max_bytes}; "
@@ -171,9 +172,9 @@ def _output(settings: Settings, plan: Plan, info: TopicInfo, inputs: list[TopicI
             "cleanup.policy is compact, which refuses messages without a key "
             "and drops older ones of a key; set it to delete"
         )
-    largest = _number(held, "max.message.bytes", _KAFKA_BYTES)
+    largest = _number(held, "max.message.bytes", DEFAULT_MESSAGE_BYTES)
     for source in inputs:
-        comes = _number(source.settings, "max.message.bytes", _KAFKA_BYTES)
+        comes = _number(source.settings, "max.message.bytes", DEFAULT_MESSAGE_BYTES)
         if largest < comes:
             findings.append(
                 f"takes messages of {largest} bytes, {source.name} holds up to {comes}; "
@@ -221,5 +222,5 @@ def _number(held: Mapping[str, str], key: str, default: int) -> int:
 
 
 def _span(milliseconds: int) -> str:
-    hours = milliseconds / _HOUR_MS
+    hours = milliseconds / HOUR_MS
     return f"{hours / 24:g} d" if hours >= 48 else f"{hours:g} h" if hours >= 1 else f"{milliseconds} ms"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
 from twinsieve.pipeline.broker.ports import NO_EPOCH, Committed, Header, Partition, Records
 
 
@@ -171,4 +172,4 @@ class Topic:
     @property
     def max_message_bytes(self) -> int:
         """Largest key plus value, in bytes."""
-        return int(self.settings.get("max.message.bytes", 1_048_588))
+        return int(self.settings.get("max.message.bytes", DEFAULT_MESSAGE_BYTES))
