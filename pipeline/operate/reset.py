@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from twinsieve.pipeline.broker.mark import Mark, moved, name_topic, read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, Committed, Partition, TopicInfo
-from twinsieve.pipeline.operate.reset_targets import Place, Targets
+from twinsieve.pipeline.operate.reset_targets import ResetTargets, TargetKind
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import Settings
 
@@ -54,7 +54,7 @@ class Move:
         return ", stays"
 
 
-def plan(settings: Settings, broker: Broker, targets: Targets) -> list[Move]:
+def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move]:
     """What moving the worker group of these settings to the targets means, in order of partitions.
 
     Only partitions that a target speaks of are in it. Nothing is changed.
@@ -68,27 +68,23 @@ def plan(settings: Settings, broker: Broker, targets: Targets) -> list[Move]:
         Partition(name, number) for name in settings.input.topics for number in range(infos[name].partitions)
     ]
     unknown = [f"--to {at}: no such input partition" for at in targets.named if at not in partitions]
-    wanted = [at for at in partitions if targets.place(at) is not None]
-    beginning, stable_end = reader.beginning_offsets(wanted), reader.end_offsets(wanted)
-    times = {at: time for at in wanted if (time := targets.time_of(at)) is not None}
+    wanted = {at: target for at in partitions if (target := targets.of(at)) is not None}
+    beginning, stable_end = reader.beginning_offsets([*wanted]), reader.end_offsets([*wanted])
+    times = {at: target.number for at, target in wanted.items() if target.kind is TargetKind.TIME}
     by_time = admin.offsets_at(times) if times else {}
     held = admin.group_offsets(Names(settings.app).workers)
     moves, wrong = [], unknown
-    for at in wanted:
-        place = targets.place(at)
-        # The end of a partition may lie behind open transactions; readers wait before them.
-        offset = min(by_time[at], stable_end[at]) if at in by_time else 0
-        if place is Place.EARLIEST:
+    for at, (kind, offset) in wanted.items():
+        if kind is TargetKind.EARLIEST:
             offset = beginning[at]
-        elif place is Place.LATEST:
+        elif kind is TargetKind.LATEST:
             offset = stable_end[at]
-        elif at not in by_time:
-            offset = targets.offset_of(at)
-            if not beginning[at] <= offset <= stable_end[at]:
-                wrong.append(
-                    f"--to {offset}: {at} holds {beginning[at]} to {stable_end[at]}; choose from these"
-                )
-                continue
+        elif kind is TargetKind.TIME:
+            # The end of a partition may lie behind open transactions; readers wait before them.
+            offset = min(by_time[at], stable_end[at])
+        elif not beginning[at] <= offset <= stable_end[at]:
+            wrong.append(f"--to {offset}: {at} holds {beginning[at]} to {stable_end[at]}; choose from these")
+            continue
         move = _move(at, infos[at.topic], held, offset)
         if move.mark is not None and move.mark.end > stable_end[at]:
             wrong.append(

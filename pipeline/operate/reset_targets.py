@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from twinsieve.pipeline.broker.ports import Partition
 from twinsieve.pipeline.settings.values import moment_ms
 from twinsieve.stages.errors import UsageError
 
 
-class Place(Enum):
-    """Kinds of targets."""
+class TargetKind(Enum):
+    """What `--to` names."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -21,9 +22,10 @@ class Place(Enum):
     TIME = "time"
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    place: Place
+class Target(NamedTuple):
+    """Where a partition is to go; number: the offset, or the time in ms since 1970."""
+
+    kind: TargetKind
     number: int = 0
 
 
@@ -34,43 +36,29 @@ _HINT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
+class ResetTargets:
     """Where each partition is to go: one target for all of them, and others for some.
 
-    >>> targets = read_targets(["earliest", "posts[2]=17"])
-    >>> targets.place(Partition("posts", 0)), targets.offset_of(Partition("posts", 2))
-    (<Place.EARLIEST: 'earliest'>, 17)
-    >>> read_targets(["posts[2]=2020-02-12"]).time_of(Partition("posts", 2))
-    1581465600000
+    >>> targets = read_targets(["earliest", "posts[2]=2020-02-12"])
+    >>> targets.of(Partition("posts", 0)).kind, targets.of(Partition("posts", 2)).number
+    (<TargetKind.EARLIEST: 'earliest'>, 1581465600000)
     """
 
-    everywhere: _Target | None = None
-    named: Mapping[Partition, _Target] = field(default_factory=dict)
+    everywhere: Target | None = None
+    named: Mapping[Partition, Target] = field(default_factory=dict)
 
-    def place(self, partition: Partition) -> Place | None:
-        """Kind of the partition's target; None: it stays as it is."""
-        target = self.named.get(partition, self.everywhere)
-        return target.place if target is not None else None
-
-    def offset_of(self, partition: Partition) -> int:
-        """The offset that was named, 0 for other kinds."""
-        target = self.named.get(partition, self.everywhere)
-        return target.number if target is not None and target.place is Place.OFFSET else 0
-
-    def time_of(self, partition: Partition) -> int | None:
-        """The time that was named, ms since 1970, None for other kinds."""
-        target = self.named.get(partition, self.everywhere)
-        return target.number if target is not None and target.place is Place.TIME else None
+    def of(self, partition: Partition) -> Target | None:
+        """The partition's target; None: its offset stays."""
+        return self.named.get(partition, self.everywhere)
 
 
-def read_targets(texts: Sequence[str]) -> Targets:
+def read_targets(texts: Sequence[str]) -> ResetTargets:
     """Targets of one or more `--to`; a partition's own target wins over the one for all.
 
     raises: UsageError for anything else, and for two targets of one partition
-
     """
-    everywhere: _Target | None = None
-    named: dict[Partition, _Target] = {}
+    everywhere: Target | None = None
+    named: dict[Partition, Target] = {}
     for text in texts:
         match = _ONE.fullmatch(text)
         if match is not None:
@@ -84,15 +72,15 @@ def read_targets(texts: Sequence[str]) -> Targets:
             everywhere = _read(text)
     if everywhere is None and not named:
         raise UsageError(f"--to is missing; {_HINT}")
-    return Targets(everywhere, named)
+    return ResetTargets(everywhere, named)
 
 
-def _read(text: str) -> _Target:
-    if text in (Place.EARLIEST.value, Place.LATEST.value):
-        return _Target(Place(text))
+def _read(text: str) -> Target:
+    if text in (TargetKind.EARLIEST.value, TargetKind.LATEST.value):
+        return Target(TargetKind(text))
     if text.isascii() and text.isdigit() and len(text) < 19:
-        return _Target(Place.OFFSET, int(text))
+        return Target(TargetKind.OFFSET, int(text))
     time = moment_ms(text) if "-" in text[1:] else None
     if time is None or time < 0:
         raise UsageError(f"--to {text!r} is no target; {_HINT}")
-    return _Target(Place.TIME, time)
+    return Target(TargetKind.TIME, time)
