@@ -14,7 +14,7 @@ import click
 from twinsieve.pipeline.commands.terminal import examples, say_error, talk
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.service.warm_up import Progress
+    from twinsieve.pipeline.service.warm_up import CompileProgress
 
 _ABOUT = "compiling kernels, once for each version and kind of CPU"
 
@@ -84,7 +84,7 @@ def loading(quiet: bool = False) -> Iterator[None]:
         return
     with console.status("loading") as status:
 
-        def show(progress: Progress) -> None:
+        def show(progress: CompileProgress) -> None:
             status.update(f"{_ABOUT}: {progress.done} of {progress.parts} parts")
 
         warm_up.warm_up(show)
@@ -92,12 +92,12 @@ def loading(quiet: bool = False) -> Iterator[None]:
         yield
 
 
-def _one_line(progress: Progress) -> None:
+def _one_line(progress: CompileProgress) -> None:
     if progress.done == 0:
         say_error(f"{_ABOUT}: about half a minute of one core (`twinsieve warm-up` does it beforehand)")
 
 
-def _all_lines(progress: Progress) -> None:
+def _all_lines(progress: CompileProgress) -> None:
     if progress.done == 0:
         say_error(f"{_ABOUT}: {progress.parts} parts in {progress.processes} processes")
     else:

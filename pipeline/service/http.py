@@ -57,20 +57,20 @@ class _Server(ThreadingHTTPServer):
         """Log nothing: clients break connections as they like, and a line each time would fill the log."""
 
 
-class Pages:
-    """A small server in a thread of its own; a page's work is bounded and needs no role's lock."""
+class HealthServer:
+    """Serves health, readiness and metrics in a thread of its own; an answer needs no role's lock.
+
+    address: host and port; port 0: a free one
+    raises: UsageError where it cannot listen there
+    """
 
     def __init__(
         self,
-        listen: str,
+        address: tuple[str, int],
         registry: CollectorRegistry,
         healthy: Callable[[], bool],
         ready: Callable[[], bool],
     ) -> None:
-        host, colon, port = listen.rpartition(":")
-        if not colon or not port.isdigit() or int(port) > 65_535:
-            raise UsageError(f"http.listen is {listen!r}; write host:port, as in 127.0.0.1:8080")
-
         class Handler(BaseHTTPRequestHandler):
             timeout = 10
 
@@ -98,9 +98,12 @@ class Pages:
                 """Requests are not logged."""
 
         try:
-            self._server = _Server((host.strip("[]") or "127.0.0.1", int(port)), Handler)
+            self._server = _Server(address, Handler)
         except OSError as error:
-            raise UsageError(f"http.listen is {listen!r}, which cannot be had ({error.strerror})") from error
+            shown = f"{address[0]}:{address[1]}"
+            raise UsageError(
+                f"http.listen is {shown!r}; the service cannot listen there ({error.strerror})"
+            ) from error
         self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
         self._thread.start()
 
@@ -110,7 +113,7 @@ class Pages:
         return int(self._server.server_address[1])
 
     def close(self) -> None:
-        """Answer nothing more."""
+        """Close all connections and the port."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -140,14 +140,14 @@ class WorkerLoop(Loop):
         self._builder = builder
         self._index = index
         self._worker: Worker | None = None
-        self._standstill = Standstill()
+        self._stalls = StallDetector()
         self._refused: dict[Partition, int] = {}
 
     def _step(self) -> None:
         if self._worker is None:
             self._worker = self._builder.worker(self._metrics.timer())
             self._worker.refused.update(self._refused)
-            self._standstill = Standstill()
+            self._stalls = StallDetector()
         self._count(self._worker.step(_POLL_S))
         self.ready = self._worker.ready
         self._tell(self._worker)
@@ -173,7 +173,7 @@ class WorkerLoop(Loop):
             progress = self._worker.progress()
             self._metrics.see_worker(progress)
             unread = self._worker.unread({at: end for at, (_, end) in progress.items()})
-            still = self._standstill.look(unread, waiting=self._worker.unanswered > 0)
+            still = self._stalls.stalled(unread, waiting=self._worker.unanswered > 0)
             if still:
                 raise FatalError(f"{still[0]}: there is input, but none arrives; new clients are needed")
 
@@ -270,33 +270,33 @@ class IndexLoop(Loop):
             self._index = None
 
 
-_LOOKS = 4
-"""So many looks in a row, some seconds apart."""
+_CHECKS = 4
+"""A partition has stalled when this many checks in a row, some seconds apart, find it at one position."""
 
 
-class Standstill:
+class StallDetector:
     """Finds partitions that have input, wait for no answer, and do not move.
 
-    >>> standstill, at = Standstill(), Partition("posts", 0)
-    >>> [standstill.look({at: (5, 9)}, waiting=False) for _ in range(4)][-1]
+    >>> detector, at = StallDetector(), Partition("posts", 0)
+    >>> [detector.stalled({at: (5, 9)}, waiting=False) for _ in range(4)][-1]
     [Partition(topic='posts', number=0)]
     """
 
     def __init__(self) -> None:
         self._seen: dict[Partition, tuple[int, int]] = {}
 
-    def look(self, progress: Mapping[Partition, tuple[int, int]], *, waiting: bool) -> list[Partition]:
-        """Partitions that stood still in the last _LOOKS looks.
+    def stalled(self, progress: Mapping[Partition, tuple[int, int]], *, waiting: bool) -> list[Partition]:
+        """Partitions whose position did not move in the last _CHECKS checks, this one included.
 
         progress: each one's read position and end; waiting: whether answers are awaited
         """
         if waiting:
             self._seen.clear()
             return []
-        looks = {at: known for at, known in self._seen.items() if at in progress}
+        before = self._seen
         self._seen = {
-            at: (position, looks[at][1] + 1 if at in looks and looks[at][0] == position else 1)
+            at: (position, before[at][1] + 1 if at in before and before[at][0] == position else 1)
             for at, (position, end) in progress.items()
             if position < end
         }
-        return [at for at, (_, count) in self._seen.items() if count >= _LOOKS]
+        return [at for at, (_, count) in self._seen.items() if count >= _CHECKS]

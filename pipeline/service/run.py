@@ -20,12 +20,12 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, Clock
 from twinsieve.pipeline.operate.topics import Severity, check, create
 from twinsieve.pipeline.service.build import Builder, make_scheme, shadow
-from twinsieve.pipeline.service.http import Pages
+from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.output import refuse_another_output
 from twinsieve.pipeline.service.slots import slot_of
-from twinsieve.pipeline.service.warm_up import Progress, warm_up
+from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config
 
@@ -92,10 +92,10 @@ def run_service(
     metrics = Metrics(clock)
     background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
     loops: list[Loop] = []
-    pages = None
-    if settings.http.listen is not None:
-        pages = Pages(
-            settings.http.listen,
+    server = None
+    if settings.http.address is not None:
+        server = HealthServer(
+            settings.http.address,
             metrics.registry,
             # Without loops kernels are being compiled: alive, however long a small share of a core takes.
             lambda: all(loop.alive for loop in loops),
@@ -122,13 +122,13 @@ def run_service(
             )
             drive(workers, indexes, stop)
     finally:
-        if pages is not None:
-            pages.close()
+        if server is not None:
+            server.close()
         background.shutdown()
         slot.release()
 
 
-def log_progress(progress: Progress) -> None:
+def log_progress(progress: CompileProgress) -> None:
     """Lines for the beginning and each part: a supervisor's log shows why nothing is judged yet."""
     if progress.done == 0:
         _log.info(

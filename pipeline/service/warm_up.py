@@ -28,7 +28,7 @@ LAST_PART = "verdicts"
 """Needs most of the others."""
 
 
-class Progress(NamedTuple):
+class CompileProgress(NamedTuple):
     """How far the compiling is.
 
     done, parts: how many parts are compiled, of how many; processes: how many compile
@@ -42,10 +42,10 @@ class Progress(NamedTuple):
     processes: int
 
 
-Told = Callable[[Progress], None]
+Told = Callable[[CompileProgress], None]
 
 
-def tell_nobody(_progress: Progress) -> None:
+def tell_nobody(_progress: CompileProgress) -> None:
     """For whoever wants to hear nothing."""
 
 
@@ -74,7 +74,7 @@ def warm_up(
     if not missing:
         return True
     count = min(processes or cores(), len(missing))
-    told(Progress(0, len(missing), "", 0.0, count))
+    told(CompileProgress(0, len(missing), "", 0.0, count))
     if not compiled.writable() or count == 1 or not sys.executable:
         _compile_here(missing, told, stopped)
     else:
@@ -88,7 +88,7 @@ def _compile_here(missing: Sequence[Part], told: Told, stopped: Callable[[], boo
             return
         began_s = time.perf_counter()
         compile_part(part)
-        told(Progress(number, len(missing), part.name, time.perf_counter() - began_s, 1))
+        told(CompileProgress(number, len(missing), part.name, time.perf_counter() - began_s, 1))
 
 
 def compile_part(part: Part) -> None:
@@ -178,7 +178,7 @@ class _Crew:
             if compiled_ and not self._over:
                 # Whoever closed stderr wants to hear nothing.
                 with suppress(OSError):
-                    self._told(Progress(self._done, self._parts, part.name, seconds, self._count))
+                    self._told(CompileProgress(self._done, self._parts, part.name, seconds, self._count))
 
     def _end(self) -> None:
         with self._changed:

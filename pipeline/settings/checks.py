@@ -208,10 +208,8 @@ def _kafka(settings: Settings) -> list[Problem]:
     if settings.topics.min_in_sync > settings.topics.replication:
         problems.append(("topics.min_in_sync", "is above topics.replication; nothing could be written"))
     listen = settings.http.listen
-    if listen is not None:
-        host, colon, port = listen.rpartition(":")
-        if not colon or not host or not port.isdigit() or int(port) > 65_535:
-            problems.append(("http.listen", f"is {listen!r}; write host:port, as in 127.0.0.1:8080, or none"))
+    if listen is not None and settings.http.address is None:
+        problems.append(("http.listen", f"is {listen!r}; write host:port, as in 127.0.0.1:8080, or none"))
     return problems
 
 

@@ -225,6 +225,12 @@ class HttpSettings(Section):
 
     listen: OptionalText = "127.0.0.1:8080"
 
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port; None where `listen` is none or has another form."""
+        host, _, port = (self.listen or "").rpartition(":")
+        return (host.strip("[]"), int(port)) if host and port.isdecimal() and int(port) <= 65_535 else None
+
 
 class LogSettings(Section):
     """How much is said on stderr."""

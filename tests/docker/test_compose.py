@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from scripts.image_steps import context, copy, instructions
 from twinsieve.pipeline.operate.topic_plan import plan_of
-from twinsieve.pipeline.service.http import Pages
+from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.pipeline.settings.model import Settings
 
@@ -222,14 +222,14 @@ def healthy(docker: Path, root: Path) -> Healthy:
 
 
 @pytest.fixture
-def service() -> Iterator[Pages]:
-    pages = Pages("127.0.0.1:0", CollectorRegistry(), healthy=lambda: True, ready=lambda: True)
+def service() -> Iterator[HealthServer]:
+    pages = HealthServer(("127.0.0.1", 0), CollectorRegistry(), healthy=lambda: True, ready=lambda: True)
     yield pages
     pages.close()
 
 
 def test_health_is_asked_where_the_settings_file_says(
-    tmp_path: Path, healthy: Healthy, service: Pages
+    tmp_path: Path, healthy: Healthy, service: HealthServer
 ) -> None:
     path = tmp_path / "settings.yaml"
     for host in ("0.0.0.0", "127.0.0.1"):
@@ -238,7 +238,9 @@ def test_health_is_asked_where_the_settings_file_says(
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_health_is_asked_where_the_environment_says(tmp_path: Path, healthy: Healthy, service: Pages) -> None:
+def test_health_is_asked_where_the_environment_says(
+    tmp_path: Path, healthy: Healthy, service: HealthServer
+) -> None:
     path = tmp_path / "settings.yaml"
     listens = f"127.0.0.1:{service.port}"
     assert healthy(path, TWINSIEVE_HTTP__LISTEN=listens).returncode == 0

@@ -15,7 +15,7 @@ from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, wait_for
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import BrokerError, FatalError, Messages, NewTopic, Partition
-from twinsieve.pipeline.service.http import MAX_CONNECTIONS, Pages
+from twinsieve.pipeline.service.http import MAX_CONNECTIONS, HealthServer
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import (
     ExactSettings,
@@ -27,7 +27,6 @@ from twinsieve.pipeline.settings.model import (
     TopicSettings,
     WindowSettings,
 )
-from twinsieve.stages.errors import UsageError
 
 
 @pytest.fixture
@@ -129,7 +128,7 @@ def test_the_newer_process_of_a_slot_wins_and_the_older_exits(
 
 def test_pages_tell_health_readiness_and_metrics() -> None:
     ready = False
-    pages = Pages("127.0.0.1:0", CollectorRegistry(), lambda: True, lambda: ready)
+    pages = HealthServer(("127.0.0.1", 0), CollectorRegistry(), lambda: True, lambda: ready)
 
     def status(path: str) -> int:
         try:
@@ -154,7 +153,7 @@ def test_pages_tell_health_readiness_and_metrics() -> None:
 
 def test_connections_that_say_nothing_keep_nobody_out_and_are_few() -> None:
     before = threading.active_count()
-    pages = Pages("127.0.0.1:0", CollectorRegistry(), lambda: True, lambda: True)
+    pages = HealthServer(("127.0.0.1", 0), CollectorRegistry(), lambda: True, lambda: True)
     idle = []
     try:
         for _ in range(5 * MAX_CONNECTIONS):
@@ -167,9 +166,3 @@ def test_connections_that_say_nothing_keep_nobody_out_and_are_few() -> None:
         for connection in idle:
             connection.close()
         pages.close()
-
-
-@pytest.mark.parametrize("listen", ["8080", "localhost:http", "127.0.0.1:99999"])
-def test_an_address_that_is_none_is_refused(listen: str) -> None:
-    with pytest.raises(UsageError, match=r"write host:port"):
-        Pages(listen, CollectorRegistry(), lambda: True, lambda: True)

@@ -10,7 +10,7 @@ import pytest
 
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.service import warm_up
-from twinsieve.pipeline.service.warm_up import Progress
+from twinsieve.pipeline.service.warm_up import CompileProgress
 from twinsieve.stages import compiled
 from twinsieve.stages.judge.kernel_parts import PARTS, Part
 
@@ -42,7 +42,7 @@ def test_every_part_is_compiled_once_and_behind_its_callees(
     monkeypatch: pytest.MonkeyPatch, processes: int
 ) -> None:
     _starts(monkeypatch, _ECHO)
-    told: list[Progress] = []
+    told: list[CompileProgress] = []
     warm_up.warm_up(told.append, processes=processes)
     names = [progress.name for progress in told[1:]]
     assert sorted(names) == sorted(part.name for part in PARTS)
@@ -54,14 +54,14 @@ def test_every_part_is_compiled_once_and_behind_its_callees(
 
 def test_a_process_that_dies_leaves_its_part_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     _starts(monkeypatch, _DIES)
-    told: list[Progress] = []
+    told: list[CompileProgress] = []
     assert not warm_up.warm_up(told.append, processes=2)
     assert {progress.name for progress in told[1:]} == {part.name for part in PARTS} - {"exact"}
 
 
 def test_all_processes_may_die(monkeypatch: pytest.MonkeyPatch) -> None:
     _starts(monkeypatch, "")
-    told: list[Progress] = []
+    told: list[CompileProgress] = []
     assert not warm_up.warm_up(told.append, processes=3)
     assert len(told) == 1
 
@@ -76,7 +76,7 @@ def test_where_nothing_is_missing_nothing_is_said_and_nothing_started(
 ) -> None:
     monkeypatch.setattr(compiled, "kept_in", lambda _part: Path("somewhere"))
     monkeypatch.delattr(warm_up, "_worker")
-    told: list[Progress] = []
+    told: list[CompileProgress] = []
     assert warm_up.warm_up(told.append)
     assert told == []
 

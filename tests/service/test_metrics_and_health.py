@@ -20,7 +20,7 @@ from tests.service.running import wait_for
 from tests.service.scraped import Scraped
 from twinsieve.pipeline.broker.ports import Messages, NewTopic, Partition, Records
 from twinsieve.pipeline.service import run as service
-from twinsieve.pipeline.service.http import Pages
+from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
 
@@ -60,7 +60,7 @@ def start(
     ports: list[int] = []
     started: list[Scraped] = []
 
-    class Listening(Pages):
+    class Listening(HealthServer):
         def __init__(self, *arguments: object) -> None:
             super().__init__(*arguments)  # type: ignore[arg-type]
             ports.append(self.port)
@@ -69,7 +69,7 @@ def start(
         started.append(Scraped(changed, cluster, ports, **options))  # type: ignore[arg-type]
         return started[-1]
 
-    monkeypatch.setattr(service, "Pages", Listening)
+    monkeypatch.setattr(service, "HealthServer", Listening)
     yield make
     for each in started:
         each.service.stop.set()

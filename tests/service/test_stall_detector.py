@@ -15,7 +15,7 @@ from tests.service.test_service import cluster as cluster
 from tests.service.test_service import settings as settings
 from twinsieve.pipeline.broker.ports import AbortableError, Partition, Polled
 from twinsieve.pipeline.service import loops as service_loops
-from twinsieve.pipeline.service.loops import Standstill
+from twinsieve.pipeline.service.loops import StallDetector
 from twinsieve.pipeline.settings.model import Settings
 
 ONE, TWO = Partition("posts", 0), Partition("posts", 1)
@@ -23,8 +23,8 @@ ONE, TWO = Partition("posts", 0), Partition("posts", 1)
 
 def looks(*seen: tuple[int, int, bool]) -> list[bool]:
     """Whether each look found the partition still: emitted, end, waiting."""
-    standstill = Standstill()
-    return [bool(standstill.look({ONE: (emitted, end)}, waiting=wait)) for emitted, end, wait in seen]
+    detector = StallDetector()
+    return [bool(detector.stalled({ONE: (emitted, end)}, waiting=wait)) for emitted, end, wait in seen]
 
 
 def test_only_what_does_not_move_though_there_is_input_stands_still() -> None:
@@ -37,11 +37,11 @@ def test_only_what_does_not_move_though_there_is_input_stands_still() -> None:
 
 
 def test_a_partition_that_comes_back_is_counted_anew() -> None:
-    standstill = Standstill()
+    detector = StallDetector()
     for _ in range(3):
-        assert standstill.look({ONE: (1, 2), TWO: (1, 2)}, waiting=False) == []
-    assert standstill.look({TWO: (1, 2)}, waiting=False) == [TWO]
-    assert standstill.look({ONE: (1, 2), TWO: (2, 2)}, waiting=False) == []
+        assert detector.stalled({ONE: (1, 2), TWO: (1, 2)}, waiting=False) == []
+    assert detector.stalled({TWO: (1, 2)}, waiting=False) == [TWO]
+    assert detector.stalled({ONE: (1, 2), TWO: (2, 2)}, waiting=False) == []
 
 
 def test_a_worker_whose_client_has_gone_deaf_goes_on_with_a_new_one(
