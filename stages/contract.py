@@ -258,3 +258,20 @@ class SieveConfig:
     scheme_id: str = ""
     scoped: bool = False
     key_is_text: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SieveStats:
+    """How full the sieve is.
+
+    kept: messages kept since the beginning; held: entries in the ring; capacity: of the ring
+    stream_time_ms, oldest_time_ms: stream time, and the time of the ring's oldest entry; None without times
+    bytes_used: of all arrays, growing only while the window fills
+    """
+
+    kept: int
+    held: int
+    capacity: int
+    stream_time_ms: int | None
+    oldest_time_ms: int | None
+    bytes_used: int

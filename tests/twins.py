@@ -11,7 +11,16 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import NO_LEADER, NO_TIME, Batch, Bodies, Fingerprints, Kind, Verdicts
+from twinsieve.stages.contract import (
+    NO_LEADER,
+    NO_TIME,
+    Batch,
+    Bodies,
+    Fingerprints,
+    Kind,
+    SieveStats,
+    Verdicts,
+)
 
 
 def hash64(text: str) -> int:
@@ -108,6 +117,10 @@ class HashSieve:
             (at, -1, -1) if (at, exact) in gone else (at, exact, caseless)
             for at, exact, caseless in self.kept
         ]
+
+    def stats(self) -> SieveStats:
+        """How many messages lead; nothing else is known."""
+        return SieveStats(len(self.kept), len(self.kept), self.window, None, None, 0)
 
     def freeze(self) -> Callable[[BinaryIO], None]:
         kept = orjson.dumps(self.kept)

@@ -13,7 +13,7 @@ from twinsieve.pipeline.wire.block import Block, RowKind
 from twinsieve.pipeline.wire.frame import OLDEST_VERSION
 from twinsieve.pipeline.wire.positions import pack_positions, renumber, topic_numbers
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
-from twinsieve.stages.contract import NO_TIME, Batch, Kind, Verdicts
+from twinsieve.stages.contract import NO_TIME, Batch, Kind, SieveStats, Verdicts
 
 
 class Judge(Protocol):
@@ -27,6 +27,9 @@ class Judge(Protocol):
 
     def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
         """Kept messages at these positions lead nobody from now on; tags: first halves of their digests."""
+
+    def stats(self) -> SieveStats:
+        """How full the windows are, and how far back they reach."""
 
     def freeze(self) -> Callable[[BinaryIO], None]:
         """Writes the whole state as it is now to a stream, whenever and in whatever thread it is called."""

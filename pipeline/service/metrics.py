@@ -10,11 +10,11 @@ from prometheus_client import CollectorRegistry, Counter, Enum, Gauge, Histogram
 from twinsieve.pipeline.broker.ports import Clock, Hook, Partition
 from twinsieve.pipeline.index.config import IndexPhase
 from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.settings.model import HOUR_MS
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.contract import Flag
-from twinsieve.stages.judge.sieve import Sieve
 
 _STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 
@@ -131,14 +131,12 @@ class Metrics:
         self.log_lag.set(max(0, progress.end - progress.at))
         self.sessions.set(index.state.ledger.sessions_started)
         self.given_up.set(index.state.ledger.given_up)
-        sieve = index.state.sieve
-        if isinstance(sieve, Sieve):
-            stats = sieve.stats()
-            self.window_held.set(stats.held)
-            self.window_capacity.set(stats.capacity)
-            self.sieve_bytes.set(stats.bytes_used)
-            if stats.stream_time_ms is not None and stats.oldest_time_ms is not None:
-                self.window_hours.set((stats.stream_time_ms - stats.oldest_time_ms) / 3_600_000)
+        stats = index.state.sieve.stats()
+        self.window_held.set(stats.held)
+        self.window_capacity.set(stats.capacity)
+        self.sieve_bytes.set(stats.bytes_used)
+        if stats.stream_time_ms is not None and stats.oldest_time_ms is not None:
+            self.window_hours.set((stats.stream_time_ms - stats.oldest_time_ms) / HOUR_MS)
 
     def ruled(self, ruling: Ruling) -> None:
         """Count what an index has judged; what it only said again was counted then."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -20,6 +19,7 @@ from twinsieve.stages.contract import (
     Batch,
     Kind,
     SieveConfig,
+    SieveStats,
     Verdicts,
 )
 from twinsieve.stages.errors import StateError, UsageError
@@ -33,23 +33,6 @@ from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import FINGERPRINT_BITS, blocks_of
 from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
 from twinsieve.stages.window.ring import FIRST_TIME, STREAM_TIME
-
-
-@dataclass(frozen=True, slots=True)
-class SieveStats:
-    """How full the sieve is.
-
-    kept: messages kept since the beginning; held: entries in the ring; capacity: of the ring
-    stream_time_ms, oldest_time_ms: stream time, and the time of the ring's oldest entry; None without times
-    bytes_used: of all arrays, growing only while the window fills
-    """
-
-    kept: int
-    held: int
-    capacity: int
-    stream_time_ms: int | None
-    oldest_time_ms: int | None
-    bytes_used: int
 
 
 class Sieve:

@@ -25,12 +25,11 @@ from twinsieve.api.verdicts import NO_POSITION, Verdicts
 from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_of
-from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Kind
+from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Kind, SieveStats
 from twinsieve.stages.contract import Verdicts as EngineVerdicts
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.sieve import Sieve as Engine
-from twinsieve.stages.judge.sieve import SieveStats
 
 Item = TypeVar("Item")
 
