@@ -22,7 +22,7 @@ from twinsieve.pipeline.dedup.leaders import Leader
 from twinsieve.pipeline.dedup.second_pass import Keep, SecondPass
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files.format import Dialect
-from twinsieve.pipeline.files.messages import Chunk, InputReader
+from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import Rows
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.reader import MessageReader
@@ -61,7 +61,7 @@ def clusters_bytes(rows: int, rng: np.random.Generator) -> tuple[float, float]:
 def keep_bytes(keep: Keep, rows: int, rng: np.random.Generator) -> tuple[float, float]:
     """Bytes for each row of the inputs: at most in the first pass, and where rows are about to be written."""
     columns = MessageReader(Settings()).read([b'{"text": "a text"}'] * _CHUNK)
-    chunk = Chunk("", Rows([b""] * _CHUNK, 1, 1), columns)
+    chunk = RowChunk("", Rows([b""] * _CHUNK, 1, 1), columns)
     reader = InputReader(Settings(), "jsonl", Dialect())
     with Output(os.devnull) as output:
         kept_rows = KeptRows(output, reader)

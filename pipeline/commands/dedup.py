@@ -25,11 +25,10 @@ from twinsieve.pipeline.commands.terminal import say_error, talk
 from twinsieve.pipeline.files import FileError
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.dedup.run import Progress as Shown
+    from twinsieve.pipeline.dedup.run import OnProgress
     from twinsieve.pipeline.dedup.second_pass import Keep
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_STARTED = time.perf_counter()
 _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of text"}
 
 
@@ -107,6 +106,7 @@ def command(
     Arrow keep all columns; they need the extra `arrow`. Addresses such as s3://bucket/posts.jsonl.gz are read
     through fsspec.
     """
+    started = time.perf_counter()
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.dedup.run import Dedup, Job
     from twinsieve.pipeline.files.format import (
@@ -160,7 +160,7 @@ def command(
             dedup = stack.enter_context(Dedup(job, settings, int(time.time() * 1000)))
             dedup.warm_up()
         signals.interrupted = dedup.interrupted
-        dedup.summary.seconds["start"] = time.perf_counter() - _STARTED
+        dedup.summary.seconds["start"] = time.perf_counter() - started
         with _progress(quiet or typed) as shown:
             summary = dedup.run(shown, before_placing=signals.no_more, stop=signals.stop, warn=say_error)
     if examples:
@@ -188,7 +188,7 @@ def command(
 
 
 @contextmanager
-def _progress(quiet: bool) -> Iterator[Shown | None]:
+def _progress(quiet: bool) -> Iterator[OnProgress | None]:
     """A bar on a terminal; nothing where stderr is a file."""
     console = None if quiet else talk()
     if console is None or not console.is_terminal:

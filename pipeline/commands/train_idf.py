@@ -81,11 +81,11 @@ def _bodies(
 ) -> Iterator[Bodies]:
     from twinsieve.pipeline.files.format import format_of
     from twinsieve.pipeline.files.messages import InputReader
-    from twinsieve.pipeline.files.source import Source
+    from twinsieve.pipeline.files.source import InputSource
 
     reader = InputReader(settings, *format_of(names, form, settings, delimiter, encoding))
     for name in names:
-        with Source(name) as source:
+        with InputSource(name) as source:
             for chunk in reader.chunks(source):
                 unread[0] += len(chunk.columns.unreadable)
                 yield bodies(chunk.columns.texts)

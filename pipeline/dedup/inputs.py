@@ -15,8 +15,8 @@ from itertools import chain, islice
 from time import perf_counter
 
 from twinsieve.pipeline.dedup.saves import Saves
-from twinsieve.pipeline.files.messages import Chunk, InputReader
-from twinsieve.pipeline.files.source import Source, StoppedError, is_stream
+from twinsieve.pipeline.files.messages import InputReader, RowChunk
+from twinsieve.pipeline.files.source import InputSource, StoppedError, is_stream
 from twinsieve.pipeline.files.write import descriptor_of
 from twinsieve.pipeline.messages.unseen import STOPPING
 from twinsieve.stages.errors import SieveError, UsageError
@@ -47,7 +47,7 @@ class Inputs:
 
     def chunks(
         self, sizes: list[int | None], warn: Callable[[str], None]
-    ) -> Iterator[tuple[Chunk, float | None]]:
+    ) -> Iterator[tuple[RowChunk, float | None]]:
         """Every chunk, with the share of all input bytes taken so far, None where a size is unknown.
 
         sizes: of the inputs in bytes, None for streams; warn: told of fields that no row has
@@ -77,15 +77,15 @@ class Inputs:
             before += size or 0
             self.done = number
 
-    def _open(self, name: str, opened: ExitStack) -> Source | None:
+    def _open(self, name: str, opened: ExitStack) -> InputSource | None:
         """The input, or None when the run was stopped while a pipe had no writer."""
         saves = self.saves
         if saves is None:
-            return opened.enter_context(Source(name))
+            return opened.enter_context(InputSource(name))
         if not saves.stop.asked:
             saves.stop.taken = False
             try:
-                return opened.enter_context(Source(name, saves.wait if is_stream(name) else None))
+                return opened.enter_context(InputSource(name, saves.wait if is_stream(name) else None))
             except KeyboardInterrupt:
                 saves.stop.ask()
             finally:
@@ -93,7 +93,7 @@ class Inputs:
         self.stopped = StoppedError()
         return None
 
-    def _next(self, chunks: Iterator[Chunk]) -> Chunk | None:
+    def _next(self, chunks: Iterator[RowChunk]) -> RowChunk | None:
         """The next chunk; None at the end of the input, and when the run was stopped."""
         started, saves = perf_counter(), self.saves
         try:
@@ -114,7 +114,7 @@ class Inputs:
             self._seconds["read"] += perf_counter() - started
 
 
-def _warn_of_unseen(chunk: Chunk, warn: Callable[[str], None], *, is_sample: bool) -> None:
+def _warn_of_unseen(chunk: RowChunk, warn: Callable[[str], None], *, is_sample: bool) -> None:
     """Warn of fields that no row of the first chunk has.
 
     is_sample: rows that are still to come may have them

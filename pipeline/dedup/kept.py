@@ -9,7 +9,7 @@ import numpy as np
 from twinsieve.pipeline.dedup.marked import Marker, marks_of
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files.encoding import Encoded, is_wide, order_of
-from twinsieve.pipeline.files.messages import Chunk, InputReader
+from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import one_line
 from twinsieve.pipeline.files.table import TableWriter
 from twinsieve.pipeline.files.unpack import PACKED_ENDINGS
@@ -45,7 +45,7 @@ class KeptRows:
             unique = np.array(chunk.columns.rows, np.int64)[judged.verdicts.kinds == Kind.UNIQUE]
             self.write(chunk, unique.tolist())
 
-    def write(self, chunk: Chunk, kept: list[int]) -> None:
+    def write(self, chunk: RowChunk, kept: list[int]) -> None:
         """Append the rows of a chunk with these numbers, ascending."""
         self._begin()
         if self._table is not None:

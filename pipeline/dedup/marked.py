@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.format import TABLES, Dialect, Format
-from twinsieve.pipeline.files.messages import Chunk, InputReader
+from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.source import STDIN
 from twinsieve.pipeline.messages.decode import decode_json
@@ -32,7 +32,7 @@ _NO_RECORDS = (Reason.INVALID_CSV, Reason.NOT_UTF8, Reason.TOO_LARGE)
 """Why a row of CSV has no fields that fit the header."""
 
 
-class Mark(NamedTuple):
+class RowMark(NamedTuple):
     """What the sieve says of one row.
 
     verdict: unique, exact, near or unreadable
@@ -76,7 +76,7 @@ class Marker:
 
     def header(self, header: bytes) -> bytes:
         """The header of CSV with four columns more."""
-        names = [f"{NAME}_{field}" for field in Mark._fields]
+        names = [f"{NAME}_{field}" for field in RowMark._fields]
         taken = [name for name in names if name in self._reader.names]
         if taken:
             raise self._taken(f"{self._shown}:1", "a column", taken[0])
@@ -88,7 +88,7 @@ class Marker:
             raise self._taken(self._shown, "a column", NAME)
         return schema.append(_struct())
 
-    def marked(self, chunk: Chunk, marks: list[Mark | None]) -> tuple[Chunk, list[int]]:
+    def marked(self, chunk: RowChunk, marks: list[RowMark | None]) -> tuple[RowChunk, list[int]]:
         """The chunk with its rows marked, and the numbers of those that come out.
 
         marks: one a row of the chunk; None: a blank row, which does not come out
@@ -99,7 +99,7 @@ class Marker:
         bad = {one.row: one.reason for one in chunk.columns.unreadable}
         rows = list(chunk.rows.rows)
         for row in numbers:
-            mark = marks[row] or Mark("")
+            mark = marks[row] or RowMark("")
             if self._is_csv:
                 rows[row] = self._record(chunk.raw(row)[0], mark, is_record=bad.get(row) not in _NO_RECORDS)
             elif bad.get(row) in (None, *_OBJECTS):
@@ -108,7 +108,7 @@ class Marker:
                 rows[row] = _wrapped(chunk.raw(row)[0], mark, bad[row], self._reader.codec)
         return replace(chunk, rows=replace(chunk.rows, rows=rows)), numbers
 
-    def _record(self, raw: bytes, mark: Mark, *, is_record: bool) -> bytes:
+    def _record(self, raw: bytes, mark: RowMark, *, is_record: bool) -> bytes:
         fields = ["" if field is None else str(field) for field in mark]
         if is_record:
             return self._with_fields(raw, fields)
@@ -131,7 +131,7 @@ class Marker:
         body = record.removesuffix(b"\r")
         return body + self._delimiter.join(["", *spelt]).encode() + record[len(body) :]
 
-    def _object(self, chunk: Chunk, row: int, mark: Mark) -> bytes:
+    def _object(self, chunk: RowChunk, row: int, mark: RowMark) -> bytes:
         raw = chunk.raw(row)[0]
         if _QUOTED_NAME in raw and NAME in decode_json(raw.decode(self._reader.codec).encode()):
             raise self._taken(f"{chunk.source}:{chunk.line_of(row)}", "a member", NAME)
@@ -146,7 +146,7 @@ class Marker:
         )
 
 
-def _member(mark: Mark) -> bytes:
+def _member(mark: RowMark) -> bytes:
     """The member that is added to an object; half the time of `json.dumps`."""
     leader, similarity, cluster = ("null" if field is None else str(field) for field in mark[1:])
     return (
@@ -155,7 +155,7 @@ def _member(mark: Mark) -> bytes:
     ).encode()
 
 
-def _wrapped(raw: bytes, mark: Mark, reason: Reason, codec: str) -> bytes:
+def _wrapped(raw: bytes, mark: RowMark, reason: Reason, codec: str) -> bytes:
     """An object that holds a row that is none, as text or as base64."""
     said = mark._asdict() | {"reason": str(reason)} | shown_bytes("row", raw, codec)
     return json.dumps({NAME: said}).encode()
@@ -165,10 +165,10 @@ def _struct() -> pa.Field:
     import pyarrow as pa
 
     kinds = (pa.string(), pa.int64(), pa.float64(), pa.int64())
-    return pa.field(NAME, pa.struct(list(zip(Mark._fields, kinds, strict=True))))
+    return pa.field(NAME, pa.struct(list(zip(RowMark._fields, kinds, strict=True))))
 
 
-def _with_column(batch: pa.RecordBatch, marks: list[Mark | None]) -> pa.RecordBatch:
+def _with_column(batch: pa.RecordBatch, marks: list[RowMark | None]) -> pa.RecordBatch:
     import pyarrow as pa
 
     field = _struct()
@@ -176,21 +176,21 @@ def _with_column(batch: pa.RecordBatch, marks: list[Mark | None]) -> pa.RecordBa
     return pa.RecordBatch.from_arrays([*batch.columns, column], schema=batch.schema.append(field))
 
 
-_UNREADABLE = Mark("unreadable")
+_UNREADABLE = RowMark("unreadable")
 
 
-def marks_of(judged: Judged, *, in_bits: bool) -> list[Mark | None]:
+def marks_of(judged: Judged, *, in_bits: bool) -> list[RowMark | None]:
     """One mark a row of the chunk, None for blank rows; in_bits: as of `Marker`."""
     chunk, verdicts = judged.chunk, judged.verdicts
-    marks: list[Mark | None] = [None] * len(chunk.rows.rows)
+    marks: list[RowMark | None] = [None] * len(chunk.rows.rows)
     for bad in chunk.columns.unreadable:
         marks[bad.row] = _UNREADABLE
     kinds, leaders = verdicts.kinds.tolist(), verdicts.leaders.tolist()
     for index, row in enumerate(chunk.columns.rows):
         if kinds[index] == Kind.UNIQUE:
-            marks[row] = Mark("unique", cluster=judged.first + row)
+            marks[row] = RowMark("unique", cluster=judged.first + row)
             continue
         leader = None if leaders[index] == NO_LEADER else leaders[index]
         verdict = "exact" if kinds[index] == Kind.EXACT else "near"
-        marks[row] = Mark(verdict, leader, similarity_of(verdicts, index, in_bits=in_bits), leader)
+        marks[row] = RowMark(verdict, leader, similarity_of(verdicts, index, in_bits=in_bits), leader)
     return marks

@@ -10,11 +10,10 @@ import numpy as np
 import orjson
 from rich.table import Table
 
-from twinsieve.pipeline.files.messages import Chunk
+from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.unreadable import FirstUnreadable
 from twinsieve.pipeline.settings.values import duration_text
-from twinsieve.stages.contract import NO_TIME, Batch, Flag, Kind, SieveConfig, Verdicts, Window
-from twinsieve.stages.judge.sieve import SieveStats
+from twinsieve.stages.contract import NO_TIME, Batch, Flag, Kind, SieveConfig, SieveStats, Verdicts, Window
 
 STEPS = {
     "read": "read",
@@ -154,7 +153,7 @@ class Summary:
         """Rows that repeat a kept one."""
         return self.kinds["exact"] + self.kinds["near"]
 
-    def count(self, chunk: Chunk, verdicts: Verdicts) -> None:
+    def count(self, chunk: RowChunk, verdicts: Verdicts) -> None:
         """Add one chunk."""
         columns = chunk.columns
         self.blank += chunk.blank

@@ -38,7 +38,7 @@ from twinsieve.pipeline.dedup.state import (
 )
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.format import TABLES, Dialect, Format
-from twinsieve.pipeline.files.messages import Chunk, InputReader
+from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.source import StoppedError
 from twinsieve.pipeline.files.unreadable import (
     all_unreadable_line,
@@ -57,8 +57,8 @@ from twinsieve.pipeline.files.write import (
 from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
-from twinsieve.stages.contract import NO_TIME, Batch, Window
-from twinsieve.stages.judge.sieve import Sieve, SieveStats
+from twinsieve.stages.contract import NO_TIME, Batch, SieveStats, Window
+from twinsieve.stages.judge.sieve import Sieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Job:
     dialect: Dialect = field(default_factory=Dialect)
 
 
-Progress = Callable[[int, int, float | None], None]
+OnProgress = Callable[[int, int, float | None], None]
 """Told after every chunk: rows and dropped rows so far, and the share of input bytes taken or None."""
 
 
@@ -217,7 +217,7 @@ class Dedup:
 
     def run(
         self,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         before_placing: Callable[[], None] = lambda: None,
         stop: Stop | None = None,
         save_every_s: float = SAVE_EVERY_S,
@@ -289,7 +289,7 @@ class Dedup:
         growing = [one for one in (output, duplicates, dead_letter) if one is not None]
         return _Outputs(sinks, growing, clusters, stats, state, book, may_save)
 
-    def _refuse_if_strict(self, chunk: Chunk) -> None:
+    def _refuse_if_strict(self, chunk: RowChunk) -> None:
         """Note the first row that cannot be read. raises: FileError where the run may have none"""
         summary = self.summary
         summary.first_unreadable = summary.first_unreadable or first_unreadable(chunk)
@@ -308,7 +308,7 @@ class Dedup:
             line = unreadable_line(summary.unreadable, summary.rows, summary.first_unreadable, None)
             raise FileError(f"more rows than --max-unreadable {most:g} allows are {line}")
 
-    def _judge(self, chunk: Chunk) -> Judged:
+    def _judge(self, chunk: RowChunk) -> Judged:
         columns, seconds = chunk.columns, self.summary.seconds
         times = [perf_counter()]
         bodies = self._scheme.bodies(columns.texts)

@@ -18,7 +18,7 @@ from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.address import is_address, shown
 from twinsieve.pipeline.files.messages import InputReader
-from twinsieve.pipeline.files.source import STDIN, Source, is_stream
+from twinsieve.pipeline.files.source import STDIN, InputSource, is_stream
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import UsageError
 
@@ -119,7 +119,7 @@ class SecondPass:
         start = 0
         for name, stamp, count in zip(self._inputs, self._stamps, self._counts, strict=True):
             at = start
-            with Source(name) as source:
+            with InputSource(name) as source:
                 for chunk in self._reader.rows_alone(source):
                     stop = at + len(chunk.rows.rows)
                     self._kept_rows.write(chunk, np.flatnonzero(chosen[at:stop]).tolist())

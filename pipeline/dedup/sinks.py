@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.dedup.clusters import Clusters
 from twinsieve.pipeline.dedup.leaders import Leader, LeaderBook
 from twinsieve.pipeline.dedup.report import Example, Summary
-from twinsieve.pipeline.files.messages import Chunk
+from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.write import ByteSink, Output
 from twinsieve.pipeline.messages.reader import MessageColumns, Unreadable
@@ -32,7 +32,7 @@ class Judged:
     """
 
     input: int
-    chunk: Chunk
+    chunk: RowChunk
     verdicts: Verdicts
     first: int
 
@@ -169,7 +169,7 @@ def dropped_entry(
     return entry
 
 
-def dead_entry(chunk: Chunk, bad: Unreadable, position: int, codec: str) -> dict[str, Any]:
+def dead_entry(chunk: RowChunk, bad: Unreadable, position: int, codec: str) -> dict[str, Any]:
     """What could not be read, where it stands and why; its bytes as text in `codec`, or else as base64."""
     raw, size = chunk.raw(bad.row)
     entry: dict[str, Any] = {

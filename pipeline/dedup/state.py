@@ -16,7 +16,7 @@ import orjson
 
 from twinsieve.pipeline.dedup.leaders import ANEW
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.write import Output, Place
+from twinsieve.pipeline.files.write import FileUse, Output
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, UsageError
@@ -128,14 +128,14 @@ def write_state(output: Output, state: FileState, sieve: Sieve) -> None:
     sieve.save(output.stream())
 
 
-def state_places(name: str) -> list[Place]:
+def state_places(name: str) -> list[FileUse]:
     """Every file that a run with this state writes. raises: UsageError where a state cannot be"""
     if name == "-" or (os.path.exists(name) and not os.path.isfile(name)):
         raise UsageError(f"--state {name}: a state is a file of its own; name one")
     return [
-        Place("--state", name),
-        Place("the lock of --state", lock_path(name)),
-        Place("the leaders of --state", str(leaders_folder(name)), folder=True),
+        FileUse("--state", name),
+        FileUse("the lock of --state", lock_path(name)),
+        FileUse("the leaders of --state", str(leaders_folder(name)), folder=True),
     ]
 
 

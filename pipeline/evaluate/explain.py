@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from twinsieve.pipeline.files.address import shown
 from twinsieve.pipeline.files.messages import InputReader
-from twinsieve.pipeline.files.source import Source
+from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.settings.model import Settings
@@ -100,7 +100,7 @@ def _told(
     """
     found: dict[object, Told] = {}
     first = 1
-    with Source(name) as source:
+    with InputSource(name) as source:
         for chunk in reader.chunks(source):
             columns = chunk.columns
             for row, label in enumerate(labels(columns, first)):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from twinsieve.pipeline.files.source import Source
+from twinsieve.pipeline.files.source import InputSource
 from twinsieve.stages.contract import SIMILARITY_SCALE
 from twinsieve.stages.errors import UsageError
 
@@ -61,7 +61,7 @@ def read_lines(path: Path) -> list[str]:
 
     raises: FileError if it cannot be read to its end; UsageError naming the line that is not UTF-8
     """
-    with Source(str(path)) as source:
+    with InputSource(str(path)) as source:
         lines = b"".join(source.blocks()).split(b"\n")
     if not lines[-1]:
         lines.pop()

@@ -13,7 +13,7 @@ from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.encoding import codec_of, is_wide
 from twinsieve.pipeline.files.format import TABLES, Dialect, Format
 from twinsieve.pipeline.files.rows import Rows, holds_lines, join_records, split_documents, split_lines
-from twinsieve.pipeline.files.source import Source, is_stream
+from twinsieve.pipeline.files.source import InputSource, is_stream
 from twinsieve.pipeline.files.table import Table, TableKind, documents_of, shown_row
 from twinsieve.pipeline.messages.paths import path_of
 from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader, Unreadable
@@ -28,7 +28,7 @@ _DELIMITERS = ("\t", ";", "|", ",")
 
 
 @dataclass(slots=True)
-class Chunk:
+class RowChunk:
     """Consecutive rows of one input, and what could be read of them.
 
     rows: bytes as they stand in the file (None: too large); columns: the messages, by index into `rows`
@@ -102,7 +102,7 @@ class InputReader:
         """Names of the columns of CSV inputs, once the first one was begun."""
         return self._columns
 
-    def chunks(self, source: Source) -> Iterator[Chunk]:
+    def chunks(self, source: InputSource) -> Iterator[RowChunk]:
         """Every row of an input in order; none is left out.
 
         raises: FileError when the input fails, or has other columns than the one before
@@ -117,14 +117,14 @@ class InputReader:
                 payloads, foreign = self._payloads(chunk.rows)
                 yield _read(chunk, _corrected(chunk.rows, self._reader.read(payloads), foreign))
 
-    def rows_alone(self, source: Source) -> Iterator[Chunk]:
+    def rows_alone(self, source: InputSource) -> Iterator[RowChunk]:
         """The same chunks, with nothing read of their rows. raises: as `chunks`"""
         shown = source.shown
         nothing = self._reader.columns([], [])
         if self._format in TABLES:
             first = 1
             for batch in self._begin_table(source).batches():
-                yield Chunk(shown, Rows([b""] * batch.num_rows, first, first), nothing, batch=batch)
+                yield RowChunk(shown, Rows([b""] * batch.num_rows, first, first), nothing, batch=batch)
                 first += batch.num_rows
             return
         if self._format == "csv":
@@ -132,7 +132,7 @@ class InputReader:
         else:
             batches = self._rows(self._blocks(source), shown)
         for rows in batches:
-            yield Chunk(shown, rows, nothing)
+            yield RowChunk(shown, rows, nothing)
 
     def look(self, name: str) -> int | None:
         """The size of an input, None for a stream; a file can be read and its columns fit when this returns.
@@ -142,23 +142,23 @@ class InputReader:
         """
         if is_stream(name):
             return None
-        with Source(name) as source:
+        with InputSource(name) as source:
             if self._format == "csv":
                 self._begin(source, next(self._records(source), None))
             elif self._format in TABLES:
                 self._begin_table(source)
             return source.size
 
-    def _records(self, source: Source) -> Iterator[Rows]:
+    def _records(self, source: InputSource) -> Iterator[Rows]:
         limit = self._settings.input.max_bytes
         return join_records(split_lines(self._blocks(source), limit), limit, self._delimiter.encode())
 
-    def _blocks(self, source: Source) -> Iterator[bytes]:
+    def _blocks(self, source: InputSource) -> Iterator[bytes]:
         for block in source.blocks(self.encoding):
             self.mark = source.mark if self.mark is None else self.mark
             yield block
 
-    def _begin_table(self, source: Source) -> Table:
+    def _begin_table(self, source: InputSource) -> Table:
         """The table of an input; its columns are known and fit the inputs before."""
         shown = source.shown
         only = None if self._whole else self._reader.roots
@@ -216,7 +216,7 @@ class InputReader:
             foreign[row] = Unreadable(row, Reason.NOT_UTF8, f"is not {self._codec} at byte {at}")
             return None
 
-    def _begin(self, source: Source, first: Rows | None) -> Rows:
+    def _begin(self, source: InputSource, first: Rows | None) -> Rows:
         """The first rows of a CSV input; its header is known and fits the inputs before."""
         shown = source.shown
         if first is None or first.rows == [b""]:
@@ -231,7 +231,7 @@ class InputReader:
             self.header = head if is_wide(self.encoding) else source.mark + head
         return first
 
-    def _without_header(self, source: Source, batches: Iterator[Rows]) -> Iterator[Rows]:
+    def _without_header(self, source: InputSource, batches: Iterator[Rows]) -> Iterator[Rows]:
         first = self._begin(source, next(batches, None))
         skipped = first.lines_of[0] if first.lines_of else 1
         rest = Rows(
@@ -293,7 +293,7 @@ class InputReader:
         return self._reader.columns(documents, unreadable)
 
 
-def _read(chunk: Chunk, columns: MessageColumns) -> Chunk:
+def _read(chunk: RowChunk, columns: MessageColumns) -> RowChunk:
     """The chunk with its columns, its blank rows passed over.
 
     Editors and `cat` leave some, and none holds a message.

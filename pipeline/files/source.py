@@ -53,7 +53,7 @@ class StoppedError(Exception):
     unfinished = 0
 
 
-class Source:
+class InputSource:
     """One input: a file, stdin as `-`, or an address; open between `__enter__` and `__exit__`, not longer.
 
     wait: called with the descriptor before every read; may raise StoppedError, which `blocks` passes on

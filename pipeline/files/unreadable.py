@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from twinsieve.pipeline.files.encoding import likely_encodings
-from twinsieve.pipeline.files.messages import Chunk
+from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.messages.decode import RefusedError, decode_json
 from twinsieve.pipeline.messages.paths import name_of
 from twinsieve.pipeline.messages.reader import Unreadable
@@ -42,7 +42,7 @@ class FirstUnreadable:
     advice: str | None = None
 
 
-def first_unreadable(chunk: Chunk) -> FirstUnreadable | None:
+def first_unreadable(chunk: RowChunk) -> FirstUnreadable | None:
     """The first unreadable row of a chunk, or None."""
     if not chunk.columns.unreadable:
         return None
@@ -85,7 +85,7 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
     return f"{said}; {advice}" if advice else said
 
 
-def _advice(chunk: Chunk, bad: Unreadable) -> str | None:
+def _advice(chunk: RowChunk, bad: Unreadable) -> str | None:
     """What to do where the row's bytes tell: JSON that may be an array or span lines, another encoding."""
     if bad.reason is Reason.NOT_UTF8 and chunk.batch is None:
         likely = likely_encodings(chunk.raw(bad.row)[0])
@@ -98,7 +98,7 @@ def _advice(chunk: Chunk, bad: Unreadable) -> str | None:
     return "if its documents span lines, say --format json" if raw == b"{" else None
 
 
-def _fields(chunk: Chunk, bad: Unreadable) -> tuple[str, ...]:
+def _fields(chunk: RowChunk, bad: Unreadable) -> tuple[str, ...]:
     """Names in the row itself, as settings spell them; those of a CSV are checked with its header."""
     if bad.reason is not Reason.MISSING_FIELD:
         return ()

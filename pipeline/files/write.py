@@ -346,7 +346,7 @@ _SHARED_BY_NOBODY = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFIFO)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileUse:
     """A file that a command reads or writes.
 
     use: how an error calls it: `an input`, a flag, or a settings key
@@ -359,23 +359,23 @@ class Place:
     folder: bool = False
 
 
-def inputs_of(names: Iterable[str]) -> list[Place]:
+def inputs_of(names: Iterable[str]) -> list[FileUse]:
     """The places of inputs."""
-    return [Place("an input", name) for name in names]
+    return [FileUse("an input", name) for name in names]
 
 
-def settings_of(config: str | None, settings: Settings) -> list[Place]:
+def settings_of(config: str | None, settings: Settings) -> list[FileUse]:
     """The places of the settings file and of every file that the settings name."""
-    own = [Place("the settings file", config)] if config is not None else []
-    return own + [Place(key, name) for key, name in named_files(settings)]
+    own = [FileUse("the settings file", config)] if config is not None else []
+    return own + [FileUse(key, name) for key, name in named_files(settings)]
 
 
-def outputs_of(names: dict[str, str | None]) -> list[Place]:
+def outputs_of(names: dict[str, str | None]) -> list[FileUse]:
     """The places of outputs; names: flag → name, None where not asked for."""
-    return [Place(flag, name) for flag, name in names.items() if name is not None]
+    return [FileUse(flag, name) for flag, name in names.items() if name is not None]
 
 
-def refuse_clashes(read: list[Place], written: list[Place]) -> None:
+def refuse_clashes(read: list[FileUse], written: list[FileUse]) -> None:
     """Do nothing if every written file is a file of its own and none is read.
 
     Links, hard links, descriptors and redirections are seen through. Devices may be shared.
@@ -412,7 +412,7 @@ class _Identity:
     folder: bool
 
     @classmethod
-    def of(cls, place: Place, *, writes: bool) -> _Identity:
+    def of(cls, place: FileUse, *, writes: bool) -> _Identity:
         name = place.name
         descriptor = descriptor_of(name, writes=writes)
         try:

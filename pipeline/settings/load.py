@@ -31,7 +31,7 @@ from twinsieve.pipeline.settings.schema import (
 from twinsieve.pipeline.settings.yaml_tree import (
     Finding,
     KeyPath,
-    Place,
+    Location,
     Raw,
     Tree,
     dotted,
@@ -156,7 +156,7 @@ def _contradictions(flags: Sequence[Override]) -> list[Finding]:
     first: dict[str, Override] = {}
     return [
         Finding(
-            Place(flag.source),
+            Location(flag.source),
             f"sets {flag.key} to {_shown(flag.text)}, but {before.source} sets it to {_shown(before.text)}; "
             "leave one of the two out",
         )
@@ -169,7 +169,7 @@ def _secret_flags(flags: Sequence[Override]) -> list[Finding]:
     """Whoever may list processes reads their arguments. A keyword of a program is no flag."""
     return [
         Finding(
-            Place(flag.source),
+            Location(flag.source),
             f"{flag.key} is a secret, and other users can see command lines; "
             f"set {_variable(flag.key)} or name a file in {flag.key}_file",
         )
@@ -187,7 +187,7 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[list[Override], list[
         if key not in schema() or schema()[key] == "section":
             problem = _stray(key)
             if problem is not None:
-                findings.append(Finding(Place(name), problem))
+                findings.append(Finding(Location(name), problem))
                 continue
             # Other variables of this name belong to others (a service's address in Kubernetes).
             if "." not in key and not is_misspelt(key):
@@ -215,7 +215,7 @@ def _variable(key: str) -> str:
 
 
 def _put(tree: Tree, override: Override) -> None:
-    place = Place(override.source)
+    place = Location(override.source)
     kind = schema().get(override.key)
     if kind is None or kind == "section":
         section, _, name = override.key.rpartition(".")
@@ -299,13 +299,13 @@ def _broken_paths(tree: Tree) -> list[KeyPath]:
     return [path for path, place in tree.places.items() if place in at]
 
 
-def _place_of(tree: Tree, path: KeyPath, *, key: bool = False) -> Place:
+def _place_of(tree: Tree, path: KeyPath, *, key: bool = False) -> Location:
     places = tree.key_places if key else tree.places
     for length in range(len(path), 0, -1):
         place = places.get(path[:length]) or tree.places.get(path[:length])
         if place is not None:
             return place
-    return Place("settings")
+    return Location("settings")
 
 
 def _drop(values: dict[str, Raw], path: KeyPath) -> None:
@@ -429,4 +429,4 @@ def _raw(value: object) -> Raw:
 
 
 def _find(tree: Tree, path: tuple[str, ...], message: str) -> None:
-    tree.findings.append(Finding(Place(SOURCE), f"{'.'.join(path[:4])} {message}"))
+    tree.findings.append(Finding(Location(SOURCE), f"{'.'.join(path[:4])} {message}"))

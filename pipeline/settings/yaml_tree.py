@@ -27,7 +27,7 @@ Raw = str | None | list["Raw"] | dict[str, "Raw"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Location:
     """Where a setting was written: a file with line and column from 1, or the name of a variable or flag."""
 
     source: str
@@ -42,7 +42,7 @@ class Place:
 class Finding:
     """One problem of the settings and its place."""
 
-    place: Place
+    place: Location
     message: str
 
     def __str__(self) -> str:
@@ -54,8 +54,8 @@ class Tree:
     """Values as text, where each stands, and what was wrong already."""
 
     values: dict[str, Raw] = field(default_factory=dict)
-    places: dict[KeyPath, Place] = field(default_factory=dict)
-    key_places: dict[KeyPath, Place] = field(default_factory=dict)
+    places: dict[KeyPath, Location] = field(default_factory=dict)
+    key_places: dict[KeyPath, Location] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -76,17 +76,17 @@ def read_yaml(path: Path) -> Tree:
             content = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         tree.findings.append(
-            Finding(Place(name, 1, 1), f"cannot be read ({error.strerror}); {_advice(error, name)}")
+            Finding(Location(name, 1, 1), f"cannot be read ({error.strerror}); {_advice(error, name)}")
         )
         return tree
     if len(content) > MAX_FILE_BYTES:
-        tree.findings.append(Finding(Place(name, 1, 1), "has more than 1 MiB; settings are a page or two"))
+        tree.findings.append(Finding(Location(name, 1, 1), "has more than 1 MiB; settings are a page or two"))
         return tree
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = content[: error.start]
-        place = Place(name, before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
+        place = Location(name, before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
         tree.findings.append(Finding(place, "is not UTF-8; save the file as UTF-8"))
         return tree
     _read_text(text, name, tree)
@@ -97,7 +97,7 @@ def read_flow(text: str, source: str) -> Tree:
     """A list `[a, b]` or mapping `{8: 3}` as the file has them, under the key `value`."""
     tree = Tree()
     _read_text(f"value: {text}", source, tree)
-    tree.findings = [Finding(Place(source), finding.message) for finding in tree.findings]
+    tree.findings = [Finding(Location(source), finding.message) for finding in tree.findings]
     return tree
 
 
@@ -113,7 +113,7 @@ def _read_text(text: str, name: str, tree: Tree) -> None:
         return
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
-        place = Place(name, before.count("\n") + 1, error.position - before.rfind("\n"))
+        place = Location(name, before.count("\n") + 1, error.position - before.rfind("\n"))
         code = ord(text[error.position])
         tree.findings.append(Finding(place, f"YAML forbids the character U+{code:04X}; remove it"))
         return
@@ -129,7 +129,7 @@ def _read_text(text: str, name: str, tree: Tree) -> None:
     tree.values = values
 
 
-def _too_deep(text: str, name: str) -> Place | None:
+def _too_deep(text: str, name: str) -> Location | None:
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -141,13 +141,13 @@ def _too_deep(text: str, name: str) -> Place | None:
     return None
 
 
-def _place(name: str, mark: _Mark) -> Place:
-    return Place(name, mark.line + 1, mark.column + 1)
+def _place(name: str, mark: _Mark) -> Location:
+    return Location(name, mark.line + 1, mark.column + 1)
 
 
 def _syntax_finding(name: str, error: yaml.MarkedYAMLError) -> Finding:
     mark = error.problem_mark or error.context_mark
-    place = _place(name, mark) if mark is not None else Place(name, 1, 1)
+    place = _place(name, mark) if mark is not None else Location(name, 1, 1)
     said = error.problem or error.context or "cannot be parsed"
     if "'\\t'" in said:
         return Finding(place, "a tab stands where blanks belong; indent with blanks")
@@ -213,7 +213,7 @@ class _Walk:
             self._find(place, f"the tag {tag!r} is not read; remove it")
         return self._visits < _MAX_NODES and len(path) <= _MAX_DEPTH and tag in _TAGS
 
-    def _find(self, place: Place, message: str) -> None:
+    def _find(self, place: Location, message: str) -> None:
         self._tree.findings.append(Finding(place, message))
 
 

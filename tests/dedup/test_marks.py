@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
 from tests.calling import SMALL, Run
-from twinsieve.pipeline.dedup.marked import Mark, Marker
+from twinsieve.pipeline.dedup.marked import Marker, RowMark
 from twinsieve.pipeline.files.format import Dialect
 from twinsieve.pipeline.files.messages import InputReader
-from twinsieve.pipeline.files.source import Source
+from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.model import Settings
 
@@ -367,9 +367,9 @@ def test_any_object_takes_the_member(
     document = json.dumps(members | {"text": "a"}, indent=1 if indented else None, ensure_ascii=escaped)
     source.write_text(document, "utf-8")
     reader = InputReader(Settings(), "json", Dialect())
-    with Source(str(source)) as opened:
+    with InputSource(str(source)) as opened:
         (chunk,) = reader.chunks(opened)
-    found, numbers = Marker(reader, "json", Dialect(), "f").marked(chunk, [Mark("near", 1, 0.9, 1)])
+    found, numbers = Marker(reader, "json", Dialect(), "f").marked(chunk, [RowMark("near", 1, 0.9, 1)])
     (row,) = found.rows.rows
     assert numbers == [0]
     assert json.loads(row or b"") == members | {"text": "a", "twinsieve": _mark("near", 1, 0.9, 1)}

@@ -22,7 +22,7 @@ import pytest
 from tests.calling import SMALL
 from twinsieve.pipeline.dedup.run import Dedup, Job
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Stop
-from twinsieve.pipeline.files.source import Source
+from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
@@ -227,7 +227,7 @@ def test_a_stream_saves_again_and_again_also_while_it_waits(
 
 
 def _unpacked(path: Path) -> list[bytes]:
-    with Source(str(path)) as source:
+    with InputSource(str(path)) as source:
         return b"".join(source.blocks()).splitlines()
 
 

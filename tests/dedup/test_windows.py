@@ -22,11 +22,11 @@ from twinsieve.stages.contract import (
     Kind,
     NearConfig,
     SieveConfig,
+    SieveStats,
     TimeConfig,
     Verdicts,
     Window,
 )
-from twinsieve.stages.judge.sieve import SieveStats
 
 _TEXT = "The bridge over the river is closed until Friday, take the ferry"
 _NOTHING = SieveStats(0, 0, 10, None, None, 0)

@@ -26,7 +26,7 @@ import zstandard
 
 from tests.calling import SMALL, Run
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.source import Source
+from twinsieve.pipeline.files.source import InputSource
 
 _ROWS = b"".join(json.dumps({"id": n, "text": f"{n} " * 9}).encode() + b"\n" for n in range(3))
 
@@ -60,7 +60,7 @@ _PACKINGS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 def _content(path: Path) -> bytes:
-    with Source(str(path)) as source:
+    with InputSource(str(path)) as source:
         return b"".join(source.blocks())
 
 
@@ -114,7 +114,7 @@ def test_a_file_cut_off_in_its_first_bytes_is_an_error(tmp_path: Path, name: str
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, _pzstd])
 def test_a_packed_bomb_does_not_come_out_at_once(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     (tmp_path / "f").write_bytes(pack(b"\0" * (64 << 20)))
-    with Source(str(tmp_path / "f")) as source:
+    with InputSource(str(tmp_path / "f")) as source:
         sizes = [len(block) for block in source.blocks()]
     assert sum(sizes) == 64 << 20
     assert max(sizes) <= 33 << 20

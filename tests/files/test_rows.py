@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.rows import Rows, join_records, split_lines
-from twinsieve.pipeline.files.source import Source
+from twinsieve.pipeline.files.source import InputSource
 
 _TEXT = st.binary(max_size=60) | st.lists(
     st.sampled_from([b"a", b"\n", b"\r\n", b'"', b",", b"\xe4\xbd\xa0"])
@@ -131,7 +131,7 @@ def test_csv_records_know_their_lines() -> None:
 
 
 def _content(path: Path) -> bytes:
-    with Source(str(path)) as source:
+    with InputSource(str(path)) as source:
         return b"".join(source.blocks())
 
 
@@ -188,7 +188,7 @@ def test_a_compressed_file_cut_off_in_its_first_bytes_is_an_error(
 def test_a_packed_bomb_does_not_come_out_at_once(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(zstandard.compress(b"\0" * (256 << 20)))
-    with Source(str(path)) as source:
+    with InputSource(str(path)) as source:
         sizes = [len(block) for block in source.blocks()]
     assert sum(sizes) == 256 << 20
     assert max(sizes) <= 33 << 20
