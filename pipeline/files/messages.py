@@ -200,21 +200,23 @@ class InputReader:
         if self._codec is not None:
             payloads = list(payloads)
             for row, raw in enumerate(payloads):
-                if raw is not None:
-                    payloads[row] = self._utf8(row, raw, foreign)
+                text = None if raw is None else self._decoded(row, raw)
+                if isinstance(text, Unreadable):
+                    foreign[row] = text
+                payloads[row] = text.encode() if isinstance(text, str) else None
         if self._format == "text":
             payloads = [None if row is None else row.removesuffix(b"\r") for row in payloads]
         return payloads, foreign
 
-    def _utf8(self, row: int, raw: bytes, foreign: dict[int, Unreadable]) -> bytes | None:
-        if self._codec is None:
-            return raw
+    def _decoded(self, row: int, raw: bytes) -> str | Unreadable:
         try:
-            return raw.decode(self._codec).encode()
+            text = raw.decode(self.codec)
+            if self._codec is not None:
+                text.encode()  # Some encodings have bytes that decode to a half of a character.
         except UnicodeError as error:
             at = error.start if isinstance(error, UnicodeDecodeError) else 0
-            foreign[row] = Unreadable(row, Reason.NOT_UTF8, f"is not {self._codec} at byte {at}")
-            return None
+            return Unreadable(row, Reason.NOT_UTF8, f"is not {self._codec or 'UTF-8'} at byte {at}")
+        return text
 
     def _begin(self, source: InputSource, first: Rows | None) -> Rows:
         """The first rows of a CSV input; its header is known and fits the inputs before."""
@@ -222,11 +224,11 @@ class InputReader:
         if first is None or first.rows == [b""]:
             raise FileError(f"{shown}: has no header row; the first row of a CSV file names its columns")
         head = first.rows[0]
-        utf8 = self._utf8(0, head, {}) if head is not None else None
-        names = _csv_fields(utf8, self._delimiter) if utf8 is not None else None
-        if names is None:
+        text = self._decoded(0, head) if head is not None else None
+        names = _csv_fields(text, self._delimiter) if isinstance(text, str) else None
+        if names is None or not isinstance(text, str):
             raise FileError(f"{shown}:1: is no CSV header; the first row names the columns")
-        self._accept(shown, names, utf8 or b"")
+        self._accept(shown, names, text)
         if self.header is None and head is not None:
             self.header = head if is_wide(self.encoding) else source.mark + head
         return first
@@ -247,7 +249,7 @@ class InputReader:
         for rows in batches:
             yield replace(rows, first=rows.first - 1)
 
-    def _accept(self, shown: str, names: list[str], head: bytes) -> None:
+    def _accept(self, shown: str, names: list[str], head: str) -> None:
         if self._columns and names != self._columns:
             raise FileError(f"{shown}:1: has other columns than the input before; run it on its own")
         if len(set(names)) < len(names):
@@ -269,28 +271,28 @@ class InputReader:
     def _read_csv(self, rows: Rows) -> MessageColumns:
         documents: list[Any] = []
         unreadable: list[Unreadable] = []
-        foreign: dict[int, Unreadable] = {}
-        width = len(self._columns)
         for row, record in enumerate(rows.rows):
-            utf8 = self._utf8(row, record, foreign) if record is not None else None
-            fields = None if utf8 is None else _csv_fields(utf8, self._delimiter)
-            problem = foreign.get(row)
-            if record is None:
-                problem = _too_large(rows, row)
-            elif problem is not None:
-                fields = None
-            elif not record.strip() and self._delimiter.encode() not in record:
-                problem = Unreadable(row, Reason.EMPTY, "is empty")
-            elif fields is None:
-                problem = _no_csv(row, record)
-            elif len(fields) != width:
-                problem = Unreadable(row, Reason.INVALID_CSV, f"has {len(fields)} fields, the header {width}")
-            if problem is not None or fields is None:
+            fields = _too_large(rows, row) if record is None else self._fields(row, record)
+            if isinstance(fields, Unreadable):
                 documents.append(None)
-                unreadable += [problem] if problem is not None else []
+                unreadable.append(fields)
             else:
                 documents.append(dict(zip(self._columns, fields, strict=True)))
         return self._reader.columns(documents, unreadable)
+
+    def _fields(self, row: int, record: bytes) -> list[str] | Unreadable:
+        if not record.strip() and self._delimiter.encode() not in record:
+            return Unreadable(row, Reason.EMPTY, "is empty")
+        text = self._decoded(row, record)
+        if isinstance(text, Unreadable):
+            return text
+        fields, width = _csv_fields(text, self._delimiter), len(self._columns)
+        if fields is None:
+            problem = "is no CSV record; a quote is not closed or followed by text"
+            return Unreadable(row, Reason.INVALID_CSV, problem)
+        if len(fields) != width:
+            return Unreadable(row, Reason.INVALID_CSV, f"has {len(fields)} fields, the header {width}")
+        return fields
 
 
 def _read(chunk: RowChunk, columns: MessageColumns) -> RowChunk:
@@ -318,7 +320,7 @@ def _corrected(rows: Rows, columns: MessageColumns, foreign: dict[int, Unreadabl
     return replace(columns, unreadable=unreadable)
 
 
-def _other_delimiter(head: bytes, wanted: Sequence[str], names: list[str]) -> str | None:
+def _other_delimiter(head: str, wanted: Sequence[str], names: list[str]) -> str | None:
     """What the columns of a header seem to be separated by, if that is plain; names: as it was read."""
     for other in _DELIMITERS:
         found = _csv_fields(head, other) or []
@@ -327,20 +329,14 @@ def _other_delimiter(head: bytes, wanted: Sequence[str], names: list[str]) -> st
     return None
 
 
-def _csv_fields(record: bytes, delimiter: str) -> list[str] | None:
-    """Fields of one record, or None where it is no CSV or no UTF-8."""
+def _csv_fields(record: str, delimiter: str) -> list[str] | None:
+    """Fields of one record, or None where it is no CSV."""
+    # The limit holds for the whole process, which may read other CSV.
+    limit = csv.field_size_limit(max(len(record), 1 << 17))
     try:
-        text = record.decode()
-        csv.field_size_limit(max(len(text), 1 << 17))
-        found = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
-    except (UnicodeDecodeError, csv.Error):
+        found = list(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error:
         return None
+    finally:
+        csv.field_size_limit(limit)
     return found[0] if len(found) == 1 else None
-
-
-def _no_csv(row: int, record: bytes) -> Unreadable:
-    try:
-        record.decode()
-    except UnicodeDecodeError as error:
-        return Unreadable(row, Reason.NOT_UTF8, f"is not UTF-8 at byte {error.start}")
-    return Unreadable(row, Reason.INVALID_CSV, "is no CSV record; a quote is not closed or followed by text")
