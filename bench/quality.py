@@ -14,11 +14,12 @@ from rich.console import Console
 
 from bench.machine import machine_line
 from tests.accuracy.data_sets import POOLED, WEIBO
+from tests.accuracy.judged import judged_table
 from tests.accuracy.quality import article_pairs, evaluate, judged_runs, pooled_near
 from twinsieve.pipeline.evaluate.evaluate import (
     VARIANTS,
 )
-from twinsieve.pipeline.evaluate.tables import judged_table, report_tables
+from twinsieve.pipeline.evaluate.tables import report_tables
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
 

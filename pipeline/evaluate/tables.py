@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.table import Table
 from rich.text import Text
 
 from twinsieve.pipeline.evaluate.evaluate import EvaluationReport
-from twinsieve.pipeline.evaluate.judged import LABELS, JudgedRun
 from twinsieve.pipeline.evaluate.scores import LENGTH_CLASSES, Counts, length_class
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
 
@@ -53,24 +50,3 @@ def report_tables(report: EvaluationReport) -> list[Table]:
 def _recall(counts: Counts) -> str:
     """With how many rows it stands for; a share of none would read as a perfect one."""
     return f"{counts.recall:.3f} ({counts.to_drop:,})" if counts.to_drop else "–"
-
-
-def judged_table(runs: Sequence[JudgedRun], name: str) -> Table:
-    """Precision of drops among judged pairs, one row for each similarity and setting of the guards."""
-    table = Table(title=Text(f"judged pairs, {name}"), title_justify="left")
-    for column in ("similarity", "number guard", "card guard"):
-        table.add_column(column)
-    table.add_column("dropped " + "/".join(LABELS), justify="right")
-    table.add_column("precision", justify="right")
-    table.add_column("kept apart " + "/".join(LABELS), justify="right")
-    for run in runs:
-        apart = [sum(pair.label == label for pair, _ in run.kept_apart) for label in LABELS]
-        table.add_row(
-            f"{run.similarity / SIMILARITY_SCALE:.4g}",
-            "on" if run.number_guard else "off",
-            "on" if run.card_guard else "off",
-            "/".join(str(run.dropped[label]) for label in LABELS),
-            f"{run.precision:.3f}",
-            "/".join(str(count) for count in apart),
-        )
-    return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.accuracy.data_sets import ARTICLES, POOLED, WEIBO, DataSet, data_dir
+from tests.accuracy.judged import JudgedRun, pool, read_judged, run_judged
 from twinsieve.pipeline.evaluate.evaluate import (
     VARIANTS,
     EvaluationReport,
@@ -14,7 +15,6 @@ from twinsieve.pipeline.evaluate.evaluate import (
     run_evaluate,
     variant_config,
 )
-from twinsieve.pipeline.evaluate.judged import JudgedRun, pool, read_judged, run_judged
 from twinsieve.pipeline.evaluate.scores import Counts
 from twinsieve.stages.contract import Kind, SieveConfig
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig

@@ -15,6 +15,7 @@ import orjson
 import pytest
 from rapidfuzz.distance import Indel, LCSseq
 
+from tests.accuracy.judged import JudgedPair, JudgedRun, pool, run_judged
 from tests.generated import (
     LANGUAGES,
     Stream,
@@ -33,7 +34,6 @@ from twinsieve.pipeline.evaluate.evaluate import (
     run_evaluate,
     variant_config,
 )
-from twinsieve.pipeline.evaluate.judged import JudgedPair, JudgedRun, pool, run_judged
 from twinsieve.pipeline.evaluate.scores import Counts
 from twinsieve.pipeline.evaluate.truth import HEADER
 from twinsieve.stages.contract import (

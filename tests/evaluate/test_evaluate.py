@@ -9,11 +9,11 @@ import orjson
 import pytest
 from rich.console import Console
 
+from tests.accuracy.judged import HEADER as JUDGED_HEADER
+from tests.accuracy.judged import JudgedPair, judged_table, pool, read_judged, run_judged
 from twinsieve.pipeline.evaluate.evaluate import VARIANTS, Variant, read_texts, run_evaluate
-from twinsieve.pipeline.evaluate.judged import HEADER as JUDGED_HEADER
-from twinsieve.pipeline.evaluate.judged import JudgedPair, pool, read_judged, run_judged
 from twinsieve.pipeline.evaluate.scores import Counts
-from twinsieve.pipeline.evaluate.tables import judged_table, report_tables
+from twinsieve.pipeline.evaluate.tables import report_tables
 from twinsieve.pipeline.evaluate.truth import HEADER
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import UsageError

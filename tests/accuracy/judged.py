@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from rich.table import Table
+from rich.text import Text
+
 from twinsieve.pipeline.evaluate.evaluate import APART, batch_of
 from twinsieve.pipeline.evaluate.truth import read_lines
 from twinsieve.stages.contract import SIMILARITY_SCALE, Flag, Kind, SieveConfig, Window
@@ -129,3 +132,24 @@ def pool(runs: Sequence[JudgedRun]) -> JudgedRun:
         {label: sum(run.kept[label] for run in runs) for label in LABELS},
         [apart for run in runs for apart in run.kept_apart],
     )
+
+
+def judged_table(runs: Sequence[JudgedRun], name: str) -> Table:
+    """Precision of drops among judged pairs, one row for each similarity and setting of the guards."""
+    table = Table(title=Text(f"judged pairs, {name}"), title_justify="left")
+    for column in ("similarity", "number guard", "card guard"):
+        table.add_column(column)
+    table.add_column("dropped " + "/".join(LABELS), justify="right")
+    table.add_column("precision", justify="right")
+    table.add_column("kept apart " + "/".join(LABELS), justify="right")
+    for run in runs:
+        apart = [sum(pair.label == label for pair, _ in run.kept_apart) for label in LABELS]
+        table.add_row(
+            f"{run.similarity / SIMILARITY_SCALE:.4g}",
+            "on" if run.number_guard else "off",
+            "on" if run.card_guard else "off",
+            "/".join(str(run.dropped[label]) for label in LABELS),
+            f"{run.precision:.3f}",
+            "/".join(str(count) for count in apart),
+        )
+    return table
