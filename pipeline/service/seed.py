@@ -22,12 +22,12 @@ from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import (
     Signals,
     SystemClock,
-    check_topics,
     drive,
     log_progress,
 )
-from twinsieve.pipeline.service.seed_order import OrderedBroker
+from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.service.slots import slot_of
+from twinsieve.pipeline.service.start_checks import check_topics
 from twinsieve.pipeline.service.warm_up import warm_up
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
@@ -91,7 +91,7 @@ def run_seed(
         seeding,
         scheme,
         clock,
-        lambda its: OrderedBroker(connect(its), clock, ends),
+        lambda its: ordered_broker(connect(its), clock, ends),
         slot.name,
         emit=False,
         background=background,

@@ -7,20 +7,16 @@ topic would make everything but the first one look new, and a window would keep 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
 
 from twinsieve.pipeline.broker.ports import (
     NO_EPOCH,
     AbortableError,
-    Admin,
-    Appender,
     Broker,
     Clock,
-    Committed,
     GroupConsumer,
     Partition,
     Polled,
-    Reader,
-    Transactor,
 )
 
 _AHEAD_MS = 60_000
@@ -28,38 +24,29 @@ _PATIENCE_S = 5.0
 _NO_LIMIT = 1 << 62
 
 
-class OrderedBroker:
-    """A broker whose group consumers keep their partitions together in time up to `ends`."""
+def ordered_broker(inner: Broker, clock: Clock, ends: Mapping[Partition, int]) -> Broker:
+    """The broker, but its group consumers keep their partitions together in time up to `ends`."""
+    return cast(Broker, _OrderedBroker(inner, clock, ends))
 
+
+class _OrderedBroker:
     def __init__(self, inner: Broker, clock: Clock, ends: Mapping[Partition, int]) -> None:
         self._inner = inner
         self._clock = clock
         self._ends = ends
 
     def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> GroupConsumer:
-        return OrderedConsumer(self._inner.group_consumer(group, topics, member), self._clock, self._ends)
+        inner = self._inner.group_consumer(group, topics, member)
+        return cast(GroupConsumer, _OrderedConsumer(inner, self._clock, self._ends))
 
-    def reader(self) -> Reader:
-        return self._inner.reader()
-
-    def appender(self) -> Appender:
-        return self._inner.appender()
-
-    def transactor(self, transactional_id: str) -> Transactor:
-        return self._inner.transactor(transactional_id)
-
-    def admin(self) -> Admin:
-        return self._inner.admin()
-
-    def close(self) -> None:
-        self._inner.close()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
 
-class OrderedConsumer:
+class _OrderedConsumer:
     """A group consumer that pauses what runs ahead of the slowest partition that has not reached its end.
 
-    A partition that brings nothing for some seconds is waited for no longer: order is worth waiting for,
-    standing still is not.
+    A partition without input for some seconds is not waited for: order is worth a short wait, not a stop.
     """
 
     def __init__(self, inner: GroupConsumer, clock: Clock, ends: Mapping[Partition, int]) -> None:
@@ -71,6 +58,9 @@ class OrderedConsumer:
         self._held: set[Partition] = set()
         self._paused: set[Partition] = set()
         self._heard_s: dict[Partition, float] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def poll(self, timeout_s: float, max_records: int) -> Polled:
         polled = self._inner.poll(timeout_s, max_records)
@@ -101,15 +91,9 @@ class OrderedConsumer:
         except AbortableError:
             return False
 
-    def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
-        return self._inner.committed(partitions)
-
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         self._times_ms.pop(partition, None)
         self._inner.seek(partition, offset, epoch)
-
-    def position(self, partition: Partition) -> int:
-        return self._inner.position(partition)
 
     def pause(self, partitions: Collection[Partition]) -> None:
         self._paused.update(partitions)
@@ -119,15 +103,3 @@ class OrderedConsumer:
         """What runs ahead stays paused."""
         self._paused.difference_update(partitions)
         self._inner.resume(set(partitions) - self._held)
-
-    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        return self._inner.beginning_offsets(partitions)
-
-    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        return self._inner.end_offsets(partitions)
-
-    def leave(self) -> None:
-        self._inner.leave()
-
-    def close(self) -> None:
-        self._inner.close()

@@ -9,7 +9,7 @@ from tests.driver import APP, SEED_GROUP, SEEDED, WORKER, Process
 from tests.memory.broker import CrashError, MemoryBroker
 from twinsieve.pipeline.broker.ports import Broker, BrokerError, Partition
 from twinsieve.pipeline.service.seed import LOOK_S, SeedWatch, begin_seed
-from twinsieve.pipeline.service.seed_order import OrderedBroker
+from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.config import WorkerConfig
 from twinsieve.stages.errors import StateError
@@ -43,7 +43,7 @@ class Seeding(Process):
             self._end(error)
 
     def _worker_broker(self) -> Broker:
-        return OrderedBroker(super()._worker_broker(), self.world.clock, self.ends)
+        return ordered_broker(super()._worker_broker(), self.world.clock, self.ends)
 
     def step(self, timeout_s: float = 0.1) -> None:
         """As `Process.step`, and now and then the look whether it is done."""

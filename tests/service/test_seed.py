@@ -17,7 +17,7 @@ from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.service.build import make_scheme, wire_scheme
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.service.seed import Seeded, run_seed
-from twinsieve.pipeline.service.seed_order import OrderedBroker
+from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.frame import What
 from twinsieve.pipeline.wire.ruling import Ruling, Source, decode_ruling
@@ -181,7 +181,7 @@ def test_partitions_are_read_side_by_side_in_time() -> None:
             messages.add(None, b"v", (), 86_400_000 * row // count)
         cluster.write(Partition("out", number), messages)
         ends[Partition("out", number)] = count
-    broker = OrderedBroker(MemoryBroker(cluster), clock, ends)
+    broker = ordered_broker(MemoryBroker(cluster), clock, ends)
     consumer = broker.group_consumer("g", ["out"])
     consumer.poll(0.1, 1)
     for at in ends:
@@ -208,7 +208,7 @@ def test_a_partition_that_brings_nothing_is_not_waited_for_for_ever() -> None:
             messages.add(None, b"v", (), 3_600_000 * row)
         cluster.write(Partition("out", number), messages)
     ends = {Partition("out", 0): 50, Partition("out", 1): 50}
-    consumer = OrderedBroker(MemoryBroker(cluster), clock, ends).group_consumer("g", ["out"])
+    consumer = ordered_broker(MemoryBroker(cluster), clock, ends).group_consumer("g", ["out"])
     consumer.poll(0.1, 1)
     consumer.seek(Partition("out", 0), 0)
     read = 0
