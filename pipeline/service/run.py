@@ -16,15 +16,13 @@ from contextlib import suppress
 from types import FrameType
 from typing import Literal
 
-from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, Clock
-from twinsieve.pipeline.operate.topics import Severity, check, create
+from twinsieve.pipeline.broker.ports import Broker, BrokerError, Clock
 from twinsieve.pipeline.service.build import Builder, make_scheme, shadow
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
-from twinsieve.pipeline.service.output import refuse_another_output
 from twinsieve.pipeline.service.slots import slot_of
+from twinsieve.pipeline.service.start_checks import check_topics
 from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config
@@ -201,82 +199,6 @@ def _started(loop: Loop) -> Future[None]:
 
     threading.Thread(target=run, name=f"role-{loop.name}", daemon=True).start()
     return ended
-
-
-def check_topics(
-    settings: Settings,
-    broker: Broker,
-    *,
-    auto_create: bool,
-    emits: bool = True,
-    same_output: bool = True,
-    beside_seed: bool = False,
-    stop: threading.Event | None = None,
-) -> None:
-    """Stop on what would lose messages, warn of the rest.
-
-    auto_create: make what is missing; emits: False where nothing is ever written to the outputs
-    same_output: stop where the app has another output on record
-    beside_seed: say nothing where the app is being seeded
-    stop: ends waiting for the broker that knows the app's output
-    raises: BrokerError with a line for every finding that stops
-    """
-    admin = broker.admin()
-    try:
-        if auto_create:
-            for name in create(settings, admin, emits=emits):
-                _log.info("run: created topic %s", name)
-        findings = check(settings, admin, emits=emits)
-        if same_output:
-            _refuse_another_output(settings, admin, stop or threading.Event())
-        if not beside_seed:
-            _warn_beside_seed(settings, admin)
-    finally:
-        admin.close()
-        broker.close()
-    for finding in findings:
-        if finding.severity is Severity.WARNS:
-            _log.warning("run: %s", finding)
-    stops = [str(finding) for finding in findings if finding.severity is Severity.STOPS]
-    if stops:
-        raise BrokerError("\n".join(stops), retryable=False)
-
-
-def _refuse_another_output(settings: Settings, admin: Admin, stop: threading.Event) -> None:
-    """Wait while the group's coordinator is away: without it no index of this app gets anywhere."""
-    told = False
-    while not stop.is_set():
-        try:
-            refuse_another_output(settings, admin)
-            return
-        except BrokerError as error:
-            if not error.retryable:
-                raise
-            if not told:
-                _log.warning("run: waiting to learn where app %s writes to (%s)", settings.app, error)
-            told = True
-            stop.wait(_PAUSE_S)
-
-
-def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
-    # No more than a warning: a seed that has just ended stays a member for a session's time, and one that
-    # runs ends by itself once this app has offsets.
-    group = Names(settings.app).seed
-    try:
-        members = admin.members(group)
-    except BrokerError as error:
-        if not error.retryable:
-            raise
-        # Its coordinator may be moving; the app's own groups are asked for again and again.
-        _log.warning("run: whether a seed of app %s still runs is not known (%s)", settings.app, error)
-        return
-    if members:
-        _log.warning(
-            "run: group %s has members: a seed of app %s that still runs ends as soon as this process reads, "
-            "and the windows hold what it has come to",
-            group,
-            settings.app,
-        )
 
 
 class Signals:

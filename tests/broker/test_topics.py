@@ -12,7 +12,7 @@ from twinsieve.pipeline.broker.ports import BrokerError, NewTopic
 from twinsieve.pipeline.operate.acls import acls, grants
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
 from twinsieve.pipeline.operate.topics import Severity, check, create
-from twinsieve.pipeline.service.run import check_topics
+from twinsieve.pipeline.service.start_checks import check_topics
 from twinsieve.pipeline.settings.model import Settings
 
 GOOD = {"retention.ms": "-1", "max.message.bytes": "1048588"}

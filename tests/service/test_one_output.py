@@ -10,7 +10,7 @@ from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryAdmin
 from tests.service.running import Service, wait_for
 from twinsieve.pipeline.broker.ports import BrokerError, Committed, Messages, NewTopic, Partition
-from twinsieve.pipeline.service.output import refuse_another_output
+from twinsieve.pipeline.service.start_checks import refuse_another_output
 from twinsieve.pipeline.settings.model import Settings
 
 
