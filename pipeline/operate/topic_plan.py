@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
 from twinsieve.pipeline.broker.names import Names
@@ -40,7 +39,6 @@ class Plan:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     internal: tuple[Need, ...]
-    internal_settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -100,11 +100,6 @@ WRITING_FACTOR = 2.6
 section of the copy compressed. Measured with content that no compression makes smaller
 (bench/snapshot_memory.py)."""
 
-RESTORING_FACTOR = 2.4
-"""The same of one that restores: the arrays it reads, and those of an empty sieve that they replace. It holds
-nothing else meanwhile, so this is less than writing takes."""
-
-
 FORGOTTEN_BYTES = 24
 """Of a kept message that leads nobody any more, until the exact window has passed it."""
 
