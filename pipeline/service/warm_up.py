@@ -8,9 +8,9 @@ They share the folder of compiled kernels, from which each loads what another ha
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,10 +22,10 @@ from twinsieve.stages.judge.kernel_parts import PARTS, Part
 
 _PACKAGE = Path(compiled.__file__).resolve().parent.parent
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
-_LOOK_S = 0.2
+_POLL_S = 0.2
 
 LAST_PART = "verdicts"
-"""Needs most of the others."""
+"""The part that needs most of the others."""
 
 
 class CompileProgress(NamedTuple):
@@ -46,7 +46,7 @@ Told = Callable[[CompileProgress], None]
 
 
 def tell_nobody(_progress: CompileProgress) -> None:
-    """For whoever wants to hear nothing."""
+    """Ignore the progress."""
 
 
 def _never() -> bool:
@@ -63,10 +63,10 @@ def warm_up(
 ) -> bool:
     """Whether all kernels are compiled now and kept; what is missing was compiled, in the order of PARTS.
 
-    told: hears of the beginning and of each part; is not called where nothing is missing
+    told: called at the beginning and after each part; not called where nothing is missing
     processes: how many compile at once, one for each core by default. With one, and where kernels cannot be
         kept (one warning says so), this process compiles by itself
-    stopped: asked several times a second; once it says True, what is under way is given up
+    stopped: asked several times a second; once it is True, parts under way are given up
 
     A process that ends before its time leaves its part to whoever needs the kernels, who then compiles them.
     """
@@ -78,7 +78,7 @@ def warm_up(
     if not compiled.writable() or count == 1 or not sys.executable:
         _compile_here(missing, told, stopped)
     else:
-        _Crew(missing, told).work(count, stopped)
+        _compile_in(count, missing, told, stopped)
     return not missing_parts()
 
 
@@ -92,7 +92,7 @@ def _compile_here(missing: Sequence[Part], told: Told, stopped: Callable[[], boo
 
 
 def compile_part(part: Part) -> None:
-    """Compile a part and say so in the folder."""
+    """Compile a part and mark it as ready in the folder of kernels."""
     part.compile()
     compiled.mark_as_ready(part.name)
 
@@ -105,85 +105,39 @@ def serve(asked: TextIO, answers: TextIO) -> None:
         print(line.strip(), file=answers, flush=True)
 
 
-class _Crew:
-    """Processes that take the parts one after another; a thread speaks for each of them."""
-
-    def __init__(self, missing: Sequence[Part], told: Told) -> None:
-        self._told = told
-        self._waiting = list(missing)
-        self._parts = len(missing)
-        self._under_way: set[str] = set()
-        self._done = 0
-        self._count = 0
-        self._changed = threading.Condition()
-        self._over = False
-
-    def work(self, count: int, stopped: Callable[[], bool]) -> None:
-        """Return when every part is compiled, given up, or `stopped` says so."""
-        self._count = count
-        processes = [_worker() for _ in range(count)]
-        threads = [threading.Thread(target=self._lead, args=(one,), daemon=True) for one in processes]
-        try:
-            for thread in threads:
-                thread.start()
-            while any(thread.is_alive() for thread in threads) and not stopped():
-                threads[0].join(_LOOK_S) if threads[0].is_alive() else threads[-1].join(_LOOK_S)
-        finally:
-            self._end()
-            for process in processes:
-                process.kill()
-                process.wait()
-            for thread in threads:
-                thread.join()
-            for process in processes:
-                for pipe in (process.stdin, process.stdout):
-                    with suppress(OSError):
-                        if pipe is not None:
-                            pipe.close()
-
-    def _lead(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        while (part := self._take()) is not None:
-            began_s = time.perf_counter()
-            answer = ""
-            with suppress(OSError):
-                process.stdin.write(f"{part.name}\n")
-                process.stdin.flush()
-                answer = process.stdout.readline().strip()
-            self._finish(part, answer == part.name, time.perf_counter() - began_s)
-            if answer != part.name:
+def _compile_in(count: int, missing: Sequence[Part], told: Told, stopped: Callable[[], bool]) -> None:
+    """Give each part to an idle process once its callees are compiled, until `stopped` or all have an end."""
+    waiting, done = list(missing), 0
+    under_way: dict[subprocess.Popen[str], tuple[Part, float]] = {}
+    processes = [_worker() for _ in range(count)]
+    idle = list(processes)
+    try:
+        while not stopped():
+            unfinished = {part.name for part in [*waiting, *(part for part, _ in under_way.values())]}
+            for part in [part for part in waiting if not unfinished & set(part.after)][: len(idle)]:
+                waiting.remove(part)
+                process = idle.pop()
+                under_way[process] = part, time.perf_counter()
+                with suppress(OSError):  # one that has died answers with the end of its output
+                    print(part.name, file=process.stdin, flush=True)
+            if not under_way:
                 return
-
-    def _take(self) -> Part | None:
-        """The next part whose callees are compiled; waits for one; None when there is nothing left to do."""
-        with self._changed:
-            while not self._over:
-                busy = self._under_way | {part.name for part in self._waiting}
-                for part in self._waiting:
-                    if not busy & set(part.after):
-                        self._waiting.remove(part)
-                        self._under_way.add(part.name)
-                        return part
-                if not self._waiting:
-                    return None
-                self._changed.wait()
-            return None
-
-    def _finish(self, part: Part, compiled_: bool, seconds: float) -> None:
-        with self._changed:
-            self._under_way.discard(part.name)
-            self._changed.notify_all()
-            self._done += compiled_
-            if compiled_ and not self._over:
-                # Whoever closed stderr wants to hear nothing.
-                with suppress(OSError):
-                    self._told(CompileProgress(self._done, self._parts, part.name, seconds, self._count))
-
-    def _end(self) -> None:
-        with self._changed:
-            self._over = True
-            self._changed.notify_all()
+            answers = {process.stdout: process for process in under_way if process.stdout is not None}
+            for answer in select.select([*answers], [], [], _POLL_S)[0]:
+                process = answers[answer]
+                part, began_s = under_way.pop(process)
+                if answer.readline().strip() != part.name:
+                    continue
+                done += 1
+                idle.append(process)
+                seconds = time.perf_counter() - began_s
+                with suppress(OSError):  # who closed stderr wants to hear nothing
+                    told(CompileProgress(done, len(missing), part.name, seconds, count))
+    finally:
+        for process in processes:
+            process.kill()
+            with suppress(OSError):
+                process.communicate()
 
 
 def warm_up_command(*options: str, **variables: str) -> tuple[list[str], dict[str, str]]:
@@ -197,7 +151,7 @@ def warm_up_command(*options: str, **variables: str) -> tuple[list[str], dict[st
 
 
 def _worker() -> subprocess.Popen[str]:
-    """A process that serves."""
+    """A process that compiles the parts it reads from stdin (`serve`)."""
     words, environment = warm_up_command("--serve")
     return subprocess.Popen(
         words,
