@@ -22,13 +22,13 @@ from twinsieve.stages.program import program_version
 
 _COMMANDS = {
     "dedup": ("dedup", "Drop duplicates from files."),
-    "explain": ("explain", "Say why two messages are duplicates, or why not."),
+    "explain": ("explain", "Show why two messages are duplicates, or why not."),
     "lint": ("lint", "Check settings; show memory and what the windows cover."),
     "config": ("config", "List or print example settings."),
     "evaluate": ("evaluate", "Measure precision and recall against true pairs."),
     "train-idf": ("train_idf", "Learn feature weights from a file."),
-    "warm-up": ("warm_up", "Compile all kernels now, so that no later start has to."),
-    "generate": ("generate", "Make up a stream of posts."),
+    "warm-up": ("warm_up", "Compile all kernels now, so that later starts need not."),
+    "generate": ("generate", "Generate a stream of posts."),
     "run": ("kafka.run", "Run the sieve on Kafka."),
     "seed": ("kafka.seed", "Fill the windows from an existing output, before going live."),
     "reset": ("kafka.reset", "Move the input offsets of a stopped app."),
@@ -113,7 +113,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code; whatever went wrong was said on stderr in a line (settings: a line a problem)."""
+    """The exit code; an error was printed on stderr in one line (settings: one line for each problem)."""
     _let_stdout_take_any_text()
     # Imports make objects by the hundred thousand and no garbage: looking for it was a tenth of a start.
     gc.set_threshold(_OBJECTS_A_COLLECTION)

@@ -48,17 +48,23 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
 @click.option("-o", "--output", default="-", type=FILE_NAME, help="Kept rows, byte for byte (stdout).")
 @click.option("--duplicates", type=FILE_NAME, help="Dropped messages and their leaders, JSON lines.")
 @click.option("--dead-letter", type=FILE_NAME, help="Rows that could not be read, JSON lines.")
-@click.option("--clusters", type=FILE_NAME, help="Rows of each kept row, JSON lines; held until the end.")
-@click.option("--mark", is_flag=True, help="Write all rows, and add to each what the sieve says of it.")
+@click.option(
+    "--clusters",
+    type=FILE_NAME,
+    help="Each kept row with the rows dropped for it, JSON lines; kept in memory until the end.",
+)
+@click.option("--mark", is_flag=True, help="Write all rows, each with its verdict added.")
 @click.option(
     "--keep",
     type=click.Choice(("first", "last", "longest")),
     default="first",
-    help="Row of each cluster that comes out (first); others read files twice and hold 9 or 13 bytes a row.",
+    help="Row of each cluster to write (first); the others read files twice and hold 9 or 13 bytes a row.",
 )
 @click.option("--stats", type=FILE_NAME, help="Counts and microseconds by step, JSON.")
-@click.option("--state", type=FILE_NAME, help="Go on from an earlier run, and let a later one go on.")
-@format_option("Of inputs and output (by ending).")
+@click.option(
+    "--state", type=FILE_NAME, help="Continue from this file if it exists; write it for a later run."
+)
+@format_option("Format of inputs and output (by file name).")
 @delimiter_option
 @encoding_option
 @click.option("--strict", is_flag=True, help="Fail at the first row that cannot be read.")
@@ -98,13 +104,13 @@ def command(
 ) -> None:
     """Write the unique messages of INPUTs (`-`: stdin) in order; drop exact and near duplicates.
 
-    Reads and writes JSON lines, CSV or plain lines. JSON arrays and indented JSON (.json) are read too; they
-    come out as JSON lines, or as an array where the output is named .json. Inputs may be packed by gzip,
-    zstd, bzip2 or xz, outputs are when their names end in .gz, .zst, .bz2 or .xz. Files appear under their
-    names when all is done; streams show each row at once. A folder stands for all files below it with a known
-    ending, a quoted pattern for what it matches, in name order, without hidden files and outputs. Parquet and
-    Arrow keep all columns; they need the extra `arrow`. Addresses such as s3://bucket/posts.jsonl.gz are read
-    through fsspec.
+    Reads and writes JSON lines, CSV or plain lines. Also reads JSON arrays and indented JSON (.json) and
+    writes them as JSON lines, or as an array if the output is named .json. Inputs may be packed by gzip,
+    zstd, bzip2 or xz; outputs are packed if their names end in .gz, .zst, .bz2 or .xz. Output files get their
+    names when the run is complete; a stream gets each row at once. A folder means all files below it with a
+    known ending, a quoted pattern all files that match, in name order, without hidden files and outputs.
+    Parquet and Arrow keep all columns; they need the extra `arrow`. Addresses such as
+    s3://bucket/posts.jsonl.gz are read through fsspec.
     """
     started = time.perf_counter()
     from twinsieve.pipeline.commands.warm_up import loading

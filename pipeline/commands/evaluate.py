@@ -20,8 +20,12 @@ from twinsieve.pipeline.commands.terminal import examples, report, say_error
 @click.argument("pairs_file", type=FILE_NAME, metavar="PAIRS")
 @settings_options
 @click.option("--at", metavar="SHARE", help="Similarity from which a pair is a duplicate (near.similarity).")
-@click.option("--rows", type=click.IntRange(1), help="First rows that PAIRS covers (to the last it names).")
-@click.option("--wrong", type=FILE_NAME, help="Rows wrongly kept or dropped, JSON lines to read.")
+@click.option(
+    "--rows",
+    type=click.IntRange(1),
+    help="How many rows from the first PAIRS covers (up to the last row it names).",
+)
+@click.option("--wrong", type=FILE_NAME, help="Rows wrongly kept or dropped, JSON lines.")
 @click.option("--stats", type=FILE_NAME, help="The report as JSON.")
 def command(
     input_: str,

@@ -32,16 +32,16 @@ from twinsieve.pipeline.commands.terminal import examples, printable, report
     metavar="FILE",
     help="Take the texts from this file, by --id or --position twice.",
 )
-@click.option("--id", "ids", multiple=True, metavar="ID", help="Of a message in --input.")
+@click.option("--id", "ids", multiple=True, metavar="ID", help="Id of a message in --input.")
 @click.option(
     "--position",
     "positions",
     multiple=True,
     metavar="N",
     type=click.IntRange(1),
-    help="Of a message in --input: its row, from 1.",
+    help="Row of a message in --input, from 1.",
 )
-@format_option("Of --input (by ending).")
+@format_option("Format of --input (by file name).")
 @delimiter_option
 @encoding_option
 def command(
@@ -56,7 +56,7 @@ def command(
     pairs: tuple[str, ...],
     **given: str | None,
 ) -> None:
-    """Say of two texts what every step of the sieve says: EARLIER is taken as kept, is LATER dropped?"""
+    """Show what each step of the sieve finds for two texts: if EARLIER was kept, is LATER dropped?"""
     from rich.table import Table
     from rich.text import Text
 

@@ -17,10 +17,10 @@ from twinsieve.pipeline.commands.terminal import examples
         "twinsieve generate --messages 200 --truth --seed 7 > posts.jsonl",
     ),
 )
-@click.option("--messages", default=20_000, type=click.IntRange(0, 10**10), help="How many (20000).")
+@click.option("--messages", default=20_000, type=click.IntRange(0, 10**10), help="Number of posts (20000).")
 @click.option("--seed", default=1, type=click.IntRange(0, 2**63 - 1), help="Same seed, same posts (1).")
 @click.option("--repeats", default=0.28, type=click.FloatRange(0, 0.9), help="Share of repeats (0.28).")
-@click.option("--truth", is_flag=True, help="Say of each post what it was made from.")
+@click.option("--truth", is_flag=True, help="Add to each post what it was made from.")
 @click.option(
     "-o",
     "--output",
@@ -30,7 +30,7 @@ from twinsieve.pipeline.commands.terminal import examples
     help="JSON lines, packed if .gz or .zst (stdout).",
 )
 def command(messages: int, seed: int, repeats: float, truth: bool, output: str) -> None:
-    """Make up a stream of microblog posts with reposts, edits, chains, polls and reports."""
+    """Generate a stream of microblog posts with reposts, edits, chains, polls and reports."""
     import orjson
 
     from twinsieve.pipeline.files.format import refuse_endings_of_reports

@@ -30,15 +30,17 @@ if TYPE_CHECKING:
     "--rate",
     default=5000.0,
     type=click.FloatRange(min=0.001),
-    help="Messages a second to reckon with (5000).",
+    help="Expected messages a second (5000).",
 )
 @click.option(
     "--partitions",
     default=8,
     type=click.IntRange(min=1, max=100_000),
-    help="Input partitions that one `run` may have to serve: all there are, if it is left alone (8).",
+    help="Input partitions of one `run` process; all of them if it is the last one (8).",
 )
-@click.option("--show", is_flag=True, help="Print every setting in force and where it came from, no costs.")
+@click.option(
+    "--show", is_flag=True, help="Print every setting in force and its origin instead of the costs."
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -51,7 +53,7 @@ def command(
     pairs: tuple[str, ...],
     **given: str | None,
 ) -> None:
-    """Show every problem of a settings FILE as `path:line:column: what`; without one, what it costs.
+    """Show every problem of a settings FILE as `path:line:column: problem`; if there is none, show the costs.
 
     Environment and flags count as they do for other commands. Exit code 2 when there is a problem.
     """
@@ -70,7 +72,7 @@ def command(
         click.echo(printable(str(finding)))
     if findings or settings is None:
         ctx.exit(2)
-    for line in _second_look(settings, name or "settings"):
+    for line in _problems_in_use(settings, name or "settings"):
         click.echo(printable(line))
         ctx.exit(2)
     if show:
@@ -81,8 +83,8 @@ def command(
         click.echo(f"not checked: secrets; {key} {problem}")
 
 
-def _second_look(settings: Settings, name: str) -> list[str]:
-    """Problems that only those see who use it: word lists, layouts, scripts' variants, paths of fields."""
+def _problems_in_use(settings: Settings, name: str) -> list[str]:
+    """Problems that show only when the settings are used: word lists, layouts, variants, paths of fields."""
     from twinsieve.pipeline.service.build import make_scheme
 
     try:

@@ -76,12 +76,14 @@ def format_option(of: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 delimiter_option = click.option(
     "--delimiter",
     metavar="CHAR",
-    help="Between columns of CSV: a character, or tab (a comma; of .tsv: tab).",
+    help="Separator of CSV columns: a character, or tab (comma; .tsv: tab).",
 )
 
 
 encoding_option = click.option(
-    "--encoding", metavar="NAME", help="Of text that is not UTF-8, as gb18030 or utf-16; outputs keep it."
+    "--encoding",
+    metavar="NAME",
+    help="Encoding of text that is not UTF-8, as gb18030 or utf-16; outputs keep it.",
 )
 
 
@@ -105,7 +107,7 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             callback=_as_list,
             metavar="NAME",
-            help="input.text_field (text); again for texts in several fields.",
+            help="input.text_field (text); repeat it to join several fields.",
         ),
         _once(
             "-c",

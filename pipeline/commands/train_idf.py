@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.argument("inputs", nargs=-1, required=True, type=FILE_NAME, metavar="INPUT...")
 @settings_options
 @click.option("-o", "--output", required=True, type=FILE_NAME, help="Lines `feature<TAB>idf`.")
-@format_option("Of INPUTs (by ending).")
+@format_option("Format of INPUTs (by file name).")
 @delimiter_option
 @encoding_option
 @click.option("--min-documents", default=2, type=click.IntRange(1), help="Leave rarer features out (2).")

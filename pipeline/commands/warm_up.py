@@ -1,4 +1,4 @@
-"""`twinsieve warm-up`, and what other commands say while they compile."""
+"""`twinsieve warm-up`, and what other commands print while they compile."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ _ABOUT = "compiling kernels, once for each version and kind of CPU"
     ),
 )
 @click.option("--processes", type=click.IntRange(1), metavar="N", help="Compile in N processes (all cores).")
-@click.option("--portable", is_flag=True, help="For other machines too: for x86-64-v3 and for any CPU.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
+@click.option(
+    "--portable", is_flag=True, help="Compile for other machines too: for x86-64-v3 and for any CPU."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
 @click.option("--serve", is_flag=True, hidden=True)
 def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> int:
-    """Compile all kernels now, so that no later start has to: for images, CI and new hosts.
+    """Compile all kernels now, so that later starts need not: for images, CI and new hosts.
 
     They are kept in $NUMBA_CACHE_DIR, else in $XDG_CACHE_HOME/twinsieve or ~/.cache/twinsieve.
     """

@@ -76,7 +76,7 @@ class Metrics:
         self.window_capacity = Gauge("twinsieve_window_capacity_messages", "Window size", registry=at)
         self.window_hours = Gauge("twinsieve_window_hours", "Hours that the window covers", registry=at)
         self.sieve_bytes = Gauge("twinsieve_sieve_bytes", "Memory of the sieve", registry=at)
-        # Seconds of the log that a restore would have to follow. Alert when far beyond snapshot_every.
+        # Seconds of log to replay if the index restarted now. Alert when far beyond snapshot_every.
         self.snapshot_age = Gauge("twinsieve_snapshot_age_seconds", "Age of the snapshot", registry=at)
 
     def timer(self) -> Hook:

@@ -24,11 +24,11 @@ from twinsieve.pipeline.commands.terminal import examples, printable
     metavar="TARGET",
     help="earliest, latest, an offset, a time (2024-05-01T12:00), or topic[p]=one of these; may be repeated.",
 )
-@click.option("--yes", is_flag=True, help="Do it; without, only show what would be done.")
+@click.option("--yes", is_flag=True, help="Move the offsets; without --yes only show the changes.")
 def command(
     targets: tuple[str, ...], yes: bool, config: str | None, pairs: tuple[str, ...], **given: str | None
 ) -> None:
-    """Move the input offsets of a stopped app. What was emitted never comes out again."""
+    """Move the input offsets of a stopped app. Messages that were emitted are not emitted again."""
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.operate.reset import apply, plan
     from twinsieve.pipeline.operate.reset_targets import read_targets

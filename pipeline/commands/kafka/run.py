@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings
 
 _SWITCH_S = 0.001
-"""Two roles share one interpreter, and each comes back from every call to a broker to find the other running:
-by default it then waits 5 ms, which at low rates is longer than judging."""
+"""Interval at which the interpreter's lock may change threads. With the default of 5 ms a role waits that
+long for the other role after each call to a broker, which at low rates is longer than judging."""
 
 
 class _Line(logging.Formatter):
@@ -28,7 +28,7 @@ class _Line(logging.Formatter):
 
 
 def log_to_stderr(settings: Settings) -> None:
-    """From here on, log records go to stderr: time, level and logger as key=value, then what is said."""
+    """Send log records to stderr: time, level and logger as key=value, then the message."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Line("time=%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"))
     logging.basicConfig(level=settings.log.level.upper(), handlers=[handler], force=True)
@@ -53,11 +53,16 @@ def refuse_missing_secrets(settings: Settings) -> None:
 )
 @settings_options
 @click.option(
-    "--role", default="both", type=click.Choice(["worker", "index", "both"]), help="What to do here (both)."
+    "--role",
+    default="both",
+    type=click.Choice(["worker", "index", "both"]),
+    help="Roles of this process (both).",
 )
 @click.option("--member", metavar="NAME", help="A stable name of this process, unique in the deployment.")
-@click.option("--move-output", is_flag=True, help="The app's output is another one now, for good.")
-@click.option("--dry-run", is_flag=True, help="Judge and count beside what runs, emit nothing.")
+@click.option(
+    "--move-output", is_flag=True, help="Accept that the output of the app has changed, permanently."
+)
+@click.option("--dry-run", is_flag=True, help="Judge and count beside the running app; emit nothing.")
 def command(
     role: Literal["worker", "index", "both"],
     member: str | None,
@@ -67,7 +72,7 @@ def command(
     pairs: tuple[str, ...],
     **given: str | None,
 ) -> None:
-    """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops one in good order."""
+    """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops a process cleanly."""
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.service.run import run_service
 

@@ -16,9 +16,9 @@ from twinsieve.pipeline.commands.terminal import examples
     ),
 )
 @settings_options
-@click.option("--topic", required=True, metavar="NAME", help="An existing output, as posts.unique.")
+@click.option("--topic", required=True, metavar="NAME", help="The existing output, as posts.unique.")
 @click.option(
-    "--since", metavar="TIME", help="Begin at messages stamped so: 2024-05-01T12:00 (its beginning)."
+    "--since", metavar="TIME", help="Start at this message time, as 2024-05-01T12:00 (start of the topic)."
 )
 @click.option("--member", metavar="NAME", help="A stable name of this process, unique in the deployment.")
 @click.pass_context
@@ -32,7 +32,7 @@ def command(
     pairs: tuple[str, ...],
     **given: str | None,
 ) -> None:
-    """Fill the windows from an existing output, before going live. Emits nothing; goes on when repeated."""
+    """Fill the windows from an existing output, before going live. Emits nothing; a second run continues."""
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.service.seed import run_seed
     from twinsieve.pipeline.settings.values import moment_ms

@@ -26,7 +26,7 @@ _T = TypeVar("_T")
     ),
 )
 def command() -> None:
-    """Look after the topics: inputs, outputs and the internal ones of this app."""
+    """Check or create the topics of this app: inputs, outputs and internal ones."""
 
 
 @command.command("check")
@@ -35,7 +35,7 @@ def command() -> None:
 def check_topics(
     ctx: click.Context, /, config: str | None, pairs: tuple[str, ...], **given: str | None
 ) -> None:
-    """Show everything that is wrong with the topics, a line each; exit code 1 if anything is."""
+    """Show every problem of the topics, one line each; exit code 1 if there is one."""
     from twinsieve.pipeline.operate.topics import check
 
     findings = _asked(settings_from(config, pairs, **given), check)
@@ -47,7 +47,7 @@ def check_topics(
 @command.command("create")
 @settings_options
 def create_topics(config: str | None, pairs: tuple[str, ...], **given: str | None) -> None:
-    """Make the output and internal topics that are missing; never an input topic."""
+    """Create missing output and internal topics; never an input topic."""
     from twinsieve.pipeline.operate.topics import create
 
     for name in _asked(settings_from(config, pairs, **given), create):
@@ -56,12 +56,17 @@ def create_topics(config: str | None, pairs: tuple[str, ...], **given: str | Non
 
 @command.command("acls")
 @settings_options
-@click.option("--principal", default="User:twinsieve", metavar="NAME", help="Who runs it (User:twinsieve).")
+@click.option(
+    "--principal",
+    default="User:twinsieve",
+    metavar="NAME",
+    help="Principal of the processes (User:twinsieve).",
+)
 @click.option(
     "--command-config",
     default="admin.properties",
     type=FILE_NAME,
-    help="Where kafka-acls.sh finds how to connect, unless in plaintext (admin.properties).",
+    help="Client properties for kafka-acls.sh, if the connection is not plaintext (admin.properties).",
 )
 def show_acls(
     principal: str,
@@ -70,7 +75,7 @@ def show_acls(
     pairs: tuple[str, ...],
     **given: str | None,
 ) -> None:
-    """Print the commands that grant what `run` needs, and nothing more. Asks no broker."""
+    """Print the commands that grant the rights `run` needs, and no others. Needs no broker."""
     from twinsieve.pipeline.operate.acls import acls
 
     for line in acls(settings_from(config, pairs, **given), principal, command_config):
