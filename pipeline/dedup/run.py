@@ -233,7 +233,7 @@ class Dedup:
             shows; FileError, also when there are rows and none or too few can be read; no output is there
             then, unless renaming itself failed, which the error says
         """
-        sizes = [self._reader.look(name) for name in self._job.inputs]
+        sizes = [self._reader.size_of(name) for name in self._job.inputs]
         with ExitStack() as stack:
             outputs = self._open_outputs(stack)
             if stop is not None and outputs.may_save_between_chunks:
@@ -299,14 +299,14 @@ class Dedup:
             raise FileError(strict_line(summary.first_unreadable))
 
     def _refuse_unreadable(self) -> None:
-        most, summary = self._job.max_unreadable, self.summary
+        limit, summary = self._job.max_unreadable, self.summary
         if summary.first_unreadable is None:
             return
         if summary.unreadable.total() == summary.rows:
             raise FileError(all_unreadable_line(summary.unreadable, summary.first_unreadable))
-        if most is not None and summary.unreadable.total() > most * summary.rows:
+        if limit is not None and summary.unreadable.total() > limit * summary.rows:
             line = unreadable_line(summary.unreadable, summary.rows, summary.first_unreadable, None)
-            raise FileError(f"more rows than --max-unreadable {most:g} allows are {line}")
+            raise FileError(f"more rows than --max-unreadable {limit:g} allows are {line}")
 
     def _judge(self, chunk: RowChunk) -> Judged:
         columns, seconds = chunk.columns, self.summary.seconds

@@ -27,7 +27,7 @@ _KEPT = bytes(range(32, 127)).translate(None, b"\\~") + b"\t\r\n"
 _STATEFUL = ("iso2022", "hz", "utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape")
 _NULS_OF_ASCII = 4
 """Text in UTF-16 of which half is ASCII has one NUL in every four bytes."""
-_ASCII_AT_MOST = 0.7
+_MAX_ASCII_SHARE = 0.7
 """Share of ASCII signs among the bytes of UTF-16; in Chinese it is a half. Two side by side look Chinese."""
 _PLAIN = (
     (" ", "\u0600"),
@@ -109,7 +109,7 @@ def encoding_seen(head: bytes) -> tuple[str, str] | None:
             ascii_alone = head[at::2].count(0) == nuls and nuls * _NULS_OF_ASCII >= len(head) > 3
             if ascii_alone:
                 return encoding, "every other byte is NUL"
-        elif letters < _ASCII_AT_MOST * len(head) and _is_plain(
+        elif letters < _MAX_ASCII_SHARE * len(head) and _is_plain(
             head[: len(head) // 2 * 2].decode(encoding, "replace")
         ):
             return encoding, "its bytes are text that way"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Literal
+from typing import Literal, cast
 
 from twinsieve.pipeline.files import FORMATS
 from twinsieve.pipeline.files.address import is_address, shown
@@ -78,15 +78,6 @@ _LINES_OF_JSON = ("jsonl", "json", "text")
 """What names promise that fit JSON lines: these are plain lines too."""
 _BY_TAB = ".tsv"
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
-_FORMATS: dict[str, Format] = {
-    "jsonl": "jsonl",
-    "json": "json",
-    "csv": "csv",
-    "tsv": "csv",
-    "text": "text",
-    "parquet": "parquet",
-    "arrow": "arrow",
-}
 
 
 def format_of(
@@ -118,7 +109,7 @@ def format_of(
 
 def _format_of(names: list[str], given: str | None, settings: Settings) -> Format:
     if given is not None:
-        return _FORMATS[given]
+        return "csv" if given == "tsv" else cast(Format, given)
     if settings.input.encoding == "text":
         return "text"
     found = {_input_format(name): name for name in names}
@@ -164,15 +155,15 @@ def known_endings() -> str:
 
 
 def refuse_empty_names(inputs: list[str]) -> None:
-    """Do nothing if every input has a name. raises: UsageError"""
+    """Refuse an input without a name. raises: UsageError"""
     if "" in inputs:
         raise UsageError("an input's name is empty; name a file, or `-` for stdin")
 
 
 def refuse_output_ending(name: str, format_: Format, dialect: Dialect, *, given: bool = False) -> None:
-    """Do nothing if kept rows of this format may stand in a file of this name.
+    """Refuse an output whose name promises another format than its rows have.
 
-    given: somebody said what the rows are, so that the ending of another format of lines may be meant
+    given: the format was named by a flag or setting, so that another ending of a format of lines is meant
     raises: UsageError
     """
     looks = _promised(name)
@@ -195,7 +186,7 @@ def refuse_output_ending(name: str, format_: Format, dialect: Dialect, *, given:
 
 
 def refuse_other_endings(holds: str, allowed: tuple[str, ...], names: dict[str, str | None]) -> None:
-    """Do nothing if files of these names may hold what is written into them.
+    """Refuse files whose names promise something else than what is written into them.
 
     holds: what that is, in words; allowed: of FORMATS, whose endings fit; names: flag → name or None
     raises: UsageError
@@ -210,7 +201,7 @@ def refuse_other_endings(holds: str, allowed: tuple[str, ...], names: dict[str, 
 
 
 def refuse_endings_of_reports(names: dict[str, str | None]) -> None:
-    """Do nothing if files of these names may hold JSON lines. raises: UsageError"""
+    """Refuse reports whose names promise something else than JSON lines. raises: UsageError"""
     refuse_other_endings("JSON lines", _LINES_OF_JSON, names)
 
 

@@ -134,8 +134,8 @@ class InputReader:
         for rows in batches:
             yield RowChunk(shown, rows, nothing)
 
-    def look(self, name: str) -> int | None:
-        """The size of an input, None for a stream; a file can be read and its columns fit when this returns.
+    def size_of(self, name: str) -> int | None:
+        """The size of an input, None for a stream; checks that a file can be read and that its columns fit.
 
         Streams are not touched: what is read of them is gone.
         raises: FileError, UsageError, as `chunks` does

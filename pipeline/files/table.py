@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files.write import ByteSink
 from twinsieve.pipeline.messages.reader import Unreadable
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.dead_letter_reasons import Reason
@@ -182,18 +183,11 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-class ByteTaker(Protocol):
-    """Takes bytes in order."""
-
-    def write(self, data: bytes, /) -> object:
-        """Take them all or raise FileError."""
-
-
 class _Sink(io.RawIOBase):
     """An output as pyarrow writes to it."""
 
-    def __init__(self, output: ByteTaker) -> None:
-        self._output: ByteTaker | None = output
+    def __init__(self, output: ByteSink) -> None:
+        self._output: ByteSink | None = output
         self._written = 0
 
     def writable(self) -> bool:
@@ -220,7 +214,7 @@ class TableWriter:
     Row groups hold up to 131,072 rows or 64 MiB.
     """
 
-    def __init__(self, output: ByteTaker, kind: TableKind, schema: pa.Schema, packing: str) -> None:
+    def __init__(self, output: ByteSink, kind: TableKind, schema: pa.Schema, packing: str) -> None:
         self._arrow = _arrow()
         self._schema = schema
         self._sink = sink = _Sink(output)

@@ -317,7 +317,7 @@ class RowWriter:
 
 _STANDARD = "-"
 _FOLDER = re.compile(r"/proc/(?P<process>\d+)(?:/task/\d+)?/fd|/dev/fd")
-_LINKS_AT_MOST = 40
+_MAX_LINKS = 40
 
 
 def descriptor_of(name: str, *, writes: bool) -> int | None:
@@ -328,7 +328,7 @@ def descriptor_of(name: str, *, writes: bool) -> int | None:
     if name == _STANDARD:
         return 1 if writes else 0
     path = name
-    for _ in range(_LINKS_AT_MOST):
+    for _ in range(_MAX_LINKS):
         folder, last = os.path.split(os.path.abspath(path))
         folder = os.path.realpath(folder)
         found = _FOLDER.fullmatch(folder)
@@ -376,7 +376,7 @@ def outputs_of(names: dict[str, str | None]) -> list[FileUse]:
 
 
 def refuse_clashes(read: list[FileUse], written: list[FileUse]) -> None:
-    """Do nothing if every written file is a file of its own and none is read.
+    """Refuse a written file that is also read, or written for another use.
 
     Links, hard links, descriptors and redirections are seen through. Devices may be shared.
     raises: UsageError naming both; also for an empty name and an address

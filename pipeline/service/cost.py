@@ -24,14 +24,14 @@ class Cover:
     """How far back a window reaches at some rate, if every message is kept (the worst case).
 
     hours: what it really covers; asked_hours: its age limit, None without one
-    by: what ends it, `messages` or `age`; most: messages that such a window may hold, None without limit
+    by: what ends it, `messages` or `age`; max_messages: that such a window may hold, None without limit
     """
 
     name: str
     hours: float
     asked_hours: float | None
     by: str
-    most: int | None = None
+    max_messages: int | None = None
 
     def shortfall(self, rate: float) -> str | None:
         """One line where the window ends before its age, and what to do; None where it does not.
@@ -44,8 +44,9 @@ class Cover:
         key = f"{self.name}.window.messages"
         asked, needed = _shown(self.asked_hours), math.ceil(self.asked_hours * _HOUR_S * rate)
         said = f"{self.name}: {_shown(self.hours)} of {asked}; raise {key} ({asked} hold {needed:,}"
-        if self.most is not None and needed > self.most:
-            return f"{said}, at most {self.most:,}: {_shown(self.most / rate / _HOUR_S)})"
+        if self.max_messages is not None and needed > self.max_messages:
+            reach = _shown(self.max_messages / rate / _HOUR_S)
+            return f"{said}, at most {self.max_messages:,}: {reach})"
         return f"{said})"
 
 
@@ -70,20 +71,20 @@ def cost_of(settings: Settings, rate: float) -> Cost:
         for name, stage in (("exact", settings.exact), ("near", settings.near))
         if stage.method != "none"
     ]
-    most = {"near": MAX_WINDOW} if settings.near.method == "text" else {}
+    limits = {"near": MAX_WINDOW} if settings.near.method == "text" else {}
     return Cost(
         memory=worst_case_bytes(sieve_config(settings, "")),
-        covers=[_cover(name, window, rate, most.get(name)) for name, window in windows],
+        covers=[_cover(name, window, rate, limits.get(name)) for name, window in windows],
         log_bytes_a_day=round(rate * 24 * _HOUR_S * LOG_ROW_BYTES),
     )
 
 
-def _cover(name: str, window: WindowSettings, rate: float, most: int | None) -> Cover:
+def _cover(name: str, window: WindowSettings, rate: float, max_messages: int | None) -> Cover:
     by_messages = window.messages / rate / _HOUR_S
     asked = None if window.age_ms is None else window.age_ms / 1000 / _HOUR_S
     if asked is None or by_messages < asked:
-        return Cover(name, by_messages, asked, "messages", most)
-    return Cover(name, asked, asked, "age", most)
+        return Cover(name, by_messages, asked, "messages", max_messages)
+    return Cover(name, asked, asked, "age", max_messages)
 
 
 def _shown(hours: float) -> str:

@@ -34,7 +34,7 @@ from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
 
 _log = logging.getLogger("twinsieve")
-LOOK_S = 1.0
+CHECK_S = 1.0
 _POLL_MESSAGES = 2_000
 
 
@@ -113,7 +113,7 @@ def run_seed(
 
 
 class SeedWatch:
-    """Looks how far a seed of an app has come, and whether the app has gone live meanwhile.
+    """Asks how far a seed of an app has come, and whether the app has gone live meanwhile.
 
     ends: where each partition of the topic ended when the seed began
     """
@@ -123,7 +123,7 @@ class SeedWatch:
         self._app = app
         self._ends = ends
         self.left = -1
-        """Offsets still to be committed at the last look."""
+        """Offsets still to be committed when `done` was asked last."""
 
     def done(self) -> bool:
         """Whether everything that was there when the seed began is committed.
@@ -170,7 +170,7 @@ class SeedLoop(WorkerLoop):
 
     def _step(self) -> None:
         super()._step()
-        if self._clock.monotonic_s() - self._asked_s >= LOOK_S:
+        if self._clock.monotonic_s() - self._asked_s >= CHECK_S:
             self._asked_s = self._clock.monotonic_s()
             done = self._watch.done()
             _log.info(

@@ -97,7 +97,7 @@ def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
 
 
 def refuse_another_output(settings: Settings, admin: Admin) -> None:
-    """Do nothing where the app has no output yet, or this one. Input topics may come and go.
+    """Refuse to start where the app has another output on record. Input topics may come and go.
 
     raises: BrokerError for another output, with what to do; a retryable one where no broker can tell just now
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from tests.driver import APP, SEED_GROUP, SEEDED, WORKER, Process
 from tests.memory.broker import CrashError, MemoryBroker
 from twinsieve.pipeline.broker.ports import Broker, BrokerError, Partition
-from twinsieve.pipeline.service.seed import LOOK_S, SeedWatch, begin_seed
+from twinsieve.pipeline.service.seed import CHECK_S, SeedWatch, begin_seed
 from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.config import WorkerConfig
@@ -49,7 +49,7 @@ class Seeding(Process):
         """As `Process.step`, and now and then the look whether it is done."""
         super().step(timeout_s)
         now_s = self.world.clock.monotonic_s()
-        if not self.running or now_s < self.stop_s or now_s - self._looked_s < LOOK_S:
+        if not self.running or now_s < self.stop_s or now_s - self._looked_s < CHECK_S:
             return
         self._looked_s = now_s
         try:
