@@ -28,10 +28,10 @@ from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Saves, Stop
 from twinsieve.pipeline.dedup.second_pass import Keep, SecondPass, refuse_keep
 from twinsieve.pipeline.dedup.sinks import DeadLetters, DroppedRows, Judged, Sink
 from twinsieve.pipeline.dedup.state import (
-    StateLock,
     leaders_folder,
     load_state,
     new_state,
+    state_lock,
     state_output,
     state_places,
     write_state,
@@ -142,7 +142,7 @@ class Dedup:
         with ExitStack() as undo:
             earlier = None
             if job.state is not None:
-                undo.enter_context(StateLock(job.state))
+                undo.enter_context(state_lock(job.state))
                 earlier = load_state(job.state, new_state(settings), config)
             self._state, self._sieve = earlier or (new_state(settings), Sieve(config))
             self._digests = [content_digest(name) for name in job.inputs] if job.state is not None else []

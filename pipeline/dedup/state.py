@@ -7,10 +7,10 @@ import os
 import stat
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import orjson
 
@@ -149,55 +149,39 @@ def lock_path(name: str) -> str:
     return os.path.realpath(name) + ".lock"
 
 
-class StateLock:
-    """Held from here until `release`, or until the process ends, however it ends.
+@contextmanager
+def state_lock(name: str) -> Iterator[None]:
+    """Hold the lock of a state; the system lets go of it too when the process ends, however it ends.
 
-    name: the state file; the lock is a file `.lock` beside what it points to, gone when released
+    name: the state file; the lock is a file `.lock` beside what it points to, gone afterwards
     raises: FileError when another run holds it, or where no lock can be made
     """
-
-    def __init__(self, name: str) -> None:
-        self._path = lock_path(name)
-        self._descriptor: int | None = None
-        try:
-            while self._descriptor is None:
-                self._descriptor = self._take()
-        except BlockingIOError as error:
-            raise FileError(f"{name}: another run is using it; let it end, or name another state") from error
-        except OSError as error:
-            raise FileError(f"{self._path}: cannot be locked: {error.strerror}") from error
-
-    def _take(self) -> int | None:
-        """The lock, or None if the file was removed by its last holder in this very moment."""
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            known = os.fstat(descriptor)
-            if known.st_size or not stat.S_ISREG(known.st_mode):
-                raise FileError(
-                    f"{self._path}: is no lock of a state, but lies where one must be; move it away"
-                )
-            if os.path.samestat(known, os.stat(self._path)):
-                taken, descriptor = descriptor, -1
-                return taken
-        except FileNotFoundError:
+    path = lock_path(name)
+    try:
+        while (descriptor := _locked(path)) is None:
             pass
-        finally:
-            if descriptor >= 0:
-                os.close(descriptor)
-        return None
+    except BlockingIOError as error:
+        raise FileError(f"{name}: another run is using it; let it end, or name another state") from error
+    except OSError as error:
+        raise FileError(f"{path}: cannot be locked: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        os.unlink(path)
+        os.close(descriptor)
 
-    def release(self) -> None:
-        """Let another run begin; calling it again does nothing."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.unlink(self._path)
-            os.close(descriptor)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
+def _locked(path: str) -> int | None:
+    """The lock's descriptor, or None if its last holder removed the file in this very moment."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with ExitStack() as undo:
+        undo.callback(os.close, descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        known = os.fstat(descriptor)
+        if known.st_size or not stat.S_ISREG(known.st_mode):
+            raise FileError(f"{path}: is no lock of a state, but lies where one must be; move it away")
+        with suppress(FileNotFoundError):
+            if os.path.samestat(known, os.stat(path)):
+                undo.pop_all()
+                return descriptor
+    return None

@@ -86,11 +86,10 @@ def _take(app: str, folder: Path) -> Slot:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return Slot(f"{host}-{_number_in(lock)}", lock)
-        except BlockingIOError:
+        except OSError as error:
             lock.close()
-        except OSError:
-            lock.close()
-            raise
+            if not isinstance(error, BlockingIOError):
+                raise
     raise StateError(f"{folder}: all {_MAX_SLOTS} slots are taken; name the process with --member")
 
 

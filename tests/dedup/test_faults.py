@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.calling import SMALL, Run
-from twinsieve.pipeline.dedup.state import StateLock
+from twinsieve.pipeline.dedup.state import state_lock
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output, place_all
 from twinsieve.pipeline.generate.stream import generate
@@ -238,7 +238,7 @@ def test_a_name_that_cannot_be_given_says_which_were(
 def test_two_runs_on_one_state_exclude_each_other(tmp_path: Path, source: Path, run: Run) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "state")
     call = ("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "link", *SMALL)
-    with StateLock(str(tmp_path / "state")):
+    with state_lock(str(tmp_path / "state")):
         ran = run(*call)
         assert ran.code == 1
         assert ran.err.endswith("link: another run is using it; let it end, or name another state\n")
