@@ -69,12 +69,15 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-_MAX_SHOWN = 2_000
+_MAX_COMPARED = 2_000
 """Characters of a text that are compared and shown; difflib needs time with the square of the length."""
 
 
 def pair_panel(entry: Mapping[str, Any]) -> Group:
     """A dropped message above its leader; `entry` as in the duplicates file."""
+    from rich.console import Group
+    from rich.text import Text
+
     if "distance" in entry:
         degree = f"{entry['distance']} bits apart"
     elif entry["stage"] == "exact":
@@ -84,8 +87,6 @@ def pair_panel(entry: Mapping[str, Any]) -> Group:
     named = f"#{entry['position']} ({entry['id']})"
     leader = f"#{entry['duplicate_of']} ({entry['duplicate_of_id']})"
     flags = f", {', '.join(entry['flags'])}" if entry.get("flags") else ""
-    from rich.console import Group
-    from rich.text import Text
 
     head = Text(printable(f"{entry['stage']}: {named} repeats {leader}, {degree}{flags}"), style="bold")
     kept, dropped = diff(entry["leader_text"], entry["text"], around=16)
@@ -99,7 +100,7 @@ def diff(left: str, right: str, *, around: int | None = None) -> tuple[Text, Tex
     """
     from rich.text import Text
 
-    left, right = left[:_MAX_SHOWN], right[:_MAX_SHOWN]
+    left, right = left[:_MAX_COMPARED], right[:_MAX_COMPARED]
     before, after = Text(), Text()
     for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if kind == "equal":
