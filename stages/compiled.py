@@ -362,5 +362,7 @@ def kept_in(part: str) -> Path | None:
 
 
 def mark_as_ready(part: str) -> None:
-    """Let `kept_in` name the folder that is written to."""
-    _write(f"{part}.ready", b"")
+    """Let `kept_in` name the folder that is written to. The mark names the files that are there by now."""
+    folder = folders().write
+    names = sorted(path.name for path in folder.glob("*.kernel")) if folder is not None else []
+    _write(f"{part}.ready", "\n".join(names).encode())

@@ -1,7 +1,6 @@
 """Runs everything that calls a kernel: `python -m tests.every_kernel` says what was compiled, and how often.
 
-Prints one JSON object: of each kernel, `module.name`, how many specialisations this process holds (`held`) and
-how many of them it had to compile (`compiled`).
+Prints one JSON object: of each kernel, `module.name`, how many specialisations this process had to compile.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ def main() -> None:
     every_sieve()
     filters()
     all_pairs(np.array([3, 3, 2], np.uint64), 1, 9)
-    print(json.dumps({"held": dict(_held()), "compiled": dict(_compiled())}))
+    print(json.dumps(dict(_compiled())))
 
 
 def every_scheme() -> None:
@@ -126,11 +125,6 @@ def _kernels() -> Iterator[tuple[str, Any]]:
         if isinstance(each, Kernel):
             function = each.py_func
             yield f"{function.__module__.removeprefix('twinsieve.')}.{function.__qualname__}", each
-
-
-def _held() -> Iterator[tuple[str, int]]:
-    for name, one in _kernels():
-        yield name, len(one.nopython_signatures)
 
 
 def _compiled() -> Iterator[tuple[str, int]]:
