@@ -69,7 +69,7 @@ def _once(
 
 
 def format_option(of: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """--format, which arrives as `form`; of: what it is said of."""
+    """--format, which arrives as `form`; of: its help."""
     return click.option("--format", "form", type=click.Choice(FORMATS), help=of)
 
 

@@ -59,7 +59,7 @@ class Clusters:
     def write(self, output: ByteSink, kept: Callable[[int], int] | None = None) -> None:
         """Write one line of JSON for each leader, in the order of leaders.
 
-        kept: the position of the row that came out for a leader; None: nothing is said of it
+        kept: the position of the row that came out for a leader; None: lines do not name it
         raises: FileError
         """
         block = bytearray()

@@ -38,7 +38,7 @@ class Stop:
         os.set_blocking(self.waker, False)
 
     def ask(self) -> None:
-        """Wake whoever waits for input; may be called by a signal handler."""
+        """Ask for a stop, and end a wait for input; may be called by a signal handler."""
         self.asked = True
         # A pipe that is full wakes as well.
         with suppress(BlockingIOError):

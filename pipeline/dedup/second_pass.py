@@ -93,7 +93,7 @@ class SecondPass:
             self._lengths.frombytes(lengths.tobytes())
         for index in np.flatnonzero(~is_unique).tolist():
             leader = int(verdicts.leaders[index]) - self._first
-            # A leader of an earlier run came out then; one that nobody knows came out some time ago.
+            # A leader of an earlier run was written by that run; a verdict without a leader names none.
             if leader >= 0 and self._is_better(leader, len(texts[index])):
                 self._chosen[leader] = start + int(rows[index])
 

@@ -145,7 +145,7 @@ def dropped_entry(
 ) -> dict[str, Any]:
     """Who was dropped for whom, and how alike the two are.
 
-    row: of `columns` and `verdicts`; leader: None where nobody knows it any more
+    row: of `columns` and `verdicts`; leader: None where the book does not hold it any more
     in_bits: likeness is a distance (hamming)
     """
     exact = verdicts.kinds[row] == Kind.EXACT

@@ -9,4 +9,4 @@ FORMATS = ("jsonl", "json", "csv", "tsv", "text", "parquet", "arrow")
 
 
 class FileError(SieveError):
-    """A file or stream failed under us; the text names it and says what became of the output."""
+    """A file or stream cannot be read or written; the text names it, and what happened to the output."""

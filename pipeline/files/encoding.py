@@ -1,4 +1,4 @@
-"""Encodings of inputs other than UTF-8: told by their first bytes, or read as somebody says.
+"""Encodings of inputs other than UTF-8: seen in their first bytes, or named by `--encoding`.
 
 Rows of most encodings are cut and written as they stand, and decoded only to be read. UTF-16 and UTF-32 have
 no bytes that end a row: their blocks are turned into UTF-8, and what is written is turned back.
@@ -250,7 +250,7 @@ def is_undecided(head: bytes) -> bool:
 
 
 def foreign(head: bytes) -> str | None:
-    """What is said of a file that begins so, None for one that may be text; head: unpacked.
+    """The problem of a file that begins with these bytes, None for one that may be text; head: unpacked.
 
     >>> foreign(b"PK are letters"), foreign(b"PK\\x05\\x06")
     (None, 'is a zip archive, which is not read; unpack it first')

@@ -87,8 +87,8 @@ def format_of(
 
     given: one of FORMATS or None; delimiter, encoding: as given; a delimiter means CSV
 
-    Standard input, pipes and devices have no ending to go by; they hold JSON lines unless something else is
-    said. A file that is not there is left to whoever opens it.
+    Standard input, pipes and devices have no ending; they hold JSON lines unless a flag or setting names
+    another format. A missing file is reported when it is opened.
     raises: UsageError where endings differ, or a file has none that is known
     """
     format_ = _format_of(names, given or ("csv" if delimiter is not None else None), settings)

@@ -45,7 +45,7 @@ def is_stream(name: str) -> bool:
 
 
 class StoppedError(Exception):
-    """Whoever reads was asked to stop while there was nothing to read.
+    """The run was asked to stop while it waited for input.
 
     unfinished: bytes of a row that had not come to its end
     """

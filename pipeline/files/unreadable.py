@@ -1,4 +1,4 @@
-"""What is said of rows that could not be read: never nothing."""
+"""Messages about rows that could not be read; a run with such rows always prints one."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def trims_log(settings: Settings) -> bool:
 
 
 def grants(settings: Settings) -> list[Grant]:
-    """What `run` needs; whoever may write the internal topics can suppress messages, so nobody else should.
+    """The rights `run` needs. Grant them to no other user: a writer of internal topics can suppress messages.
 
     Delete on log and decisions is what the index needs to trim them behind shared snapshots; Kafka has no
     smaller right.

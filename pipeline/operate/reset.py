@@ -1,4 +1,4 @@
-"""`twinsieve reset`: where the workers go on reading, said by an operator.
+"""`twinsieve reset`: an operator moves the offsets from which the workers read on.
 
 Offsets move, the marks of what was emitted stay (`broker/mark.py`). So nothing that came out comes out
 again: what the workers meet a second time is `replayed`; what was skipped before is judged now.

@@ -80,7 +80,7 @@ class Builder:
                 emit=self.emit,
             ),
             member=f"{self.slot}-{self.job}",
-            # For whoever reads the log: it stands in every session's first block.
+            # For people who read the log: the first block of every session holds it.
             program=program_version(),
             poll_messages=kafka.poll_messages,
             block_bytes=kafka.block_bytes,

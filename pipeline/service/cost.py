@@ -102,7 +102,7 @@ section of the copy compressed. Measured with content that no compression makes 
 (bench/snapshot_memory.py)."""
 
 FORGOTTEN_BYTES = 24
-"""Of a kept message that leads nobody any more, until the exact window has passed it."""
+"""Bytes of a kept message that is no leader any more, until the exact window has passed it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _MAKE_ROOM_S = 1.0
 class _Server(ThreadingHTTPServer):
     """A thread for each connection, of which there are a few: the oldest one makes room for the next.
 
-    So whoever opens connections and says nothing, or one byte every nine seconds, keeps nobody out.
+    So clients that open connections and send nothing, or one byte every nine seconds, block no others.
     """
 
     daemon_threads = True

@@ -74,7 +74,7 @@ def run_service(
     settings = shadow(settings) if dry_run else settings
     clock = clock or SystemClock()
     stop = stop or threading.Event()
-    scheme_config(settings)  # says what is wrong with the settings before anything takes its time
+    scheme_config(settings)  # reports problems of the settings before the slow steps begin
     auto_create = settings.topics.auto_create or dry_run
     check_topics(
         settings,
@@ -192,7 +192,7 @@ def _started(loop: Loop) -> Future[None]:
     ended: Future[None] = Future()
 
     def run() -> None:
-        # The loop keeps what ended it, for whoever waits.
+        # The loop keeps the error that ended it; `drive` raises it.
         with suppress(BaseException):
             loop.run()
         ended.set_result(None)

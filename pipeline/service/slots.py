@@ -3,7 +3,7 @@
 Without a name of its own a process takes its host's name and what stands in the first lock file that is free:
 a number drawn when the file was made. The lock goes with the process, however it ends, and the number stays
 for the next one. Two processes of one name would hold one lock file, which cannot be: also where
-containers or units share a host name and no folder, and where somebody has cleaned the folder up.
+containers or units share a host name and no folder, and where the folder was cleaned up.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _take(app: str, folder: Path) -> Slot:
     _own(folder)
     host = re.sub(r"[^A-Za-z0-9_-]", "-", socket.gethostname())[:100] or "host"
     for number in range(_MAX_SLOTS):
-        # Never through a link that somebody else has put there.
+        # Never through a link: another user may have put it there.
         opened = os.open(folder / f"{app}-{number}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         lock = os.fdopen(opened, "r+b", buffering=0)
         try:
@@ -107,7 +107,7 @@ def _own(folder: Path) -> None:
 
 
 def _number_in(lock: IO[bytes]) -> str:
-    """What the lock file says, which nobody else reads or writes meanwhile; drawn if it is new."""
+    """The number in the lock file, drawn if the file is new; the lock keeps other processes out meanwhile."""
     held = lock.read(64)
     if _NUMBER.fullmatch(held) is None:
         held = secrets.token_hex(6).encode()

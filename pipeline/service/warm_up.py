@@ -68,7 +68,7 @@ def warm_up(
         kept (one warning says so), this process compiles by itself
     stopped: asked several times a second; once it is True, parts under way are given up
 
-    A process that ends before its time leaves its part to whoever needs the kernels, who then compiles them.
+    The part of a process that ends early is compiled later, by the first process that needs its kernels.
     """
     missing = missing_parts()
     if not missing:

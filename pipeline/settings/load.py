@@ -61,7 +61,7 @@ def load_settings(
     """The settings, or every problem with them.
 
     path: a YAML file, None for defaults alone; environ: variables, of which `TWINSIEVE_*` count
-    on_files: the input is finite: a window has no age limit unless somebody sets one
+    on_files: the input is finite: a window has no age limit unless one is set
     raises: ConfigError with all findings
     """
     settings, findings = check_settings(path, environ, flags, on_files=on_files)
@@ -166,7 +166,7 @@ def _contradictions(flags: Sequence[Override]) -> list[Finding]:
 
 
 def _secret_flags(flags: Sequence[Override]) -> list[Finding]:
-    """Whoever may list processes reads their arguments. A keyword of a program is no flag."""
+    """Secrets in flags, which a list of processes shows to other users. A keyword argument is no flag."""
     return [
         Finding(
             Location(flag.source),

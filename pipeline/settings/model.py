@@ -3,7 +3,7 @@
 `Settings` is the schema: the same keys stand in the YAML file, in the environment
 (`TWINSIEVE_NEAR__SIMILARITY`) and in `--set near.similarity=0.85`. Values are checked one by one here and
 against each other in `checks.py`; `load.py` reads them, `stage_config.py` hands them to the
-stages. What a key means is said in `config/`. Durations are held in milliseconds and sizes in bytes, whatever
+stages. `config/` explains each key. Durations are held in milliseconds and sizes in bytes, whatever
 unit they came in.
 """
 
@@ -233,7 +233,7 @@ class HttpSettings(Section):
 
 
 class LogSettings(Section):
-    """How much is said on stderr."""
+    """The least severe log records that go to stderr."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
 

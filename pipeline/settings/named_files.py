@@ -53,7 +53,7 @@ def read_referenced(
     base: folder of the settings file, for names that stand in it (`in_file`); others are relative to the
         working directory
     """
-    # What was not set stays so: a default that nobody asked for may name a field that no message has.
+    # Unset keys stay unset: a default may name a field that no message has, a set key may not.
     values = settings.model_dump(exclude_unset=True)
     problems: list[tuple[str, str]] = []
     for path in _NAMED:
