@@ -21,7 +21,6 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2_000.0, help="messages a second")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--skip", type=float, default=10.0, help="seconds that do not count")
-    parser.add_argument("--delivery", default="exactly-once", choices=["exactly-once", "at-least-once"])
     parser.add_argument("--snapshot-every", default="5m", help="the product's default; each is a pause")
     parser.add_argument(
         "--processes",
@@ -38,7 +37,6 @@ def main() -> None:
             options.client,
             app,
             snapshot_every=options.snapshot_every,
-            delivery=options.delivery,
         )
         deployment.create_topics()
         warm = Load(cluster.bootstrap, f"{app}.in", int(options.skip * options.rate), options.rate, seed=2)
@@ -65,7 +63,7 @@ def main() -> None:
             found = judge(load, watcher, deployment.outputs[0])
             print(
                 f"input: {found.messages} generated posts at {options.rate:g} messages/s, 4 partitions, "
-                f"{options.client}, {options.delivery}, roles {options.processes}, "
+                f"{options.client}, roles {options.processes}, "
                 f"a snapshot every {options.snapshot_every}\n"
                 f"p50 {found.p50_ms:.0f} ms, p99 {found.p99_ms:.0f} ms, "
                 f"slowest {found.worst_s * 1000:.0f} ms, {found.lost} lost, {found.extra} extra"

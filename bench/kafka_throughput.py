@@ -2,14 +2,12 @@
 
 A broker, two workers and the index, each a process, on this machine. Input is generated posts, or real
 ones (--posts FILE). The clock runs from the first committed input offset that is seen to the last; outputs
-are read and checked when it has stopped, so that the check takes no part in it. With --pairs: what
-exactly-once costs against at-least-once.
+are read and checked when it has stopped, so that the check takes no part in it.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from pathlib import Path
 
@@ -21,13 +19,11 @@ from tests.broker.deployment import Deployment, Watcher, in_thread, judge, poll_
 from tests.broker.load import PARTITIONS, Load
 
 
-def throughput(
-    client: str, messages: int, posts: Path | None, delivery: str, limit_s: float
-) -> tuple[float, str]:
+def throughput(client: str, messages: int, posts: Path | None, limit_s: float) -> str:
     """Messages a second, and all that is to be said of the run."""
     with Cluster().start() as cluster:
         app = f"bench-{client[:2]}"
-        deployment = Deployment(cluster.bootstrap, client, app, delivery=delivery)
+        deployment = Deployment(cluster.bootstrap, client, app)
         deployment.create_topics()
         load = Load(cluster.bootstrap, f"{app}.in", messages, posts=posts)
         load.run()
@@ -44,8 +40,8 @@ def throughput(
             found = judge(load, watcher, deployment.outputs[0])
             took = last_s - first_s
             rate = (done - before) / took
-            return rate, (
-                f"{client}, {delivery}: {rate:,.0f} messages/s ({took:.1f} s; first after "
+            return (
+                f"{client}: {rate:,.0f} messages/s ({took:.1f} s; first after "
                 f"{first_s - start:.1f} s, last after {last_s - start:.1f} s from process start)"
                 f"{'' if finished else ' NOT FINISHED'}; "
                 f"{found.lost} lost, {found.extra} extra, {found.orphans} orphans, "
@@ -61,29 +57,11 @@ def main() -> None:
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--messages", type=int, default=200_000)
     parser.add_argument("--posts", type=Path, help="real posts, gzipped JSON lines")
-    parser.add_argument("--delivery", default="exactly-once", choices=["exactly-once", "at-least-once"])
-    parser.add_argument("--pairs", type=int, help="runs of both deliveries in turn, and their ratio")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds")
     options = parser.parse_args()
     what = "generated posts" if options.posts is None else f"posts of {options.posts.name}"
     print(f"{machine_line()}\ninput: {options.messages} {what}, 4 partitions")
-    ratios = []
-    for turn in range(options.pairs or 1):
-        # In turn first, so that neither gains by what the machine does later in a run.
-        order = ["exactly-once", "at-least-once"][:: -1 if turn % 2 else 1]
-        rates = {}
-        for delivery in order if options.pairs else [options.delivery]:
-            rates[delivery], said = throughput(
-                options.client, options.messages, options.posts, delivery, options.limit
-            )
-            print(said, flush=True)
-        if options.pairs:
-            ratios.append(rates["exactly-once"] / rates["at-least-once"])
-    if ratios:
-        print(
-            f"exactly-once reaches {statistics.median(ratios):.2f} of at-least-once "
-            f"(median of {len(ratios)} pairs: {' '.join(f'{ratio:.2f}' for ratio in sorted(ratios))})"
-        )
+    print(throughput(options.client, options.messages, options.posts, options.limit))
 
 
 def _progress(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from tests.configs import emit_config, index_config, worker_config
 from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
@@ -284,7 +284,6 @@ class Process:
     sieve: Callable[[], HashSieve] = HashSieve
     snapshots: str | None = None
     background: Callable[[], Executor] = Later
-    delivery: Literal["exactly-once", "at-least-once"] = "exactly-once"
     hook: Hook = no_hook
     running: bool = True
     stop_s: float = 0.0
@@ -296,7 +295,6 @@ class Process:
 
     def __post_init__(self) -> None:
         self._broker = MemoryBroker(self.world.cluster, lambda step: self.hook(step))
-        self._emitting = MemoryBroker(self.world.cluster, lambda step: self.hook(step), self.delivery)
 
     def step(self, timeout_s: float = 0.1) -> None:
         """One round of each role. A crash or a lost slot ends the process, other errors its roles.
@@ -347,7 +345,7 @@ class Process:
             self.running = self.running and not error.fenced
 
     def _worker_broker(self) -> Broker:
-        return self._emitting
+        return self._broker
 
     def _make_worker(self) -> Worker:
         config = replace(
@@ -382,7 +380,7 @@ class Process:
     def kill(self, keep: Callable[[int], int] = lambda waiting: waiting) -> None:
         """As kill -9: nothing is closed; of n appends on their way the first `keep(n)` arrive."""
         self.running = False
-        self._emitting.die(keep)
+        self._broker.die(keep)
 
     def pause(self, seconds: float) -> None:
         """As SIGSTOP, and SIGCONT after that time."""

@@ -219,11 +219,6 @@ class Transactor(Protocol):
     """Transactional producer of one slot.
 
     Making it fences every earlier one of the same transactional id and ends that one's open transaction.
-
-    Under `delivery: at-least-once` it has the same calls: sends go out at once, `send_offsets` is done by
-    `commit` after all sends were acknowledged, `abort` recalls nothing, and nobody is fenced but by the
-    group. That is for emission alone: the index always writes under exactly-once, for its decisions, answers
-    and offset must stand or fall together.
     """
 
     def begin(self) -> None:

@@ -61,9 +61,7 @@ class Clients(ABC, Generic[A]):
 
     def transactor(self, transactional_id: str) -> Transactor:
         self._reach()
-        if self._settings.delivery == "exactly-once":
-            return self._kept(self._make_transactor(transactional_id))
-        return self._kept(self._make_plain_transactor())
+        return self._kept(self._make_transactor(transactional_id))
 
     def admin(self) -> Admin:
         return self._kept(self._make_admin())
@@ -103,9 +101,6 @@ class Clients(ABC, Generic[A]):
 
     @abstractmethod
     def _make_transactor(self, transactional_id: str) -> Transactor: ...
-
-    @abstractmethod
-    def _make_plain_transactor(self) -> Transactor: ...
 
     @abstractmethod
     def _make_admin(self) -> A: ...

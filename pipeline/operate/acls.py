@@ -53,10 +53,7 @@ def grants(settings: Settings) -> list[Grant]:
     if trims_log(settings):
         found += [Grant("topic", name, ("Delete",)) for name in (names.fingerprints, names.decisions)]
     found.append(Grant("group", names.prefix, ("Read", "Describe"), prefix=True))
-    exactly_once = settings.kafka.delivery == "exactly-once"
-    # The index writes in transactions in any case, the workers under exactly-once alone.
-    name = names.prefix if exactly_once else names.index_transactions
-    found.append(Grant("transactional-id", name, ("Write", "Describe"), prefix=exactly_once))
+    found.append(Grant("transactional-id", names.prefix, ("Write", "Describe"), prefix=True))
     return found
 
 

@@ -138,10 +138,8 @@ class Builder:
         settings, config = self.settings, self.index_config()
         sieve = sieve_config(settings, self.scheme.scheme_id)
         store = SnapshotStore(file_system(settings.state.dir), settings.app, settings.state.keep)
-        # Decisions, answers and the log offset must stand or fall together, however messages are delivered.
-        kafka = settings.kafka.model_copy(update={"delivery": "exactly-once"})
         with ExitStack() as stack:
-            broker = self.connect(settings.model_copy(update={"kafka": kafka}))
+            broker = self.connect(settings)
             stack.callback(broker.close)
             index = Index(
                 broker,

@@ -181,7 +181,6 @@ class KafkaSettings(Section):
 
     client: Literal["kafka-python", "confluent"] = "kafka-python"
     bootstrap: Text = "localhost:9092"
-    delivery: Literal["exactly-once", "at-least-once"] = "exactly-once"
     security: SecuritySettings = Field(default_factory=SecuritySettings)
     compression: Literal["none", "lz4", "zstd", "gzip"] = "lz4"
     poll_messages: Annotated[Whole, Field(ge=1, le=100_000)] = 5_000

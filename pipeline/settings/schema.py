@@ -14,6 +14,9 @@ from twinsieve.pipeline.settings.model import Settings
 SECRETS = frozenset({"digest.seed", "kafka.security.password", "kafka.security.key_password"})
 """Never written into a settings file, never shown; each has a `…_file` beside it."""
 
+_REMOVED = {"kafka.delivery": "delivery is always exactly-once now; remove the key"}
+"""Keys of earlier versions, and what to do about each."""
+
 Kind = Literal["section", "list", "mapping", "value"]
 
 
@@ -57,10 +60,13 @@ def keys_below(section: str) -> list[str]:
 
 
 def did_you_mean(section: str, name: str) -> str:
-    """What to do about an unknown key: nest it, the nearest one here or elsewhere, or all known here."""
+    """What to do about an unknown key: remove it, nest it, take the nearest one, or one of all known
+    here."""
     if "." in name and f"{section}.{name}".removeprefix(".") in schema():
         *above, last = name.split(".")
         return f"write it nested: {': {'.join(above)}: {{{last}: …{'}' * len(above)}"
+    if f"{section}.{name}" in _REMOVED:
+        return _REMOVED[f"{section}.{name}"]
     here = keys_below(section)
     close = get_close_matches(name.lower(), here, n=1, cutoff=0.6)
     if close:

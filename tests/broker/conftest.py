@@ -30,19 +30,6 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     made.close()
 
 
-@pytest.fixture(params=_WORLDS)
-def plain_world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """Every implementation of the port in turn, under `delivery: at-least-once`."""
-    made: World
-    if request.param == "memory":
-        made = MemoryWorld("at-least-once")
-    else:
-        bootstrap = request.getfixturevalue("bootstrap")
-        made = KafkaWorld(request.param, bootstrap, delivery="at-least-once")
-    yield made
-    made.close()
-
-
 @pytest.fixture(params=_HARMED)
 def harmed(request: pytest.FixtureRequest) -> Iterator[HarmedWorld]:
     """Every implementation of the port in turn, on a cluster that the test may harm."""

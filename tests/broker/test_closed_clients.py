@@ -62,11 +62,8 @@ def read_and_ask(broker: Broker, log: Partition) -> None:
         client.close()
 
 
-@pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
-def test_clients_that_were_closed_leave_no_thread_and_no_file(
-    client: str, delivery: str, bootstrap: str
-) -> None:
-    world = KafkaWorld(client, bootstrap, delivery=delivery)
+def test_clients_that_were_closed_leave_no_thread_and_no_file(client: str, bootstrap: str) -> None:
+    world = KafkaWorld(client, bootstrap)
     broker, name = world.broker(), fresh("tx")
     log = Partition(make_topic(broker), 0)
     assert isinstance(broker, Clients)
@@ -85,8 +82,7 @@ def test_clients_that_were_closed_leave_no_thread_and_no_file(
     until(lambda: threads() < had_threads + _ROUNDS)
     until(lambda: files() < had_files + _ROUNDS)
     assert len(broker._made) < _ROUNDS, "those of the last round at most are remembered"
-    if delivery == "exactly-once":
-        assert set(read_all(broker, log).values) == {b"whole"}
+    assert set(read_all(broker, log).values) == {b"whole"}
     world.close()
 
 

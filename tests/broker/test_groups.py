@@ -158,6 +158,33 @@ def test_what_was_polled_before_a_rebalance_cannot_be_committed_after_it(world: 
     assert broker.admin().group_offsets(group) == {}
 
 
+def test_a_send_that_fails_keeps_the_offsets_back(world: World) -> None:
+    broker = world.broker()
+    log = Partition(make_topic(broker), 0)
+    write(broker, log, [b"a"])
+    group = fresh("g")
+    consumer = broker.group_consumer(group, [log.topic])
+    assigned(consumer, 1)
+    consumer.seek(log, 0)
+    _, polled = fetched(consumer, 1)
+    transactor = broker.transactor(fresh("tx"))
+    transactor.begin()
+
+    def send() -> None:
+        transactor.send(log.topic, 7, messages([b"to no partition"]))
+        transactor.send_offsets({log: Committed(1)}, polled.membership)
+        transactor.commit()
+
+    with pytest.raises(AbortableError):
+        send()
+    transactor.abort()
+    assert consumer.committed([log]) == {log: None}
+    transactor.begin()
+    transactor.send(log.topic, 0, messages([b"good"]))
+    transactor.commit()
+    assert read_all(broker, log).values == [b"a", b"good"]
+
+
 def test_after_a_rebalance_partitions_are_silent_again(world: World) -> None:
     broker = world.broker()
     topic = make_topic(broker, 2)

@@ -165,9 +165,3 @@ def test_printed_acls_name_everything_once() -> None:
     assert all("--allow-principal User:sieve" in command for command in commands)
     assert any("--topic app-in" in command and "Write" not in command for command in commands)
     assert not any("Read" in command for command in commands if "--topic app-out" in command)
-
-
-def test_the_index_may_write_transactions_however_messages_are_delivered() -> None:
-    settings = settings_for("app", kafka={"delivery": "at-least-once"})
-    (grant,) = [grant for grant in grants(settings) if grant.resource == "transactional-id"]
-    assert (grant.name, grant.prefix) == ("app.index", False)

@@ -40,6 +40,8 @@ def test_calls_outside_a_transaction_are_misuse(world: World) -> None:
     transactor = broker.transactor(fresh("tx"))
     with pytest.raises(RuntimeError):
         transactor.send(topic, 0, messages([b"a"]))
+    with pytest.raises(RuntimeError):
+        transactor.commit()
 
 
 def test_equal_keys_go_to_one_partition_as_kafka_decides(world: World) -> None:

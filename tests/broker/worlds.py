@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.ports import (
@@ -49,12 +49,11 @@ class MemoryWorld:
 
     name = "memory"
 
-    def __init__(self, delivery: Literal["exactly-once", "at-least-once"] = "exactly-once") -> None:
+    def __init__(self) -> None:
         self.cluster = MemoryCluster(ManualClock(), session_timeout_s=1e9)
-        self._delivery = delivery
 
     def broker(self) -> Broker:
-        return MemoryBroker(self.cluster, delivery=self._delivery)
+        return MemoryBroker(self.cluster)
 
     def close(self) -> None:
         pass

@@ -24,14 +24,12 @@ with the cluster itself is said to `MemoryCluster.faults`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from tests.memory.appender import MemoryAppender
 from tests.memory.clients import MemoryAdmin, MemoryReader, MemoryTransactor
 from tests.memory.cluster import CrashError, ManualClock, MemoryCluster
 from tests.memory.consumer import MemoryConsumer
 from tests.memory.lock import one_at_a_time
-from tests.memory.plain import MemoryPlainTransactor
 from twinsieve.pipeline.broker.ports import BrokerError, Hook, Messages, NewTopic, no_hook
 
 __all__ = ["CrashError", "Hook", "ManualClock", "MemoryBroker", "MemoryCluster", "Messages", "NewTopic"]
@@ -39,20 +37,11 @@ __all__ = ["CrashError", "Hook", "ManualClock", "MemoryBroker", "MemoryCluster",
 
 @one_at_a_time
 class MemoryBroker:
-    """One process's connection to a cluster. A process that dies just stops calling.
+    """One process's connection to a cluster. A process that dies just stops calling."""
 
-    delivery: as `kafka.delivery`
-    """
-
-    def __init__(
-        self,
-        cluster: MemoryCluster,
-        hook: Hook = no_hook,
-        delivery: Literal["exactly-once", "at-least-once"] = "exactly-once",
-    ) -> None:
+    def __init__(self, cluster: MemoryCluster, hook: Hook = no_hook) -> None:
         self._cluster = cluster
         self._hook = hook
-        self._delivery = delivery
         self._appenders: list[MemoryAppender] = []
 
     def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> MemoryConsumer:
@@ -75,11 +64,9 @@ class MemoryBroker:
         self._appenders.append(made)
         return made
 
-    def transactor(self, transactional_id: str) -> MemoryTransactor | MemoryPlainTransactor:
+    def transactor(self, transactional_id: str) -> MemoryTransactor:
         """As `Broker.transactor`."""
         self._hook("broker.transactor")
-        if self._delivery == "at-least-once":
-            return MemoryPlainTransactor(self._cluster, self._hook)
         return MemoryTransactor(self._cluster, self._hook, transactional_id)
 
     def admin(self) -> MemoryAdmin:

@@ -68,7 +68,6 @@ class Truth:
     copies: uniques that are equal to a message whose record retention took, with the block that says so
     given_up: judged and passed over before it came out, and the last block that tells; judged anew if an operator
         moves the offset back
-    withdrawn: what had been said of those
     """
 
     kinds: dict[Place, Kind] = field(default_factory=dict)
@@ -77,7 +76,6 @@ class Truth:
     partitions: dict[tuple[bytes, int], PlainPartition] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
     given_up: dict[Place, int] = field(default_factory=dict)
-    withdrawn: dict[Place, list[Judgement]] = field(default_factory=dict)
     taken: list[Taken] = field(default_factory=list)
     rulings: list[Ruling] = field(default_factory=list)
 
@@ -195,7 +193,7 @@ def _pass_over(
         del part.judged[place[2]]
         if deleted:
             continue  # nobody knows which of the last ones came out
-        truth.withdrawn.setdefault(place, []).append(truth.judgements[place].pop())
+        truth.judgements[place].pop()
         if truth.judgements[place] and place[2] not in part.anew:
             truth.kinds[place] = truth.judgements[place][-1].kind
         else:
@@ -274,19 +272,16 @@ class Fates:
     went: dict[tuple[str, int, int], list[str]] = field(default_factory=dict)
 
 
-def check_output(world: World, truth: Truth, *, in_order: bool = True, once: bool = True) -> Fates:
+def check_output(world: World, truth: Truth, *, in_order: bool = True) -> Fates:
     """Output = exactly the uniques, duplicates the duplicates, dead letters the unreadable ones: once each.
 
     A message keeps the number of its partition where both topics have as many.
 
     in_order: offsets of a partition ascend in the output (they need not where an operator moved them)
-    once: False where `delivery: at-least-once` lets some come out again, and some come out of which the index does
-        not hear before they are passed over
     """
     fates = Fates()
     kind_of: dict[tuple[str, int, int], list[Kind]] = {}
-    every = [*truth.judgements.items(), *([] if once else truth.withdrawn.items())]
-    for (topic_id, partition, offset), said in every:
+    for (topic_id, partition, offset), said in truth.judgements.items():
         held = kind_of.setdefault((truth.names[topic_id], partition, offset), [])
         held += [each.kind for each in said]
     topics = {OUTPUT: {Kind.UNIQUE}, DUPLICATES: {Kind.EXACT, Kind.NEAR}, DEAD: {Kind.UNREADABLE}}
@@ -309,7 +304,7 @@ def check_output(world: World, truth: Truth, *, in_order: bool = True, once: boo
                     f"{topic}: wrong verdict for {name}@{offset}"
                 )
     for at, went in fates.went.items():
-        assert not once or len(went) <= len(kind_of[at]), f"{at} was emitted {len(went)} times: {went}"
+        assert len(went) <= len(kind_of[at]), f"{at} was emitted {len(went)} times: {went}"
     return fates
 
 

@@ -19,7 +19,6 @@ ENDS = "pipeline/index/ends.py"
 RECORD = "pipeline/index/transaction.py"
 RESTORE = "pipeline/index/follower.py"
 OFFSETS = "pipeline/broker/committed_offsets.py"
-PLAIN = "tests/memory/plain.py"
 PASSED = ("tests/model/test_passed_over.py",)
 TRUNCATED = ("tests/model/test_truncated_input.py",)
 IDLE = ("tests/model/test_idle_commits.py",)
@@ -257,15 +256,6 @@ WORKERS = (
         "if records.offsets[0] < session.covered:",
         "if records.offsets[0] < 0:",
         IDLE,
-    ),
-    Mutant(
-        "at-least-once: what a refused commit left unwritten is written with the next one",
-        PLAIN,
-        "        self._in_flight.cut(0)\n",
-        "",
-        ("tests/crash/test_at_least_once.py",),
-        equivalent="Messages of a commit that failed may come out and come again: that is what at-least-once gives up. "
-        "The same messages sent twice without a failure are noticed.",
     ),
 )
 

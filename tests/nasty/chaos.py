@@ -124,7 +124,6 @@ class NastyChaos(Chaos):
     def start(self, slot: str) -> Process:
         draw = self.random.random
         caseless = Kind.SETTINGS in self.kinds and draw() < 0.4
-        plain = Kind.DELIVERY in self.kinds and draw() < 0.6
         quick = Kind.QUICK_SNAPSHOTS in self.kinds and draw() < 0.5
         process = self.world.start(
             slot,
@@ -132,7 +131,6 @@ class NastyChaos(Chaos):
             snapshots=self.kept,
             background=AtOnce if quick else Later,
             sieve=lambda: HashSieve(WINDOW, caseless=caseless),
-            delivery="at-least-once" if plain else "exactly-once",
         )
         process.hook = self.stalling_hook(process)
         return process
@@ -301,10 +299,10 @@ def run(seed: int, folder: Path, kinds: Collection[Kind]) -> Found:
     for _ in range(ACTIONS):
         chaos.act()
     chaos.finish()
-    world, plain = chaos.world, Kind.DELIVERY in chaos.kinds
+    world = chaos.world
     assert chaos.cut_tail or not world.stops, f"stopped for nothing: {world.stops}"
     truth = rebuild(world, window=WINDOW, judge=Kind.SETTINGS not in chaos.kinds)
-    fates = check_output(world, truth, in_order=not (chaos.moved or plain), once=not plain)
+    fates = check_output(world, truth, in_order=not chaos.moved)
     if not world.stops:
         check_complete(world, truth, fates)
         check_all_judged(world, truth)

@@ -35,9 +35,6 @@ class Kind(StrEnum):
     SETTINGS = "changed-settings"
     """Processes start with another similarity rule."""
 
-    DELIVERY = "at-least-once"
-    """Some processes emit at least once, and the others exactly once."""
-
     LEADERLESS = "leaderless"
     """Any partition may have no leader for a while."""
 

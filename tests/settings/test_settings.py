@@ -56,6 +56,13 @@ def test_every_problem_is_found_at_its_line_and_column(tmp_path: Path) -> None:
     ]
 
 
+def test_a_key_of_an_earlier_version_says_what_to_do(tmp_path: Path) -> None:
+    advice = "unknown key 'kafka.delivery'; delivery is always exactly-once now; remove the key"
+    assert _findings(tmp_path, "kafka: {delivery: at-least-once}\n") == [f"1:9: {advice}"]
+    found = _findings(tmp_path, "", {"TWINSIEVE_KAFKA__DELIVERY": "exactly-once"})
+    assert found == [f"TWINSIEVE_KAFKA__DELIVERY: {advice}"]
+
+
 def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(

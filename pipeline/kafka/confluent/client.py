@@ -8,7 +8,6 @@ from twinsieve.pipeline.kafka.clients import CONNECT_TIMEOUT_S, Clients
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
 from twinsieve.pipeline.kafka.confluent.group_consumer import ConfluentGroupConsumer
 from twinsieve.pipeline.kafka.confluent.options import common_options
-from twinsieve.pipeline.kafka.confluent.plain import ConfluentPlainTransactor
 from twinsieve.pipeline.kafka.confluent.producers import ConfluentAppender
 from twinsieve.pipeline.kafka.confluent.reader import ConfluentReader
 from twinsieve.pipeline.kafka.confluent.transactor import ConfluentTransactor
@@ -54,9 +53,6 @@ class ConfluentBroker(Clients[ConfluentAdmin]):
 
     def _make_transactor(self, transactional_id: str) -> ConfluentTransactor:
         return ConfluentTransactor(self._settings, self._options, transactional_id, self._limits)
-
-    def _make_plain_transactor(self) -> ConfluentPlainTransactor:
-        return ConfluentPlainTransactor(self._settings, self._options, self._limits)
 
     def _make_admin(self) -> ConfluentAdmin:
         return ConfluentAdmin(self._settings, self._options, self._connect_timeout_s)

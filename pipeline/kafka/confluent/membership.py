@@ -15,7 +15,7 @@ _MAGIC = b"CGMDv2:"
 class ConfluentMember:
     """What `ports.Membership.handle` is here.
 
-    consumer: commits offsets where there are no transactions; fenced: whether another process displaced it
+    consumer: tells the present member id; fenced: whether another process displaced it
     member_id: what the group called this member then, "" while it was joining
     """
 

@@ -36,7 +36,7 @@ _LATER = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError.COORDINATOR_LOAD_IN_PRO
 
 
 class ConfluentTransactor(Transacting):
-    """`ports.Transactor` on confluent-kafka, exactly once."""
+    """`ports.Transactor` on confluent-kafka."""
 
     def __init__(
         self,

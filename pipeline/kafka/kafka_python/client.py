@@ -8,7 +8,6 @@ from twinsieve.pipeline.kafka.clients import CONNECT_TIMEOUT_S, Clients
 from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
 from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonGroupConsumer
 from twinsieve.pipeline.kafka.kafka_python.options import common_options, warn_without_crc32c
-from twinsieve.pipeline.kafka.kafka_python.plain import PythonPlainTransactor
 from twinsieve.pipeline.kafka.kafka_python.producers import PythonAppender
 from twinsieve.pipeline.kafka.kafka_python.reading import PythonReader
 from twinsieve.pipeline.kafka.kafka_python.transactor import PythonTransactor
@@ -46,9 +45,6 @@ class PythonBroker(Clients[PythonAdmin]):
 
     def _make_transactor(self, transactional_id: str) -> PythonTransactor:
         return PythonTransactor(self._settings, self._options, transactional_id, self._limits)
-
-    def _make_plain_transactor(self) -> PythonPlainTransactor:
-        return PythonPlainTransactor(self._settings, self._options, self._limits)
 
     def _make_admin(self) -> PythonAdmin:
         return PythonAdmin(self._settings, self._options)

@@ -37,11 +37,10 @@ _HELD_BACK = "an open transaction holds it back, or the broker does not answer"
 class PythonMember:
     """What `ports.Membership.handle` is here.
 
-    consumer: commits offsets where there are no transactions; fenced: whether another process displaced it
+    fenced: whether another process displaced it
     """
 
     metadata: Any
-    consumer: Any
     fenced: Callable[[], bool]
 
 
@@ -124,9 +123,7 @@ class PythonGroupConsumer(Reading):
             assignment = frozenset(Partition(*partition) for partition in self._assigned)
             live = [(partition, rows) for partition, rows in found.items() if partition in self._live]
         records = [columns(partition, rows) for partition, rows in live]
-        membership = Membership(
-            metadata.generation_id, PythonMember(metadata, self._consumer, self.is_fenced)
-        )
+        membership = Membership(metadata.generation_id, PythonMember(metadata, self.is_fenced))
         return Polled(membership, assignment, self._seen_epoch, records)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:

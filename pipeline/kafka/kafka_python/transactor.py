@@ -31,7 +31,7 @@ _QUICK_S = 3.0
 
 
 class PythonTransactor(Transacting):
-    """`ports.Transactor` on kafka-python, exactly once."""
+    """`ports.Transactor` on kafka-python."""
 
     def __init__(
         self,
