@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from concurrent.futures import Future, wait
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 COMMITTED_S = 2.0
 """How long a question for committed offsets may take. One that a living transaction holds back is free within
@@ -13,37 +15,69 @@ METADATA_S = 20.0
 """How old what a consumer knows of its topics may get. A topic that has grown brings no messages of its new
 partitions before that; the clients' own defaults are minutes."""
 _T = TypeVar("_T")
+_Calls = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 
 
 class DeadlineError(Exception):
     """The call did not return in time; it may still be running, so its object must not be used again."""
 
 
-def within(seconds: float, call: Callable[[], _T]) -> _T:
-    """What `call()` returns or raises, if that takes no longer than `seconds`.
+class CallThread:
+    """Makes the calls of one client in a thread beside the client's own, one at a time, each with a limit.
 
-    kafka-python 3.0.12 waits without limit in send_offsets_to_transaction, commit_transaction and
-    abort_transaction, and for ever when the broker restarts inside a transaction. The helper thread is
-    a daemon: one that hangs keeps nobody from exiting.
-    raises: DeadlineError
+    A call that outlives its limit keeps its thread until the call returns, and the next call gets a new
+    thread. The threads are daemons: a call that hangs keeps nobody from exiting.
+    """
+
+    def __init__(self) -> None:
+        self._calls: _Calls | None = None
+
+    def within(self, seconds: float, call: Callable[[], _T]) -> _T:
+        """What `call()` returns or raises, if that takes no longer than `seconds`.
+
+        raises: DeadlineError
+        """
+        if self._calls is None:
+            self._calls = SimpleQueue()
+            threading.Thread(
+                target=_serve, args=(self._calls,), name="twinsieve-deadline", daemon=True
+            ).start()
+        answer: Future[_T] = Future()
+        self._calls.put((answer, call))
+        if not wait([answer], seconds).done:
+            self.close()
+            raise DeadlineError(f"no answer within {seconds:g} s")
+        return answer.result()
+
+    def close(self) -> None:
+        """End the thread as soon as it has nothing to do; a call after this gets a new thread."""
+        if self._calls is not None:
+            self._calls.put(None)
+            self._calls = None
+
+
+def _serve(calls: _Calls) -> None:
+    while True:
+        item = calls.get()
+        if item is None:
+            return
+        answer, call = item
+        try:
+            answer.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
+            answer.set_exception(error)
+        # Else a thread that waits keeps alive what the last call was about, a producer for instance.
+        del item, answer, call
+
+
+def within(seconds: float, call: Callable[[], _T]) -> _T:
+    """As `CallThread.within`, for a single call.
 
     >>> within(5.0, lambda: 6 * 7)
     42
     """
-    results: list[_T] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(call())
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="twinsieve-deadline", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if errors:
-        raise errors[0]
-    if not results:
-        raise DeadlineError(f"no answer within {seconds:g} s")
-    return results[0]
+    thread = CallThread()
+    try:
+        return thread.within(seconds, call)
+    finally:
+        thread.close()

@@ -32,7 +32,6 @@ from twinsieve.pipeline.broker.ports import (
     Polled,
 )
 from twinsieve.pipeline.kafka.confluent import transactor as confluent_transactor
-from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 
 
 def quick(client: str, cluster: Cluster) -> Broker:
@@ -318,19 +317,6 @@ def test_an_outage_does_not_keep_a_displaced_member_from_ending(mortal_broker: C
     until(displaced)
     broker.close()
     other.close()
-
-
-def test_a_call_that_never_returns_is_given_up() -> None:
-    with pytest.raises(DeadlineError):
-        within(0.05, lambda: time.sleep(5))
-
-
-def test_errors_of_a_call_with_a_deadline_are_its_own() -> None:
-    def fails() -> None:
-        raise AbortableError("no")
-
-    with pytest.raises(AbortableError, match="no"):
-        within(5.0, fails)
 
 
 def test_a_finished_transactor_says_so(mortal_broker: Cluster, client: str) -> None:
