@@ -12,7 +12,7 @@ from functools import partial
 from kafka import TopicPartition
 from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
-from twinsieve.pipeline.kafka.kafka_python.decoding import _PartitionRecords
+from twinsieve.pipeline.kafka.kafka_python.patches import _PartitionRecords
 
 COUNT = 100_000
 SHAPES: tuple[tuple[str, bytes | None], ...] = (

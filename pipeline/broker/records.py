@@ -143,12 +143,13 @@ class Messages:
 class Membership:
     """What a group consumer was at one moment: passed to `Transactor.send_offsets`, which fences by it.
 
+    Each client has a class of its own below this one, with what its `Transactor` needs; roles see no more
+    than this.
+
     generation: -1 outside a group; `Transactor.send_offsets` refuses a negative one.
-    handle: the client's own object; roles never look inside.
     """
 
     generation: int
-    handle: object = None
 
 
 @dataclass(slots=True)

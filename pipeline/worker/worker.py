@@ -129,7 +129,7 @@ class Worker:
         self._epoch = -1
         self._open_s = 0.0
         self._pace = Pace(clock, config.ask_again_s)
-        self._polled = Polled(Membership(-1, None), frozenset(), -1)
+        self._polled = Polled(Membership(-1), frozenset(), -1)
         self._failures = 0
         self._checked_s = self._looked_s = clock.monotonic_s()
         self._stopping = False

@@ -19,13 +19,13 @@ from kafka.record.memory_records import MemoryRecords
 
 from tests.broker.bombs import CODECS, bomb
 from twinsieve.pipeline.broker.ports import BrokerError
-from twinsieve.pipeline.kafka.kafka_python.decoding import (
+from twinsieve.pipeline.kafka.kafka_python.patches import decode_safely
+from twinsieve.pipeline.kafka.kafka_python.unpack import (
     GZIP,
     LZ4,
     SNAPPY,
     ZSTD,
     TooLargeError,
-    decode_safely,
     unpack,
 )
 

@@ -12,7 +12,7 @@ import pytest
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import KafkaWorld, fresh, make_topic, messages, read_all, until
 from twinsieve.pipeline.broker.ports import AbortableError, Broker, FatalError, Partition
-from twinsieve.pipeline.kafka.clients import Clients
+from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.kafka.deadline import within
 
 _ROUNDS = 8
@@ -66,7 +66,7 @@ def test_clients_that_were_closed_leave_no_thread_and_no_file(client: str, boots
     world = KafkaWorld(client, bootstrap)
     broker, name = world.broker(), fresh("tx")
     log = Partition(make_topic(broker), 0)
-    assert isinstance(broker, Clients)
+    assert isinstance(broker, KafkaBroker)
 
     def rounds(count: int) -> None:
         for number in range(count):

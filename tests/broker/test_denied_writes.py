@@ -27,10 +27,10 @@ from twinsieve.pipeline.broker.ports import (
 )
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.confluent import transactor as confluent_transactor
-from twinsieve.pipeline.kafka.confluent.membership import ConfluentMember
+from twinsieve.pipeline.kafka.confluent.group_consumer import ConfluentMembership
 from twinsieve.pipeline.kafka.kafka_python import transactor as python_transactor
-from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonMember
 from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.kafka.transactor import KafkaMembership
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -170,8 +170,7 @@ def offsets_of(producer: type, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
     )
     transactor.begin()
     transactor.send("shut", 0, messages([b"a"]))
-    consumer = SimpleNamespace(memberid=lambda: "id")
-    membership = Membership(1, ConfluentMember(b"", consumer, lambda: False, "id"))
+    membership = ConfluentMembership(1, b"", lambda: False, "id", lambda: "id")
     return lambda: transactor.send_offsets({_FROM: Committed(1)}, membership)
 
 
@@ -205,7 +204,7 @@ def test_offsets_behind_a_failure_of_kafka_python_are_denied(monkeypatch: pytest
         KafkaSettings(), {}, "tx", Limits(_nobody, 1 << 20, "none", **_ANY)
     )
     transactor.begin()
-    membership = Membership(1, PythonMember(None, None, lambda: False))
+    membership = KafkaMembership(1, None, lambda: False)
     with pytest.raises(FatalError, match=rf"tx: offsets: not allowed for topic shut; {_GRANT}") as refused:
         transactor.send_offsets({_FROM: Committed(1)}, membership)
     assert refused.value.denied

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
+import kafka
 import pytest
 from kafka import KafkaAdminClient
 from kafka.errors import IllegalStateError, UnknownBrokerIdError
@@ -36,9 +37,10 @@ from twinsieve.pipeline.broker.ports import (
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
 from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
-from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonGroupConsumer, PythonMember
+from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonGroupConsumer
 from twinsieve.pipeline.kafka.kafka_python.options import common_options
 from twinsieve.pipeline.operate.acls import Grant
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _POLL_INTERVAL_MS = 2_500
@@ -79,7 +81,7 @@ def test_a_worker_that_did_not_poll_for_too_long_commits_nothing_of_another_s_pa
     heir = broker.group_consumer(group, [log.topic])
     assigned(heir, 1)
     # What the client says of itself now is accepted by the broker, whoever owns the partition.
-    metadata = cast(PythonMember, held.membership.handle).consumer.group_metadata()
+    metadata = slow._consumer.group_metadata()
     assert metadata.generation_id == -1
     transactor.begin()
     transactor.send(out.topic, 0, messages([b"never"]))
@@ -168,7 +170,7 @@ def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch:
 
     assert admin._ask("offsets of a[0]", ask) == 7
     assert looked == ["anew"], "its list of brokers is five minutes old"
-    monkeypatch.setattr(python_admin, "_RETRY_S", 0.0)
+    monkeypatch.setattr(python_admin, "RETRY_S", 0.0)
     answers = [UnknownBrokerIdError(2)]
     with pytest.raises(BrokerError, match=r"offsets of a\[0\]: UnknownBrokerIdError") as said:
         admin._ask("offsets of a[0]", ask)
@@ -206,3 +208,17 @@ def test_a_topic_that_is_back_is_shared_out_again_though_nobody_waits(bootstrap:
     until(is_back)
     until(assignment)
     world.close()
+
+
+@pytest.mark.parametrize("version", ["2.3.1", "3.0.11", "3.1.0", "4.0"])
+def test_a_version_that_the_patches_do_not_fit_is_refused(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka, "__version__", version)
+    with pytest.raises(ConfigError, match=rf"kafka-python {version} is installed.*install 'kafka-python>=3"):
+        connect(KafkaSettings())
+
+
+def test_later_versions_of_3_0_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "__version__", "3.0.20")
+    connect(KafkaSettings()).close()

@@ -281,3 +281,17 @@ def test_links_of_the_package_lead_to_folders_at_the_top(root: Path) -> None:
         assert (root / "twinsieve" / name).resolve() == (root / folder).resolve()
         assert (root / "twinsieve" / name).is_symlink(), "a second copy would go its own way"
     assert {path.name for path in (root / "twinsieve").iterdir() if path.is_symlink()} == set(linked)
+
+
+def test_what_a_kafka_client_keeps_private_is_touched_in_one_file_a_client(root: Path) -> None:
+    """Upper case is public in confluent-kafka: `KafkaError._FATAL` is librdkafka's name of an error."""
+    wrong = [
+        f"{path.relative_to(root)}:{node.lineno}: {ast.unparse(node)}"
+        for path in _modules(root, "pipeline/kafka")
+        if path.name != "patches.py"
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute)
+        and re.match(r"_[a-z]", node.attr)
+        and ast.unparse(node.value) not in ("self", "super()")
+    ]
+    assert not wrong, "\n".join(wrong)

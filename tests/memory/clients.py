@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from tests.memory.cluster import MemoryCluster
-from tests.memory.groups import Handle
+from tests.memory.groups import MemoryMembership
 from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
 from tests.memory.log import Outcome, PartitionLog
@@ -172,13 +172,12 @@ class MemoryTransactor:
         reach(self._cluster, "send_offsets")
         self._cluster.tick()
         transaction = self._cluster.open_transaction(self._id, self._epoch)
-        handle = membership.handle
-        if membership.generation < 0 or not isinstance(handle, Handle):
+        if membership.generation < 0 or not isinstance(membership, MemoryMembership):
             raise AbortableError("send_offsets: no membership of a group; poll first")
-        group = self._cluster.group(handle.group)
-        group.check(handle.member_id, handle.instance, membership.generation)
+        group = self._cluster.group(membership.group)
+        group.check(membership.member_id, membership.instance, membership.generation)
         for partition, offset in offsets.items():
-            transaction.offsets[(handle.group, partition)] = offset
+            transaction.offsets[(membership.group, partition)] = offset
         self._hook("transactor.send_offsets.after")
 
     @waits

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from tests.memory.clients import MemoryReader
 from tests.memory.cluster import MemoryCluster
-from tests.memory.groups import Handle
+from tests.memory.groups import MemoryMembership
 from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
 from twinsieve.pipeline.broker.ports import (
     NO_EPOCH,
@@ -14,7 +14,6 @@ from twinsieve.pipeline.broker.ports import (
     Committed,
     FatalError,
     Hook,
-    Membership,
     Partition,
     Polled,
     UnstableError,
@@ -51,8 +50,8 @@ class MemoryConsumer:
         with CLUSTER_LOCK:
             if self._heartbeat():
                 records = []
-        handle = Handle(self._group.name, self._member_id, self._instance)
-        return Polled(Membership(self._generation, handle), self._assignment, self._epoch, records)
+        membership = MemoryMembership(self._generation, self._group.name, self._member_id, self._instance)
+        return Polled(membership, self._assignment, self._epoch, records)
 
     def _heartbeat(self) -> bool:
         """Whether a rebalance came to light."""

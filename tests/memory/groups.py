@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from twinsieve.pipeline.broker.ports import AbortableError, Committed, FatalError, Partition
+from twinsieve.pipeline.broker.ports import AbortableError, Committed, FatalError, Membership, Partition
 
 
 @dataclass(slots=True)
@@ -23,8 +23,8 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Handle:
-    """What a membership snapshot says: which member of which group."""
+class MemoryMembership(Membership):
+    """Which member of which group."""
 
     group: str
     member_id: str

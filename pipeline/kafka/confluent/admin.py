@@ -25,9 +25,8 @@ from twinsieve.pipeline.broker.ports import (
     Committed,
     NewTopic,
     Partition,
-    TopicInfo,
 )
-from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.admin import EARLIEST, LATEST, PAUSE_S, RETRY_S, DescribedTopic, KafkaAdmin
 from twinsieve.pipeline.kafka.confluent.options import Heard, cause, reason
 from twinsieve.pipeline.kafka.confluent.refusals import (
     AWAY,
@@ -37,7 +36,8 @@ from twinsieve.pipeline.kafka.confluent.refusals import (
     MissingError,
     admin_error,
 )
-from twinsieve.pipeline.kafka.tls import handshake_problem
+from twinsieve.pipeline.kafka.errors import GRANT
+from twinsieve.pipeline.kafka.security import handshake_problem
 from twinsieve.pipeline.kafka.unreachable import unreachable
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -45,10 +45,6 @@ _ANSWER_S = 10.0
 _ATTEMPT_S = 2.0
 """How long one broker is given for a question that changes nothing. librdkafka asks the controller that it
 knows of, and Kafka names any broker as that: it may have died, and a new client hears of another."""
-_RETRY_S = 10.0
-_LOOK_S = 2.0
-"""A question that is asked again and again anyway gives up earlier: whoever asks waits meanwhile."""
-_PAUSE_S = 0.1
 _PROBE_S = 2.0
 _KNOWN_TOPIC = "__consumer_offsets"
 # Its type hints leave out half of what it exports.
@@ -56,10 +52,8 @@ _kafka: Any = confluent_admin
 _T = TypeVar("_T")
 
 
-class ConfluentAdmin(Closing):
-    """`ports.Admin` on confluent-kafka.
-
-    connect_timeout_s: how long to try to reach a broker at all
+class ConfluentAdmin(KafkaAdmin):
+    """connect_timeout_s: how long to try to reach a broker at all
     raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
     """
 
@@ -80,33 +74,21 @@ class ConfluentAdmin(Closing):
                 if time.monotonic() >= deadline or (heard.reasons and not found.retryable):
                     raise found from error
 
-    def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
-        if not names:
-            return {}
-        rows = self._described(names)
-        known = [name for name in names if rows[name] is not None]
-        held = self._settings(known) if settings and known else {}
-        found: dict[str, TopicInfo | None] = dict.fromkeys(names)
-        for name in known:
-            row = rows[name]
-            replication = min((len(part.replicas) for part in row.partitions), default=0)
-            found[name] = TopicInfo(
-                name,
-                _id_bytes(row.topic_id),
-                len(row.partitions),
-                replication,
-                held.get(name, {}),
-                frozenset(part.id for part in row.partitions if part.leader is None or part.leader.id < 0),
-            )
-        return found
-
-    def _described(self, names: Collection[str]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _described(self, names: Collection[str]) -> dict[str, DescribedTopic | None]:
+        found: dict[str, DescribedTopic | None] = {}
         for name in names:
             try:
-                found[name] = self._ask(f"topic {name}", partial(self._describe, name))
+                row = self._ask(f"topic {name}", partial(self._describe, name))
             except MissingError:
                 found[name] = None
+                continue
+            found[name] = DescribedTopic(
+                _id_bytes(row.topic_id),
+                len(row.partitions),
+                min((len(part.replicas) for part in row.partitions), default=0),
+                frozenset(part.id for part in row.partitions if part.leader is None or part.leader.id < 0),
+                frozenset(operation.name for operation in row.authorized_operations or ()),
+            )
         return found
 
     def _describe(self, name: str) -> Any:
@@ -129,26 +111,6 @@ class ConfluentAdmin(Closing):
 
         return self._ask(f"settings of topic {', '.join(names)}", ask)
 
-    def require(self, topics: Collection[str], operations: Collection[str]) -> None:
-        """Fails with a clear text unless every topic exists and these operations on it are allowed.
-
-        raises: BrokerError(retryable=False)
-        """
-        for name, row in self._described(topics).items():
-            if row is None:
-                raise BrokerError(
-                    f"topic {name}: does not exist; create it (twinsieve topics create) or correct its name",
-                    retryable=False,
-                )
-            allowed = {operation.name for operation in row.authorized_operations or ()}
-            denied = set(operations) - allowed if allowed else set()
-            if denied:
-                raise BrokerError(
-                    f"topic {name}: no permission for {', '.join(sorted(denied))}; grant it "
-                    "(twinsieve topics acls prints what is needed)",
-                    retryable=False,
-                )
-
     def create_topic(self, topic: NewTopic) -> None:
         wanted = _kafka.NewTopic(
             topic.name,
@@ -163,7 +125,7 @@ class ConfluentAdmin(Closing):
             info = self.topics([topic.name])[topic.name]
             if info is not None and info.partitions == topic.partitions:
                 return
-            time.sleep(_PAUSE_S)
+            time.sleep(PAUSE_S)
         raise BrokerError(f"{doing}: it did not appear; look at the broker's log", retryable=True)
 
     def delete_records(self, before: Mapping[Partition, int]) -> None:
@@ -171,41 +133,18 @@ class ConfluentAdmin(Closing):
         doing = f"delete records of {', '.join(map(str, before))}"
         self._ask(doing, lambda: _all(self._client.delete_records(wanted)), before)
 
-    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        return self._offsets({partition: _kafka.OffsetSpec.earliest() for partition in partitions})
-
-    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        return self._offsets({partition: _kafka.OffsetSpec.latest() for partition in partitions})
-
-    def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Last stable offset of each: where a read-committed reader waits. Gives up early."""
-        latest = {partition: _kafka.OffsetSpec.latest() for partition in partitions}
-        return self._offsets(latest, IsolationLevel.READ_COMMITTED, _LOOK_S)
-
-    def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        found = self._offsets(
-            {part: _kafka.OffsetSpec.for_timestamp(time) for part, time in times_ms.items()}
-        )
-        later = [partition for partition, offset in found.items() if offset < 0]
-        return found | self.end_offsets(later)
-
-    def _offsets(
-        self,
-        wanted: Mapping[Partition, Any],
-        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-        max_s: float = math.inf,
+    def _list_offsets(
+        self, times_ms: Mapping[Partition, int], *, stable: bool, max_s: float
     ) -> dict[Partition, int]:
-        if not wanted:
-            return {}
-        specs = {TopicPartition(*partition): spec for partition, spec in wanted.items()}
-        doing = f"offsets of {', '.join(map(str, wanted))}"
+        isolation = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
+        specs = {TopicPartition(*partition): _spec(time_ms) for partition, time_ms in times_ms.items()}
 
         def ask() -> dict[Any, Any]:
             return _all(
                 self._client.list_offsets(specs, isolation_level=isolation, request_timeout=_ATTEMPT_S)
             )
 
-        found = self._ask(doing, ask, wanted, max_s)
+        found = self._ask(f"offsets of {', '.join(map(str, times_ms))}", ask, times_ms, max_s)
         return {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
 
     def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
@@ -228,8 +167,6 @@ class ConfluentAdmin(Closing):
         }
 
     def members(self, group: str) -> dict[str, str | None]:
-        """The group's member ids, each with its static name."""
-
         def ask() -> Any:
             found = self._client.describe_consumer_groups([group], request_timeout=_ATTEMPT_S)
             return found[group].result(_ANSWER_S)
@@ -262,8 +199,7 @@ class ConfluentAdmin(Closing):
     def _ask(
         self, doing: str, ask: Callable[[], _T], of: Collection[Partition] = (), max_s: float = math.inf
     ) -> _T:
-        # A fresh cluster has no group coordinator for its first seconds, and a leader may be moving.
-        deadline = time.monotonic() + min(max_s, _RETRY_S)
+        deadline = time.monotonic() + min(max_s, RETRY_S)
         while True:
             reached = False
             try:
@@ -283,14 +219,13 @@ class ConfluentAdmin(Closing):
                 if code in PASSING and time.monotonic() < deadline:
                     # librdkafka asks again by the leaders it knew; only new metadata shows it the others.
                     with suppress(KafkaException):
-                        self._client.list_topics(timeout=_PAUSE_S * 10)
-                    time.sleep(_PAUSE_S)
+                        self._client.list_topics(timeout=1.0)
+                    time.sleep(PAUSE_S)
                     continue
                 if code in MISSING:
                     raise MissingError(doing) from error
                 if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                    said = f"{doing}: no permission; grant it (twinsieve topics acls prints what is needed)"
-                    raise BrokerError(said, retryable=False) from error
+                    raise BrokerError(f"{doing}: no permission; {GRANT}", retryable=False) from error
                 if code in AWAY:
                     # The brokers that this client knows may have moved; another begins at the bootstrap ones.
                     self._client = _kafka.AdminClient(self._options)
@@ -301,8 +236,13 @@ class ConfluentAdmin(Closing):
     def _exist(self, partitions: Collection[Partition]) -> bool:
         """librdkafka says "no leaders" of what does not exist and of what has none just now; this tells."""
         rows = self._described({partition.topic for partition in partitions})
-        found = {name: 0 if row is None else len(row.partitions) for name, row in rows.items()}
+        found = {name: 0 if row is None else row.partitions for name, row in rows.items()}
         return all(partition.number < found[partition.topic] for partition in partitions)
+
+
+def _spec(time_ms: int) -> Any:
+    named = {EARLIEST: _kafka.OffsetSpec.earliest, LATEST: _kafka.OffsetSpec.latest}
+    return named[time_ms]() if time_ms in named else _kafka.OffsetSpec.for_timestamp(time_ms)
 
 
 def _all(futures: Mapping[Any, Any]) -> dict[Any, Any]:

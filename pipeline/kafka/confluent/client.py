@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from twinsieve.pipeline.kafka.clients import CONNECT_TIMEOUT_S, Clients
+from twinsieve.pipeline.kafka.broker import CONNECT_TIMEOUT_S, KafkaBroker
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
 from twinsieve.pipeline.kafka.confluent.group_consumer import ConfluentGroupConsumer
 from twinsieve.pipeline.kafka.confluent.options import common_options
@@ -15,7 +15,7 @@ from twinsieve.pipeline.kafka.leaving import GroupAdmin
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 
-class ConfluentBroker(Clients[ConfluentAdmin]):
+class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
     """Makes confluent-kafka clients.
 
     leaver: a client that can take a static member out of its group, for which librdkafka has no request

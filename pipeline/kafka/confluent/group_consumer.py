@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -20,21 +21,39 @@ from twinsieve.pipeline.broker.ports import (
     UnstableError,
 )
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
-from twinsieve.pipeline.kafka.confluent.membership import look
-from twinsieve.pipeline.kafka.confluent.options import Heard, translated
-from twinsieve.pipeline.kafka.confluent.reading import Reading, client_errors, consumer_options
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, Heard
+from twinsieve.pipeline.kafka.confluent.patches import generation_of
+from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer, consumer_options
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S
 from twinsieve.pipeline.kafka.leaving import GroupAdmin, leave
+from twinsieve.pipeline.kafka.transactor import KafkaMembership
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _LAST_S = 5.0
 _LAST_MESSAGES = 10_000
-_LOOK_S = 1.0
+_MEMBERSHIP_S = 1.0
 """A membership is asked for once in this time, and after every rebalance: each time librdkafka answers from
 another thread, and meanwhile confluent-kafka keeps the interpreter's lock."""
 
 
-class ConfluentGroupConsumer(Reading):
+@dataclass(frozen=True, slots=True)
+class ConfluentMembership(KafkaMembership):
+    """member_id: what the group called this member then, "" while it was joining; present_id: tells what it
+    calls it now
+    """
+
+    member_id: str
+    present_id: Callable[[], str]
+
+    def is_stale(self) -> bool:
+        try:
+            return self.present_id() != self.member_id
+        except RuntimeError:
+            # Closed, for a client that joined anew.
+            return True
+
+
+class ConfluentGroupConsumer(ConfluentConsumer):
     """`ports.GroupConsumer` on confluent-kafka; assigned partitions are paused until they are sought."""
 
     def __init__(
@@ -67,7 +86,7 @@ class ConfluentGroupConsumer(Reading):
         self._assigned: frozenset[Partition] = frozenset()
         self._nameless = False
         self._closing = False
-        self._membership = Membership(-1, None)
+        self._membership = Membership(-1)
         self._seen_epoch, self._seen_s = -1, 0.0
         self._join()
 
@@ -77,15 +96,15 @@ class ConfluentGroupConsumer(Reading):
             self._topics, on_assign=self._on_assign, on_revoke=self._on_gone, on_lost=self._on_lost
         )
 
-    def is_fenced(self) -> bool:
-        """True once another process has joined under this member's name; costs what was fetched ahead."""
+    def poll_fenced(self) -> bool:
+        """Poll, drop what came, and tell whether another process has joined under this member's name."""
         if not isinstance(self._later, FatalError):
             # librdkafka tells only who polls. Messages are of no use any more: the producer is finished.
             self._columns(self._consume(1, 0.05))
         return isinstance(self._later, FatalError) and self._later.fenced
 
     def _notice_failure(self, error: KafkaException, doing: str) -> None:
-        said = translated(error, doing)
+        said = ERRORS.translated(error, doing)
         if isinstance(said, FatalError) and said.fenced and not self._is_displaced():
             self._nameless = True
         else:
@@ -159,21 +178,24 @@ class ConfluentGroupConsumer(Reading):
         # Rebalance callbacks run inside consume() on this thread, so records, assignment, epoch and
         # membership belong together.
         now_s = time.monotonic()
-        if self._epoch != self._seen_epoch or now_s - self._seen_s >= _LOOK_S:
-            self._membership = self._look()
+        if self._epoch != self._seen_epoch or now_s - self._seen_s >= _MEMBERSHIP_S:
+            self._membership = self._present_membership()
             self._seen_epoch, self._seen_s = self._epoch, now_s
         held = [part for part in records if part.partition in self._live]
         return Polled(self._membership, self._assigned, self._epoch, held)
 
-    def _look(self) -> Membership:
-        generation, member = look(self._consumer, self.is_fenced)
-        return Membership(generation if self._assigned else -1, member)
+    def _present_membership(self) -> ConfluentMembership:
+        metadata, member_id = self._consumer.consumer_group_metadata(), self._consumer.memberid
+        generation = generation_of(metadata)
+        return ConfluentMembership(
+            generation if self._assigned else -1, metadata, self.poll_fenced, member_id() or "", member_id
+        )
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         if not partitions:
             return {}
         wanted = [TopicPartition(*part) for part in partitions]
-        with client_errors("committed offsets"):
+        with ERRORS.translating("committed offsets"):
             try:
                 held = self._consumer.committed(wanted, timeout=COMMITTED_S)
             except KafkaException as error:
@@ -186,7 +208,9 @@ class ConfluentGroupConsumer(Reading):
         for part in held:
             if part.error is not None:
                 refused = KafkaException(part.error)
-                raise translated(refused, f"committed offset of {part.topic}[{part.partition}]") from refused
+                raise ERRORS.translated(
+                    refused, f"committed offset of {part.topic}[{part.partition}]"
+                ) from refused
             known = part.offset >= 0
             committed = Committed(part.offset, part.metadata or "") if known else None
             found[Partition(part.topic, part.partition)] = committed
@@ -239,7 +263,7 @@ class ConfluentGroupConsumer(Reading):
         silent = [
             target for target, part in zip(targets, self._assigned, strict=True) if not self._reads(part)
         ]
-        with client_errors(f"seek {partition}"):
+        with ERRORS.translating(f"seek {partition}"):
             self._consumer.assign(targets)
             self._consumer.pause(silent)
 

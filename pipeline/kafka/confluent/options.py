@@ -8,18 +8,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
-from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, FatalError
-from twinsieve.pipeline.kafka.secrets import secret_text
-from twinsieve.pipeline.kafka.tls import tls_context
+from twinsieve.pipeline.kafka.errors import ErrorRules, Meaning
+from twinsieve.pipeline.kafka.security import secret_text, tls_context
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _log = logging.getLogger(__name__)
-GRANT = "grant it (twinsieve topics acls prints what is needed)"
 _EVERY_S = 5.0
 _MAX_HEARD = 50
-_FENCED_MEMBER = (KafkaError.FENCED_INSTANCE_ID,)
 _FENCED_PRODUCER = (
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
@@ -141,20 +138,21 @@ def may_be_fenced(error: Exception) -> bool:
     return inner is not None and inner.code() in (*_FENCED_PRODUCER, KafkaError._FATAL)
 
 
-def translated(error: Exception, doing: str) -> BrokerError:
-    """The port's error for one of confluent-kafka's; `doing` says what failed where."""
-    said = f"{doing}: {reason(error)}"
+def _meaning(error: Exception) -> Meaning:
     inner = cause(error)
     if inner is None:
-        return AbortableError(said)
+        return Meaning.FAILED
     # A fenced consumer gets _FATAL as a message, with the real code in its text alone.
     displaced = inner.code() == KafkaError._FATAL and "group.instance.id" in inner.str()
-    if displaced or inner.code() in _FENCED_MEMBER:
-        return FatalError(f"{said}; another process runs as this member, so this one ends", fenced=True)
+    if displaced or inner.code() == KafkaError.FENCED_INSTANCE_ID:
+        return Meaning.MEMBER_FENCED
     if inner.code() in _NOT_ALLOWED:
-        return FatalError(f"{said}; {GRANT}", denied=True)
+        return Meaning.DENIED
     if inner.code() in _FENCED_PRODUCER:
-        return FatalError(f"{said}; the transaction timed out or another process has this slot")
+        return Meaning.EPOCH_OVER
     if inner.fatal() or inner.code() == KafkaError._FATAL:
-        return FatalError(f"{said}; the client is finished")
-    return AbortableError(said)
+        return Meaning.FINISHED
+    return Meaning.FAILED
+
+
+ERRORS = ErrorRules((KafkaException,), reason, _meaning, may_be_fenced)

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer
 
-from twinsieve.pipeline.broker.ports import AbortableError, Committed, FatalError, Messages, Partition
-from twinsieve.pipeline.kafka.closing import Closing
-from twinsieve.pipeline.kafka.confluent.options import GRANT, Heard, cause, reason, translated
+from twinsieve.pipeline.broker.ports import AbortableError, FatalError, Messages, Partition
+from twinsieve.pipeline.kafka.client import Client
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, Heard, cause, reason
+from twinsieve.pipeline.kafka.confluent.patches import purge
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
+from twinsieve.pipeline.kafka.errors import GRANT
 from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.settings.client_buffers import queue_bytes
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -72,14 +74,6 @@ def put(
             producer.poll(0.05)
 
 
-def held_offsets(offsets: Mapping[Partition, Committed]) -> list[Any]:
-    """Offsets in the client's words."""
-    return [
-        TopicPartition(part.topic, part.number, committed.offset, committed.metadata)
-        for part, committed in offsets.items()
-    ]
-
-
 def shut(kept: list[Producer], wait_s: float = CLOSE_S) -> None:
     """Ends the producer in the list, and its threads and connections, if nobody else holds it.
 
@@ -93,14 +87,14 @@ def shut(kept: list[Producer], wait_s: float = CLOSE_S) -> None:
     except KafkaException:
         waiting = 1  # it met a fatal error, which every call repeats
     if waiting:
-        kept[0].purge()
+        purge(kept[0])
         # Else the callbacks of what was given up are never freed.
         kept[0].poll(0)
     with suppress(DeadlineError):
         within(CLOSE_S, kept.clear)
 
 
-class ConfluentAppender(Closing):
+class ConfluentAppender(Client):
     """`ports.Appender` on confluent-kafka."""
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], limits: Limits) -> None:
@@ -166,13 +160,11 @@ class ConfluentAppender(Closing):
         self._waiting = 0
         self._failure, self._failed_at = None, ""
         if self._producer is not None:
-            # Frees what is queued, so that a producer that nobody serves any more cannot send it later.
-            # confluent-kafka 2.16 takes `blocking` for its opposite: with False it waits for every broker's
-            # thread, which may be looking up a name, and keeps the interpreter's lock meanwhile.
-            self._producer.purge()
+            # So that a producer that nobody serves any more cannot send it later.
+            purge(self._producer)
             self._producer = None
         self._heard.fatal = None
-        said = translated(error, doing)
+        said = ERRORS.translated(error, doing)
         if isinstance(said, FatalError) and (said.denied or _DENIED in str(said)):
             raise FatalError(f"{doing}: {reason(error)}; {GRANT}", denied=True) from error
         raise AbortableError(f"{doing}: {reason(error)}; asking again from the committed offsets") from error

@@ -10,14 +10,14 @@ from confluent_kafka import KafkaException, TopicPartition
 
 from twinsieve.pipeline.broker.ports import NO_EPOCH, Partition, Records
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
-from twinsieve.pipeline.kafka.confluent.options import Heard
-from twinsieve.pipeline.kafka.confluent.reading import Reading, client_errors, consumer_options
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, Heard
+from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer, consumer_options
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _LEADER_S = 0.5
 
 
-class ConfluentReader(Reading):
+class ConfluentReader(ConfluentConsumer):
     """`ports.Reader` on confluent-kafka. A partition is handed to librdkafka at its first `seek`."""
 
     def __init__(
@@ -57,7 +57,7 @@ class ConfluentReader(Reading):
 
     def _hand_over(self, partition: Partition, offset: int) -> None:
         target = TopicPartition(partition.topic, partition.number, offset)
-        with client_errors(f"seek {partition}"):
+        with ERRORS.translating(f"seek {partition}"):
             self._consumer.incremental_assign([target])
             if partition in self._paused:
                 self._consumer.pause([target])
@@ -72,7 +72,7 @@ class ConfluentReader(Reading):
 
     def _restart(self, partition: Partition) -> None:
         target = TopicPartition(*partition, self._live[partition])
-        with client_errors(f"seek {partition}"):
+        with ERRORS.translating(f"seek {partition}"):
             self._consumer.incremental_unassign([target])
             self._consumer.incremental_assign([target])
             if partition in self._paused:

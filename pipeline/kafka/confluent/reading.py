@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from operator import methodcaller
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -16,16 +15,16 @@ from twinsieve.pipeline.broker.ports import (
     AbortableError,
     BrokerError,
     FatalError,
-    Header,
     Partition,
     Records,
     TruncatedError,
 )
-from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
-from twinsieve.pipeline.kafka.confluent.options import Heard, reason, translated
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, Heard, reason
+from twinsieve.pipeline.kafka.confluent.patches import headers_of
 from twinsieve.pipeline.kafka.deadline import METADATA_S
-from twinsieve.pipeline.kafka.decoding import UNREADABLE_NAME, undecodable
+from twinsieve.pipeline.kafka.errors import undecodable
+from twinsieve.pipeline.kafka.reading import PartitionConsumer
 from twinsieve.pipeline.settings.client_buffers import (
     PREFETCH_BYTES,
     max_received,
@@ -41,10 +40,6 @@ _UNDECODABLE = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._NO
 _NO_NEWS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
 
 _TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
-
-_ask_headers = methodcaller("headers")
-"""confluent-kafka 2.16 answers with null pointers for names that are not UTF-8, and leaves the exception for
-whoever comes next. Only a call that the interpreter has not specialised notices, as a SystemError."""
 
 
 def consumer_options(settings: KafkaSettings, options: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
@@ -75,12 +70,12 @@ def consumer_options(settings: KafkaSettings, options: Mapping[str, Any], heard:
     }
 
 
-class Reading(Closing):
+class ConfluentConsumer(PartitionConsumer):
     """What both kinds of consumer share: grouping messages into columns, positions, pauses."""
 
     def __init__(self, options: dict[str, Any], heard: Heard, admin: Callable[[], ConfluentAdmin]) -> None:
+        super().__init__(admin, ERRORS)
         self._heard = heard
-        self._admin = admin
         self._live: dict[Partition, int] = {}
         self._last: dict[Partition, tuple[int, int]] = {}
         self._paused: set[Partition] = set()
@@ -132,7 +127,7 @@ class Reading(Closing):
         """The next poll's error; messages that came in the same call are delivered first."""
         # The worst one counts: nothing that comes after it may have the role go on.
         if self._later is None or self._later.retryable:
-            self._later = translated(error, doing)
+            self._later = ERRORS.translated(error, doing)
             self._later.__cause__ = error
 
     def _stop(self, partition: Partition, said: BrokerError, error: KafkaException) -> None:
@@ -166,7 +161,7 @@ class Reading(Closing):
             records.timestamps_ms.append(stamp if kind and stamp >= 0 else NO_TIMESTAMP)
             records.keys.append(message.key())
             records.values.append(message.value())
-            records.headers.append(_headers(message))
+            records.headers.append(headers_of(message))
             epoch = message.leader_epoch()
             records.epochs.append(NO_EPOCH if epoch is None else epoch)
         held = [records for records in found.values() if len(records)]
@@ -198,7 +193,7 @@ class Reading(Closing):
                 self._stop(at, undecodable(at, offset, reason(refused)), refused)
             return
         if code == KafkaError._AUTO_OFFSET_RESET and at is not None:
-            said = translated(refused, f"reading {at}")
+            said = ERRORS.translated(refused, f"reading {at}")
             if _TRUNCATED in error.str():
                 # What befell the offset is told in the text alone.
                 said = TruncatedError(at, f"reading {at}: {reason(refused)}")
@@ -226,7 +221,7 @@ class Reading(Closing):
                 break
             except KafkaException as error:
                 if error.args[0].code() not in _PASSING or time.monotonic() >= deadline:
-                    raise translated(error, f"seek {partition}") from error
+                    raise ERRORS.translated(error, f"seek {partition}") from error
                 time.sleep(0.01)
         self._live[partition] = offset
 
@@ -259,43 +254,5 @@ class Reading(Closing):
     def _restart(self, partition: Partition) -> None:
         raise NotImplementedError
 
-    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        with _abortable():
-            return self._admin().beginning_offsets(partitions)
-
-    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        with _abortable():
-            return self._admin().stable_offsets(partitions)
-
-    def close(self) -> None:
-        self.closed = True
-        try:
-            self._consumer.close()
-        except (KafkaException, RuntimeError):
-            # RuntimeError: closed before.
-            return
-
-
-def _headers(message: Any) -> Sequence[Header]:
-    try:
-        return _ask_headers(message) or ()
-    except (UnicodeDecodeError, SystemError):
-        # A name that is not UTF-8, and there is no other way to the headers.
-        return ((UNREADABLE_NAME, b""),)
-
-
-@contextmanager
-def client_errors(doing: str) -> Iterator[None]:
-    """Raises the port's error for any of the client's."""
-    try:
-        yield
-    except KafkaException as error:
-        raise translated(error, doing) from error
-
-
-@contextmanager
-def _abortable() -> Iterator[None]:
-    try:
-        yield
-    except BrokerError as error:
-        raise AbortableError(str(error)) from error
+    def _end(self) -> None:
+        self._consumer.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from confluent_kafka import KafkaError, KafkaException
 
 from twinsieve.pipeline.broker.ports import BrokerError
+from twinsieve.pipeline.kafka.admin import has_members
 from twinsieve.pipeline.kafka.confluent.options import cause, reason
 
 MISSING = (
@@ -48,7 +49,7 @@ def admin_error(doing: str, error: KafkaException) -> BrokerError:
     inner = cause(error)
     code = None if inner is None else inner.code()
     if code in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP):
-        return BrokerError(f"{doing}: the group has running members; stop them all first", retryable=False)
+        return has_members(doing)
     if code == KafkaError.TOPIC_ALREADY_EXISTS:
         return BrokerError(f"{doing}: exists already", retryable=False)
     # An error of an admin request never says by itself that it is retriable.

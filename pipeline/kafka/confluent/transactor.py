@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
-from twinsieve.pipeline.broker.ports import (
-    AbortableError,
-    Committed,
-    FatalError,
-    Membership,
-    Messages,
-    Partition,
-)
-from twinsieve.pipeline.kafka.confluent.membership import ConfluentMember
-from twinsieve.pipeline.kafka.confluent.options import Heard, cause, may_be_fenced, reason, translated
-from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, held_offsets, producer_options, put, shut
-from twinsieve.pipeline.kafka.deadline import DeadlineError, within
+from twinsieve.pipeline.broker.ports import AbortableError, Committed, Messages, Partition
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, Heard, cause
+from twinsieve.pipeline.kafka.confluent.patches import error_of_open_transaction
+from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, producer_options, put, shut
 from twinsieve.pipeline.kafka.limits import Limits
-from twinsieve.pipeline.kafka.slot import taken
-from twinsieve.pipeline.kafka.transacting import Transacting
+from twinsieve.pipeline.kafka.transactor import KafkaTransactor
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _GRACE_S = 2.0
@@ -35,8 +26,10 @@ _MAX_PAUSE_S = 0.5
 _LATER = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 
 
-class ConfluentTransactor(Transacting):
-    """`ports.Transactor` on confluent-kafka."""
+class ConfluentTransactor(KafkaTransactor):
+    """Calls librdkafka with a limit of its own, and with another where that one does not hold."""
+
+    _raised = (KafkaException, BufferError)
 
     def __init__(
         self,
@@ -45,15 +38,7 @@ class ConfluentTransactor(Transacting):
         transactional_id: str,
         limits: Limits,
     ) -> None:
-        super().__init__(limits)
-        self._deadline_s = settings.request_timeout_ms / 1000
-        # After an outage librdkafka may ask in vain until its time is up. A transaction that is older than
-        # its time-out is lost anyway, so nothing is gained by waiting longer for its offsets or its abort.
-        self._life_s = min(self._deadline_s, settings.transaction_timeout_ms / 1000)
-        self._heartbeats_s = settings.session_timeout_ms / 2000
-        self._member: ConfluentMember | None = None
-        self._name = f"transaction {transactional_id}"
-        self._dead = False
+        super().__init__(settings, transactional_id, limits, ERRORS)
         self._failure: KafkaError | None = None
         self._topics: set[str] = set()
         own = {
@@ -70,11 +55,8 @@ class ConfluentTransactor(Transacting):
         except KafkaException as error:
             inner = cause(error)
             if inner is not None and inner.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
-                raise FatalError(
-                    f"{self._name}: kafka.transaction_timeout is above what the broker allows; "
-                    "lower it, or raise its transaction.max.timeout.ms"
-                ) from error
-            said = translated(error, f"{self._name}: start")
+                raise self._timeout_too_long() from error
+            said = ERRORS.translated(error, f"{self._name}: start")
             raise said from error
 
     def _started(self, options: dict[str, Any]) -> Any:
@@ -117,11 +99,9 @@ class ConfluentTransactor(Transacting):
                     return error
 
     def begin(self) -> None:
-        self._alive()
-        self._call("begin", self._producer.begin_transaction)
+        super().begin()
         self._failure = None
         self._topics.clear()
-        self._open = True
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
         self._require_open("send")
@@ -138,28 +118,23 @@ class ConfluentTransactor(Transacting):
     def _told(self, error: KafkaError | None, _: object) -> None:
         self._failure = self._failure or error
 
-    def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
-        self._require_open("send_offsets")
-        self._require_member(membership)
-        member = cast(ConfluentMember, membership.handle)
-        self._member = member
-        held = held_offsets(offsets)
-        send = partial(self._producer.send_offsets_to_transaction, held, member.metadata, self._life_s)
-        try:
-            # Its own limit does not hold while it looks for a coordinator that left the cluster.
-            self._call("offsets", lambda: within(self._life_s + _GRACE_S, send))
-        except DeadlineError as error:
-            self._dead = True
-            raise FatalError(f"{self._name}: offsets: {error}; new clients are needed") from error
+    def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
+        held = [
+            TopicPartition(part.topic, part.number, committed.offset, committed.metadata)
+            for part, committed in offsets.items()
+        ]
+        send = partial(self._producer.send_offsets_to_transaction, held, metadata, self._life_s)
+        # Its own limit does not hold while it looks for a coordinator that left the cluster (librdkafka issue
+        # 5456).
+        self._call("offsets", send, self._life_s + _GRACE_S)
 
-    def commit(self) -> None:
-        self._require_open("commit")
+    def _commit(self) -> None:
         deadline = time.monotonic() + self._deadline_s
         while True:
             left = max(0.1, deadline - time.monotonic())
             try:
                 self._call("commit", partial(self._producer.commit_transaction, left))
-                break
+                return
             except AbortableError as error:
                 # A commit that timed out goes on by itself and may be resumed; its outcome is open till then.
                 inner = error.__cause__
@@ -167,23 +142,10 @@ class ConfluentTransactor(Transacting):
                 if kind is None or not kind.retriable() or kind.txn_requires_abort():
                     raise
                 if time.monotonic() >= deadline:
-                    self._dead = True
-                    said = f"{self._name}: commit: no answer within {self._deadline_s:g} s"
-                    raise FatalError(f"{said}; new clients are needed") from inner
-        self._open = False
+                    raise self._finished("commit", f"no answer within {self._deadline_s:g} s") from inner
 
-    def abort(self) -> None:
-        if not self._open:
-            return
-        self._alive()
-        try:
-            self._producer.abort_transaction(self._life_s)
-        except KafkaException as error:
-            self._dead = True
-            displaced = may_be_fenced(error) and self._is_displaced()
-            said = f"{self._name}: abort: {reason(error)}; new clients are needed"
-            raise FatalError(said, fenced=displaced) from error
-        self._open = False
+    def _abort(self, seconds: float) -> None:
+        self._producer.abort_transaction(seconds)
 
     def close(self) -> None:
         self.closed = True
@@ -195,35 +157,15 @@ class ConfluentTransactor(Transacting):
             if self._open and not self._dead:
                 kept[0].abort_transaction(CLOSE_S)
         self._open = False
+        self._thread.close()
         shut(kept, 0.0)
 
-    def _is_displaced(self) -> bool:
-        return taken(None if self._member is None else self._member.fenced, self._heartbeats_s)
-
-    def _alive(self) -> None:
-        if self._dead or self.closed:
-            raise FatalError(f"{self._name}: closed, or finished by an earlier error; new clients are needed")
-
-    def _call(self, doing: str, call: Callable[[], object]) -> None:
-        self._alive()
-        try:
-            call()
-        except (KafkaException, BufferError) as refusal:
-            error = self._first(refusal)
-            inner = cause(error)
-            if inner is not None and inner.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                # librdkafka does not say which, and it need not be the one of this call.
-                doing = f"{doing.partition(' to ')[0]} to {', '.join(sorted(self._topics))}"
-            said = translated(error, f"{self._name}: {doing}")
-            stale = self._member is not None and self._member.stale
-            if isinstance(said, FatalError) and said.fenced and stale:
-                # Under the id of before, that is; whether another process has its name, the consumer learns.
-                raise AbortableError(f"{self._name}: {doing}: {reason(error)}; it joined anew") from error
-            if isinstance(said, FatalError):
-                self._dead = True
-                if may_be_fenced(error):
-                    said.fenced = self._is_displaced()
-            raise said from error
+    def _where(self, doing: str, error: Exception) -> str:
+        inner = cause(error)
+        if inner is None or inner.code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return doing
+        # librdkafka does not say which, and it need not be the one of this call.
+        return f"{doing.partition(' to ')[0]} to {', '.join(sorted(self._topics))}"
 
     def _first(self, error: Exception) -> Exception:
         """What failed the transaction, where librdkafka says only that something has; else `error`.
@@ -237,11 +179,9 @@ class ConfluentTransactor(Transacting):
         if inner is None or not self._open:
             return error
         if inner.code() == KafkaError._STATE:
-            try:
-                self._producer.begin_transaction()
-            except KafkaException as first:
-                known = cause(first)
-                return error if known is None or known.code() == KafkaError._STATE else first
+            first = error_of_open_transaction(self._producer)
+            known = None if first is None else cause(first)
+            return error if first is None or known is None or known.code() == KafkaError._STATE else first
         if inner.code() == KafkaError._INCONSISTENT and self._failure is not None:
             return KafkaException(self._failure)
         return error

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient, TopicPartition, errors
-from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove, OffsetSpec
+from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 from kafka.protocol.consumer.offsets import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
@@ -19,51 +19,27 @@ from twinsieve.pipeline.broker.ports import (
     Committed,
     NewTopic,
     Partition,
-    TopicInfo,
 )
-from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.admin import PAUSE_S, RETRY_S, DescribedTopic, KafkaAdmin, has_members
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
+from twinsieve.pipeline.kafka.errors import GRANT
 from twinsieve.pipeline.kafka.kafka_python.options import connected, reason
+from twinsieve.pipeline.kafka.kafka_python.patches import ask_for_stable_offsets, forget_brokers
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _ANSWER_S = 30.0
-_RETRY_S = 10.0
-_LOOK_S = 2.0
-"""A question that is asked again and again anyway gives up earlier: whoever asks waits meanwhile."""
-_PAUSE_S = 0.1
 _UNKNOWN_TOPIC = 3
 _NOT_ALLOWED = 29
 _T = TypeVar("_T")
 
 
-class PythonAdmin(Closing):
-    """`ports.Admin` on kafka-python."""
+class PythonAdmin(KafkaAdmin):
+    """Asks each question with a limit, and again while the answer is one that passes."""
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any]) -> None:
         self._client = connected(settings, lambda network: KafkaAdminClient(**options, kafka_client=network))
 
-    def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
-        if not names:
-            return {}
-        rows = self._described(names)
-        known = [name for name in names if rows[name]["error_code"] == 0]
-        held = self._settings(known) if settings and known else {}
-        found: dict[str, TopicInfo | None] = dict.fromkeys(names)
-        for name in known:
-            row = rows[name]
-            topic_id = uuid.UUID(row["topic_id"]).bytes if row["topic_id"] else NO_TOPIC_ID
-            replication = min((len(part["replica_nodes"]) for part in row["partitions"]), default=0)
-            found[name] = TopicInfo(
-                name,
-                topic_id,
-                len(row["partitions"]),
-                replication,
-                held.get(name, {}),
-                frozenset(part["partition_index"] for part in row["partitions"] if part["leader_id"] < 0),
-            )
-        return found
-
-    def _described(self, names: Collection[str]) -> dict[str, dict[str, Any]]:
+    def _described(self, names: Collection[str]) -> dict[str, DescribedTopic | None]:
         doing = f"topic {', '.join(names)}"
 
         def ask() -> list[dict[str, Any]]:
@@ -74,15 +50,21 @@ class PythonAdmin(Closing):
                     raise errors.for_code(row["error_code"])()
             return rows
 
-        rows = {row["name"]: row for row in self._ask(doing, ask)}
-        for name in names:
-            if rows[name]["error_code"] == _NOT_ALLOWED:
-                raise BrokerError(
-                    f"topic {name}: no permission to describe it; grant it "
-                    "(twinsieve topics acls prints what is needed)",
-                    retryable=False,
+        found: dict[str, DescribedTopic | None] = {}
+        for row in self._ask(doing, ask):
+            name, parts = row["name"], row["partitions"]
+            if row["error_code"] == _NOT_ALLOWED:
+                raise BrokerError(f"topic {name}: no permission to describe it; {GRANT}", retryable=False)
+            found[name] = None
+            if row["error_code"] == 0:
+                found[name] = DescribedTopic(
+                    uuid.UUID(row["topic_id"]).bytes if row["topic_id"] else NO_TOPIC_ID,
+                    len(parts),
+                    min((len(part["replica_nodes"]) for part in parts), default=0),
+                    frozenset(part["partition_index"] for part in parts if part["leader_id"] < 0),
+                    frozenset(row["authorized_operations"] or ()),
                 )
-        return rows
+        return found
 
     def _settings(self, names: Collection[str]) -> dict[str, dict[str, str]]:
         resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
@@ -92,28 +74,6 @@ class PythonAdmin(Closing):
             name: {key: row["value"] for key, row in rows.items() if row["value"] is not None}
             for name, rows in answer["topic"].items()
         }
-
-    def require(self, topics: Collection[str], operations: Collection[str]) -> None:
-        """Fails with a clear text unless every topic exists and these operations on it are allowed.
-
-        kafka-python's poll() returns nothing, for ever and without an error, both for a topic that does not
-        exist and for one that may not be read.
-        raises: BrokerError(retryable=False)
-        """
-        rows = self._described(topics)
-        for name in topics:
-            if rows[name]["error_code"] == _UNKNOWN_TOPIC:
-                raise BrokerError(
-                    f"topic {name}: does not exist; create it (twinsieve topics create) or correct its name",
-                    retryable=False,
-                )
-            denied = set(operations) - set(rows[name]["authorized_operations"] or operations)
-            if denied:
-                raise BrokerError(
-                    f"topic {name}: no permission for {', '.join(sorted(denied))}; grant it "
-                    "(twinsieve topics acls prints what is needed)",
-                    retryable=False,
-                )
 
     def create_topic(self, topic: NewTopic) -> None:
         wanted = {
@@ -132,38 +92,18 @@ class PythonAdmin(Closing):
         doing = f"delete records of {', '.join(map(str, before))}"
         self._ask(doing, lambda: self._client.delete_records(wanted))
 
-    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        return self._offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
-
-    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        return self._offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
-
-    def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Last stable offset of each: where a read-committed reader waits. Gives up early."""
-        latest = dict.fromkeys(partitions, OffsetSpec.LATEST)
-        return self._offsets(latest, IsolationLevel.READ_COMMITTED, _LOOK_S)
-
-    def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        found = self._offsets(times_ms)
-        later = [partition for partition, offset in found.items() if offset < 0]
-        return found | self.end_offsets(later)
-
-    def _offsets(
-        self,
-        wanted: Mapping[Partition, Any],
-        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-        max_s: float = math.inf,
+    def _list_offsets(
+        self, times_ms: Mapping[Partition, int], *, stable: bool, max_s: float
     ) -> dict[Partition, int]:
-        if not wanted:
-            return {}
-        specs = {TopicPartition(*partition): spec for partition, spec in wanted.items()}
-        doing = f"offsets of {', '.join(map(str, wanted))}"
+        isolation = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
+        specs = {TopicPartition(*partition): time_ms for partition, time_ms in times_ms.items()}
+        doing = f"offsets of {', '.join(map(str, times_ms))}"
         found = self._ask(doing, lambda: self._client.list_partition_offsets(specs, isolation), max_s)
         held = {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
-        return {partition: held.get(partition, -1) for partition in wanted}
+        return {partition: held.get(partition, -1) for partition in times_ms}
 
     def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
-        _ask_for_stable_offsets(self._client, stable)
+        ask_for_stable_offsets(self._client, stable=stable)
         found = self._ask(f"offsets of group {group}", lambda: self._client.list_group_offsets(group))
         return {
             Partition(key.topic, key.partition): Committed(row.offset, row.metadata or "")
@@ -179,15 +119,12 @@ class PythonAdmin(Closing):
         doing = f"set offsets of group {group}"
         for key, error in self._ask(doing, lambda: self._client.alter_group_offsets(group, wanted)).items():
             if error is errors.UnknownMemberIdError:
-                raise BrokerError(
-                    f"{doing}: the group has running members; stop them all first", retryable=False
-                )
+                raise has_members(doing)
             if error is not errors.NoError:
                 where = Partition(key.topic, key.partition)
                 raise BrokerError(f"{doing}: {where}: {error.__name__}", retryable=bool(error.retriable))
 
     def members(self, group: str) -> dict[str, str | None]:
-        """The group's member ids, each with its static name."""
         found = self._ask(f"members of group {group}", lambda: self._client.describe_groups([group]))
         return {each["member_id"]: each["group_instance_id"] for each in found[group]["members"]}
 
@@ -201,8 +138,7 @@ class PythonAdmin(Closing):
         self._client.close()
 
     def _ask(self, doing: str, ask: Callable[[], _T], max_s: float = math.inf) -> _T:
-        # A fresh cluster has no group coordinator for its first seconds, and a leader may be moving.
-        deadline = time.monotonic() + min(max_s, _RETRY_S)
+        deadline = time.monotonic() + min(max_s, RETRY_S)
         while True:
             try:
                 return within(_ANSWER_S, ask)
@@ -214,25 +150,10 @@ class PythonAdmin(Closing):
                 # that final; the next metadata name another.
                 moved = isinstance(error, errors.UnknownBrokerIdError)
                 if moved:
-                    # It asks who leads, but keeps its list of brokers for five minutes: one that was away and
-                    # is back would be unknown for as long. There is no public way to look anew.
-                    self._client._manager.cluster.request_update()
+                    forget_brokers(self._client)
                 passing = moved or (bool(error.retriable) and not missing)
                 if passing and time.monotonic() < deadline:
-                    time.sleep(_PAUSE_S)
+                    time.sleep(PAUSE_S)
                     continue
                 said = "no such topic or partition" if missing else reason(error)
                 raise BrokerError(f"{doing}: {said}", retryable=passing) from error
-
-
-def _ask_for_stable_offsets(client: KafkaAdminClient, stable: bool) -> None:
-    """With `stable`, an offset that an open transaction is about to move is an error that passes, not the one
-    before it."""
-
-    # There is no public way in: kafka-python 3.0 asks so for consumers alone.
-    def requests(groups: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
-        for group, request in KafkaAdminClient._list_group_offsets_requests(client, groups):
-            request.require_stable = stable
-            yield group, request
-
-    client._list_group_offsets_requests = requests

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinsieve.pipeline.kafka.clients import CONNECT_TIMEOUT_S, Clients
+from twinsieve.pipeline.kafka.broker import CONNECT_TIMEOUT_S, KafkaBroker
 from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
 from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonGroupConsumer
 from twinsieve.pipeline.kafka.kafka_python.options import common_options, warn_without_crc32c
@@ -19,7 +19,7 @@ def make_admin(settings: KafkaSettings, client_id: str) -> PythonAdmin:
     return PythonAdmin(settings, common_options(settings, client_id, CONNECT_TIMEOUT_S))
 
 
-class PythonBroker(Clients[PythonAdmin]):
+class PythonBroker(KafkaBroker[PythonAdmin]):
     """Makes kafka-python clients.
 
     connect_timeout_s: how long a new client tries to reach a broker at all

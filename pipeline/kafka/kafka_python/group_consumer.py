@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,17 +13,16 @@ from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Committed,
     FatalError,
-    Membership,
     Partition,
     Polled,
     UnstableError,
 )
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
 from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
-from twinsieve.pipeline.kafka.kafka_python.joins import keep_finished_joins
-from twinsieve.pipeline.kafka.kafka_python.log_filters import fenced_members
-from twinsieve.pipeline.kafka.kafka_python.reading import Reading, columns, errors_of, make_consumer
+from twinsieve.pipeline.kafka.kafka_python.patches import keep_finished_joins, watch_fencing
+from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, columns, errors_of, make_consumer
 from twinsieve.pipeline.kafka.leaving import leave
+from twinsieve.pipeline.kafka.transactor import KafkaMembership
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _LOOKUP_S = 10.0
@@ -33,18 +30,7 @@ _LOOKUP_S = 10.0
 _HELD_BACK = "an open transaction holds it back, or the broker does not answer"
 
 
-@dataclass(frozen=True, slots=True)
-class PythonMember:
-    """What `ports.Membership.handle` is here.
-
-    fenced: whether another process displaced it
-    """
-
-    metadata: Any
-    fenced: Callable[[], bool]
-
-
-class PythonGroupConsumer(Reading):
+class PythonGroupConsumer(PythonConsumer):
     """`ports.GroupConsumer` on kafka-python.
 
     Rebalance callbacks run on the client's network thread, where every blocking call raises; they set
@@ -72,13 +58,14 @@ class PythonGroupConsumer(Reading):
             ),
             admin,
         )
+        self._leaver = admin
         self._group = group
         self._member = member
-        self._network_thread: int | None = None
         self._epoch = 0
         self._seen_epoch = 0
         self._assigned: frozenset[TopicPartition] = frozenset()
         keep_finished_joins(self._consumer)
+        self._is_fenced = watch_fencing(self._consumer)
         self._consumer.subscribe(list(topics), listener=_Listener(self))
         self._know(topics)
 
@@ -92,17 +79,9 @@ class PythonGroupConsumer(Reading):
                 self.close()
                 raise AbortableError(f"partitions of {topic}: the broker does not tell ({error})") from error
 
-    def is_fenced(self) -> bool:
-        """True once another process has joined under this member's name."""
-        return self._network_thread is not None and fenced_members.holds(self._network_thread)
-
     def rebalanced(self, assigned: Iterable[TopicPartition]) -> None:
         """Called on the network thread: these are ours now, silent until sought."""
         with self._lock:
-            thread = threading.get_ident()
-            if self._network_thread != thread:
-                self._network_thread = thread
-                fenced_members.forget(thread)
             self._epoch += 1
             self._live.clear()
             self._paused.clear()
@@ -110,7 +89,7 @@ class PythonGroupConsumer(Reading):
             self._silence(self._assigned)
 
     def poll(self, timeout_s: float, max_records: int) -> Polled:
-        if self.is_fenced():
+        if self._is_fenced():
             raise FatalError(f"member {self._member}: another process runs under this name", fenced=True)
         found = self._fetched(timeout_s, max_records)
         # The membership is taken here, before the epoch is read: after max_poll_interval_ms kafka-python
@@ -123,7 +102,7 @@ class PythonGroupConsumer(Reading):
             assignment = frozenset(Partition(*partition) for partition in self._assigned)
             live = [(partition, rows) for partition, rows in found.items() if partition in self._live]
         records = [columns(partition, rows) for partition, rows in live]
-        membership = Membership(metadata.generation_id, PythonMember(metadata, self.is_fenced))
+        membership = KafkaMembership(metadata.generation_id, metadata, self._is_fenced)
         return Polled(membership, assignment, self._seen_epoch, records)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
@@ -151,7 +130,7 @@ class PythonGroupConsumer(Reading):
         member_id = self._consumer.group_metadata().member_id
         self.close()
         if self._member is not None:
-            leave(self._admin, self._group, self._member, member_id)
+            leave(self._leaver, self._group, self._member, member_id)
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Keeps kafka-python's log readable, and listens to the one thing it only logs.
+"""Keeps kafka-python's log readable, and hears from it why a connection failed.
 
 While a broker is away or a transaction of a dead worker is open, kafka-python repeats a dozen different
 lines every 100 ms at ERROR. Each is worth reading once; after that one line every few seconds is enough.
@@ -16,7 +16,6 @@ from collections.abc import Callable
 _EVERY_S = 5.0
 _QUIET_S = 60.0
 _MAX_KINDS = 1_000
-_FENCED = "Heartbeat thread caught fenced group_instance_id"
 
 _Kind = tuple[str, str]
 """Logger, and message template without its digits: some templates have addresses and waits filled in."""
@@ -80,32 +79,6 @@ class OneLineAtATime(logging.Filter):
         return f"held back in {now - self._said_s:.0f} s: {', '.join(counted)}"
 
 
-class FencedMembers(logging.Filter):
-    """Remembers which consumers kafka-python has found fenced, by the thread that does their network work.
-
-    Its heartbeat logs FencedInstanceIdError and stops, but poll() goes on returning records and later
-    nothing, for ever; the log line is the only sign of it that the client gives. Every consumer has a
-    thread of its own, so the thread tells two consumers of one member name apart.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._threads: set[int] = set()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.msg, str) and record.msg.startswith(_FENCED) and record.thread is not None:
-            self._threads.add(record.thread)
-        return True
-
-    def holds(self, thread: int) -> bool:
-        """True if the consumer of that thread was fenced since `forget`."""
-        return thread in self._threads
-
-    def forget(self, thread: int) -> None:
-        """That thread begins a new membership (thread numbers are used again)."""
-        self._threads.discard(thread)
-
-
 class ConnectionFailures(logging.Filter):
     """Collects why kafka-python could not connect.
 
@@ -123,12 +96,11 @@ class ConnectionFailures(logging.Filter):
         return True
 
 
-fenced_members = FencedMembers()
 _thinned = OneLineAtATime()
 
 
 def quieten() -> None:
-    """Installs both filters on every kafka-python logger; safe to call again."""
+    """Thin out the lines of every kafka-python logger; safe to call again."""
     # Below WARNING kafka-python logs whole requests, and those of SASL/PLAIN hold the password.
     root = logging.getLogger("kafka")
     if root.getEffectiveLevel() < logging.WARNING:
@@ -140,7 +112,5 @@ def quieten() -> None:
         logger = logging.getLogger(name)
         if logger.level and logger.level < logging.WARNING:
             logger.setLevel(logging.WARNING)
-        if name == "kafka.coordinator.heartbeat" and fenced_members not in logger.filters:
-            logger.addFilter(fenced_members)
         if _thinned not in logger.filters:
             logger.addFilter(_thinned)

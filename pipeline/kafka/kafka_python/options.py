@@ -10,28 +10,24 @@ from typing import Any, TypeVar
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
 
-from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, FatalError
+from twinsieve.pipeline.kafka.errors import ErrorRules, Meaning
 from twinsieve.pipeline.kafka.kafka_python.log_filters import ConnectionFailures, quieten
-from twinsieve.pipeline.kafka.secrets import secret_text
-from twinsieve.pipeline.kafka.tls import handshake_problem, tls_context
+from twinsieve.pipeline.kafka.kafka_python.patches import require_version
+from twinsieve.pipeline.kafka.security import handshake_problem, secret_text, tls_context
 from twinsieve.pipeline.kafka.unreachable import unreachable
 from twinsieve.pipeline.settings.model import KafkaSettings
 
-_GRANT = "grant it (twinsieve topics acls prints what is needed)"
 _REQUEST_TIMEOUT_MS = 30_000
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
-
-_FENCED_MEMBER = (errors.FencedInstanceIdError, errors.UnreleasedInstanceIdError)
-_FENCED_PRODUCER = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
-_NOT_ALLOWED = (errors.AuthorizationError, errors.SaslAuthenticationFailedError)
 
 
 def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: float) -> dict[str, Any]:
     """Options that consumer, producer and admin share.
 
-    raises: ConfigError for a secret or certificate file that cannot be used
+    raises: ConfigError for a secret or certificate file that cannot be used, and for another kafka-python
     """
+    require_version()
     quieten()
     security = settings.security
     options: dict[str, Any] = {
@@ -61,24 +57,9 @@ def warn_without_crc32c() -> None:
         _log.warning("crc32c is not installed, so kafka-python runs at half speed; pip install crc32c")
 
 
-def translated(error: Exception, doing: str) -> BrokerError:
-    """The port's error for one of kafka-python's, chained by the caller; `doing` says what failed where."""
-    # After the first error a producer says of every call that an earlier one failed, and with what.
-    error = next((each for each in error.args if isinstance(each, errors.AuthorizationError)), error)
-    said = f"{doing}: {reason(error)}"
-    if isinstance(error, _FENCED_MEMBER):
-        return FatalError(f"{said}; another process runs as this member, so this one ends", fenced=True)
-    if isinstance(error, _FENCED_PRODUCER):
-        return FatalError(f"{said}; the transaction timed out or another process has this slot")
-    if isinstance(error, _NOT_ALLOWED):
-        return FatalError(f"{said}; {_GRANT}", denied=True)
-    if isinstance(error, errors.InvalidTxnStateError | errors.IllegalStateError):
-        return FatalError(f"{said}; the producer is finished")
-    return AbortableError(said)
-
-
 def reason(error: Exception) -> str:
     """One line that says what kafka-python ran into; requests and responses are cut off."""
+    error = _refusal(error)
     if isinstance(error, errors.TopicAuthorizationFailedError):
         return f"not allowed for topic {_names(error)}"
     if isinstance(error, errors.GroupAuthorizationFailedError):
@@ -88,6 +69,32 @@ def reason(error: Exception) -> str:
     text = " ".join(str(error).split())
     name = type(error).__name__
     return (text if text.startswith(name) else f"{name}: {text}" if text else name)[:300]
+
+
+def _refusal(error: Exception) -> Exception:
+    # After the first error a producer says of every call that an earlier one failed, and with what.
+    return next((each for each in error.args if isinstance(each, errors.AuthorizationError)), error)
+
+
+def may_be_fenced(error: Exception) -> bool:
+    """True where Kafka says that this producer's epoch is over."""
+    return isinstance(error, errors.ProducerFencedError | errors.InvalidProducerEpochError)
+
+
+def _meaning(error: Exception) -> Meaning:
+    error = _refusal(error)
+    if isinstance(error, errors.FencedInstanceIdError | errors.UnreleasedInstanceIdError):
+        return Meaning.MEMBER_FENCED
+    if may_be_fenced(error):
+        return Meaning.EPOCH_OVER
+    if isinstance(error, errors.AuthorizationError | errors.SaslAuthenticationFailedError):
+        return Meaning.DENIED
+    if isinstance(error, errors.InvalidTxnStateError | errors.IllegalStateError):
+        return Meaning.FINISHED
+    return Meaning.FAILED
+
+
+ERRORS = ErrorRules((errors.KafkaError,), reason, _meaning, may_be_fenced)
 
 
 def _names(error: Exception) -> str:

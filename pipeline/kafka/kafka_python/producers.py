@@ -10,8 +10,9 @@ from typing import Any
 from kafka import KafkaProducer, errors
 
 from twinsieve.pipeline.broker.ports import AbortableError, Messages, Partition
-from twinsieve.pipeline.kafka.closing import Closing
-from twinsieve.pipeline.kafka.kafka_python.options import connected, reason, translated
+from twinsieve.pipeline.kafka.client import Client
+from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
+from twinsieve.pipeline.kafka.kafka_python.patches import cut_off
 from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.settings.client_buffers import QUEUE_BYTES
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -46,15 +47,6 @@ def make_producer(settings: KafkaSettings, options: Mapping[str, Any], **more: A
     )
 
 
-def cut_off(producer: KafkaProducer) -> None:
-    """Ends a producer at once; what it has not sent yet is never sent.
-
-    close(timeout=0) waits for waiting batches first and raises when there are any, which leaves its
-    thread running and sending. There is no public way past that in 3.0.12.
-    """
-    producer._sender.force_close()
-
-
 def shut(producer: KafkaProducer) -> None:
     """Closes a producer; waits shortly for what is on its way."""
     try:
@@ -63,7 +55,7 @@ def shut(producer: KafkaProducer) -> None:
         cut_off(producer)
 
 
-class PythonAppender(Closing):
+class PythonAppender(Client):
     """`ports.Appender` on kafka-python.
 
     After a failed batch kafka-python goes on with the next one, which would leave a gap. The first failure
@@ -147,7 +139,7 @@ class PythonAppender(Closing):
         if producer is not None:
             cut_off(producer)
         if isinstance(failure, errors.AuthorizationError):
-            raise translated(failure, doing) from failure
+            raise ERRORS.translated(failure, doing) from failure
         said = reason(failure) if failure is not None else "failed"
         raise AbortableError(f"{doing}: {said}; asking again from the committed offsets") from failure
 

@@ -8,22 +8,24 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
-from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.broker.ports import (
     NO_EPOCH,
     NO_TIMESTAMP,
     AbortableError,
-    BrokerError,
     Partition,
     Records,
     TruncatedError,
 )
-from twinsieve.pipeline.kafka.closing import Closing
 from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
-from twinsieve.pipeline.kafka.kafka_python.decoding import decode_safely
-from twinsieve.pipeline.kafka.kafka_python.options import connected, reason, translated
+from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
+from twinsieve.pipeline.kafka.kafka_python.patches import (
+    decode_safely,
+    free_paused_fetches,
+    seek_with_epoch,
+)
+from twinsieve.pipeline.kafka.reading import PartitionConsumer
 from twinsieve.pipeline.settings.client_buffers import partition_bytes
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -54,7 +56,7 @@ def make_consumer(settings: KafkaSettings, options: Mapping[str, Any], **more: A
     )
 
 
-class Reading(Closing):
+class PythonConsumer(PartitionConsumer):
     """What both kinds of consumer share: a partition is silent until its first `seek`.
 
     kafka-python would otherwise look up committed offsets by itself and deliver from there. A silent
@@ -64,9 +66,9 @@ class Reading(Closing):
     def __init__(
         self, settings: KafkaSettings, consumer: KafkaConsumer, admin: Callable[[], PythonAdmin]
     ) -> None:
+        super().__init__(admin, ERRORS)
         self._consumer = consumer
         decode_safely(consumer, settings.max_unpacked_bytes)
-        self._admin = admin
         self._lock = threading.RLock()
         self._live: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
@@ -80,9 +82,7 @@ class Reading(Closing):
     def _start(self, partition: TopicPartition, offset: int, epoch: int = NO_EPOCH) -> None:
         self._consumer.seek(partition, offset)
         if epoch != NO_EPOCH:
-            # seek() takes no epoch. With one the client asks the leader, before it fetches, where that ends.
-            state = self._consumer._subscription.assignment[partition]
-            state.seek(OffsetAndMetadata(offset, "", epoch))
+            seek_with_epoch(self._consumer, partition, offset, epoch)
         self._live.add(partition)
         if partition not in self._paused:
             self._consumer.resume(partition)
@@ -91,12 +91,7 @@ class Reading(Closing):
         if self._later is not None:
             error, self._later = self._later, None
             raise error
-        # A partition that is paused with a part of a fetch still undelivered has that part put aside, and
-        # gets it back only while this slot is None. Once used the slot holds an exhausted object instead,
-        # so that the partition stays silent for ever after resume(). There is no public way to clear it.
-        fetcher = self._consumer._fetcher
-        if not fetcher._next_partition_records:
-            fetcher._next_partition_records = None
+        free_paused_fetches(self._consumer)
         with errors_of("reading"):
             found: dict[TopicPartition, list[Any]] = self._consumer.poll(
                 timeout_ms=max(0, int(timeout_s * 1000)), max_records=max_records
@@ -130,25 +125,11 @@ class Reading(Closing):
                 if partition in self._live:
                     self._consumer.resume(partition)
 
-    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        with _abortable():
-            return self._admin().beginning_offsets(partitions)
-
-    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        # The consumer's own end_offsets asks for a missing topic again and again until its time is up.
-        with _abortable():
-            return self._admin().stable_offsets(partitions)
-
-    def close(self) -> None:
-        self.closed = True
-        try:
-            self._consumer.close(autocommit=False, timeout_ms=_CLOSE_MS)
-        except (errors.KafkaError, RuntimeError):
-            # RuntimeError: the network loop of a consumer that never connected is already gone.
-            return
+    def _end(self) -> None:
+        self._consumer.close(autocommit=False, timeout_ms=_CLOSE_MS)
 
 
-class PythonReader(Reading):
+class PythonReader(PythonConsumer):
     """`ports.Reader` on kafka-python."""
 
     def __init__(
@@ -200,19 +181,10 @@ def columns(partition: TopicPartition, rows: Sequence[Any]) -> Records:
 @contextmanager
 def errors_of(doing: str) -> Iterator[None]:
     """The client's errors inside become the port's; `doing` says what failed where."""
-    try:
-        yield
-    except errors.LogTruncationError as error:
-        # It is told once for all partitions in which it was noticed; one is enough to stop.
-        at = Partition(*min(error.divergent_offsets))
-        raise TruncatedError(at, f"{doing}: {reason(error)}") from error
-    except errors.KafkaError as error:
-        raise translated(error, doing) from error
-
-
-@contextmanager
-def _abortable() -> Iterator[None]:
-    try:
-        yield
-    except BrokerError as error:
-        raise AbortableError(str(error)) from error
+    with ERRORS.translating(doing):
+        try:
+            yield
+        except errors.LogTruncationError as error:
+            # It is told once for all partitions in which it was noticed; one is enough to stop.
+            at = Partition(*min(error.divergent_offsets))
+            raise TruncatedError(at, f"{doing}: {reason(error)}") from error

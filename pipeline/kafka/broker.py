@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from twinsieve.pipeline.broker.ports import Admin, Appender, GroupConsumer, Reader, Transactor
-from twinsieve.pipeline.kafka.closing import Closing
+from twinsieve.pipeline.kafka.admin import KafkaAdmin
+from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -18,18 +19,11 @@ class _Closable(Protocol):
     def close(self) -> None: ...
 
 
-class RequiringAdmin(Admin, Protocol):
-    """An administration client that can say why a topic cannot be used."""
-
-    def require(self, topics: Collection[str], operations: Collection[str]) -> None:
-        """Fails unless every topic exists and these operations on it are allowed."""
-
-
-A = TypeVar("A", bound=RequiringAdmin)
+A = TypeVar("A", bound=KafkaAdmin)
 C = TypeVar("C", bound=_Closable)
 
 
-class Clients(ABC, Generic[A]):
+class KafkaBroker(ABC, Generic[A]):
     """Makes clients that share one set of settings, and closes them. Subclasses say how each is made.
 
     null_headers, bare_records: as `Limits`
@@ -76,7 +70,7 @@ class Clients(ABC, Generic[A]):
 
     def _kept(self, client: C) -> C:
         # A process that lives for months makes new clients at every rebalance.
-        self._made = [made for made in self._made if not (isinstance(made, Closing) and made.closed)]
+        self._made = [made for made in self._made if not (isinstance(made, Client) and made.closed)]
         self._made.append(client)
         return client
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Closing:
+class Client:
     """A client that tells whether it was closed; whoever made it forgets it then.
 
     closed: set by its `close`

@@ -1,16 +1,38 @@
-"""TLS settings, checked before a client hides what is wrong with them."""
+"""Passwords and TLS settings, checked before a client hides what is wrong with them.
+
+Passwords come from the environment (through the settings) or from files, and are never printed.
+"""
 
 from __future__ import annotations
 
 import socket
 import ssl
+from pathlib import Path
 
-from twinsieve.pipeline.kafka.secrets import secret_text
+from pydantic import SecretStr
+
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _HANDSHAKE_S = 3.0
 _REFUSAL_S = 1.0
+
+
+def secret_text(key: str, value: SecretStr | None, file: str | None) -> str | None:
+    """The secret itself, or None where neither a value nor a file is set; a trailing line end is cut.
+
+    key: the setting's name, for the error
+    raises: ConfigError when the file cannot be read; the text never holds the secret
+    """
+    if value is not None:
+        return value.get_secret_value()
+    if file is None:
+        return None
+    try:
+        return Path(file).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError([f"{key}_file: {file!r} cannot be read ({reason}); make it readable"]) from error
 
 
 def tls_context(settings: KafkaSettings) -> ssl.SSLContext:

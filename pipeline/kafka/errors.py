@@ -1,0 +1,76 @@
+"""What the errors of a client library mean, in the port's errors; the same words for both clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, FatalError, Partition
+
+GRANT = "grant it (twinsieve topics acls prints what is needed)"
+UNREADABLE_NAME = "\udcff"
+"""Stands for header names that are not UTF-8 where a client does not hand them out: no client can send it,
+so that the message becomes a dead letter (`Reason.BAD_HEADER`) and nothing of it passes for what it was."""
+
+
+class Meaning(Enum):
+    """What an error of a library says of the client that met it."""
+
+    MEMBER_FENCED = auto()
+    DENIED = auto()
+    EPOCH_OVER = auto()
+    """The transaction timed out, or another process has the transactional id."""
+    FINISHED = auto()
+    FAILED = auto()
+    """This attempt failed; the client is good for another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRules:
+    """How to read the errors of one library.
+
+    raised: their classes; reason: one line that says what happened
+    may_be_fenced: the error is what a producer meets whose slot another process took, and others meet too
+    """
+
+    raised: tuple[type[Exception], ...]
+    reason: Callable[[Exception], str]
+    meaning: Callable[[Exception], Meaning]
+    may_be_fenced: Callable[[Exception], bool]
+
+    def translated(self, error: Exception, doing: str) -> BrokerError:
+        """The port's error for one of the library's; `doing` says what failed where."""
+        said = f"{doing}: {self.reason(error)}"
+        meaning = self.meaning(error)
+        if meaning is Meaning.MEMBER_FENCED:
+            return FatalError(f"{said}; another process runs as this member, so this one ends", fenced=True)
+        if meaning is Meaning.DENIED:
+            return FatalError(f"{said}; {GRANT}", denied=True)
+        if meaning is Meaning.EPOCH_OVER:
+            return FatalError(f"{said}; the transaction timed out or another process has this slot")
+        if meaning is Meaning.FINISHED:
+            return FatalError(f"{said}; the client is finished")
+        return AbortableError(said)
+
+    @contextmanager
+    def translating(self, doing: str) -> Iterator[None]:
+        """Raises the port's error for any of the library's; `doing` says what failed where."""
+        try:
+            yield
+        except self.raised as error:
+            raise self.translated(error, doing) from error
+
+
+def undecodable(partition: Partition, offset: int, why: str, after: int | None = None) -> BrokerError:
+    """Ends the process: read again it fails again, and going on behind it would lose it in silence.
+
+    why: one line; after: first offset behind the damage, where that is known
+    """
+    past = "OFFSET" if after is None else after
+    return BrokerError(
+        f"{partition}@{offset}: cannot be decoded ({why}); repair the topic, or pass over it, which "
+        f"loses what is there (twinsieve reset --to '{partition}={past}')",
+        retryable=False,
+    )

@@ -1,0 +1,117 @@
+"""Compressed record batches, unpacked up to a limit."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable, Iterator, Mapping
+
+import lz4.frame
+import snappy
+import zstandard
+
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+"""Codecs, by their numbers in a record batch."""
+
+_PIECE_BYTES = 1 << 20
+_LEAST_WINDOW_BITS, _MAX_WINDOW_BITS = 10, 31
+_XERIAL = b"\x82SNAPPY\x00"
+_XERIAL_HEADER_BYTES = 16
+
+
+class TooLargeError(ValueError):
+    """What was packed is larger than the limit."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(
+            f"it unpacks to more than kafka.max_unpacked_bytes, {max_bytes}; raise that if it is meant to"
+        )
+
+
+def unpack(codec: int, packed: bytes, max_bytes: int) -> bytes:
+    """Content of a record batch, at most `max_bytes` of it.
+
+    codec: 1…4, as in the attributes of a batch. Memory grows by no more than twice the limit on the way.
+
+    raises: TooLargeError beyond the limit; for damage whatever the decompressor raises, each has its own
+
+    >>> unpack(GZIP, gzip.compress(b"rain"), 4)
+    b'rain'
+    """
+    whole: bytes | bytearray = b""
+    for piece in _PIECES[codec](packed, max_bytes):
+        if len(whole) + len(piece) > max_bytes:
+            raise TooLargeError(max_bytes)
+        if not whole:
+            # Most batches are one piece, which is not copied.
+            whole = piece
+            continue
+        # A buffer that grows where it is: freed pieces by the dozen would stay in the heap.
+        if isinstance(whole, bytes):
+            whole = bytearray(whole)
+        whole += piece
+    return bytes(whole)
+
+
+def _gzip(packed: bytes, max_bytes: int) -> Iterator[bytes]:  # noqa: ARG001 - one of many
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+        while piece := stream.read(_PIECE_BYTES):
+            yield piece
+
+
+def _zstd(packed: bytes, max_bytes: int) -> Iterator[bytes]:
+    said = zstandard.frame_content_size(packed)
+    if said > max_bytes:
+        raise TooLargeError(max_bytes)
+    # The window is memory too, beside what comes out. Half the limit is more than producers use; a frame that
+    # says its size, and gets the room for it at once, needs none.
+    window = 1 << max(_LEAST_WINDOW_BITS, (max_bytes // 2).bit_length() - 1)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=min(window, 1 << _MAX_WINDOW_BITS))
+    with decompressor.stream_reader(packed, read_across_frames=True) as stream:
+        size = max(said, _PIECE_BYTES)
+        while piece := stream.read(size):
+            yield piece
+            size = _PIECE_BYTES
+
+
+def _lz4(packed: bytes, max_bytes: int) -> Iterator[bytes]:  # noqa: ARG001 - one of many
+    decompressor = lz4.frame.LZ4FrameDecompressor()
+    yield decompressor.decompress(packed, max_length=_PIECE_BYTES)
+    while not decompressor.eof:
+        if decompressor.needs_input:
+            raise EOFError("the lz4 frame is cut off")
+        yield decompressor.decompress(b"", max_length=_PIECE_BYTES)
+
+
+def _snappy(packed: bytes, max_bytes: int) -> Iterator[bytes]:
+    if not packed.startswith(_XERIAL) or len(packed) <= _XERIAL_HEADER_BYTES:
+        yield _snappy_block(packed, max_bytes)
+        return
+    at = _XERIAL_HEADER_BYTES
+    while at < len(packed):
+        length = int.from_bytes(packed[at : at + 4], "big", signed=True)
+        at += 4
+        if not 0 <= length <= len(packed) - at:
+            raise ValueError(f"a snappy block of {length} bytes, but {len(packed) - at} are left")
+        yield _snappy_block(packed[at : at + length], max_bytes)
+        at += length
+
+
+def _snappy_block(packed: bytes, max_bytes: int) -> bytes:
+    said = 0
+    # The length in front, seven bits a byte, is what the decompressor believes and makes room for.
+    for place, byte in enumerate(packed[:5]):
+        said |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            break
+    if said > max_bytes:
+        raise TooLargeError(max_bytes)
+    return bytes(snappy.decompress(packed))
+
+
+_PIECES: Mapping[int, Callable[[bytes, int], Iterator[bytes]]] = {
+    GZIP: _gzip,
+    SNAPPY: _snappy,
+    LZ4: _lz4,
+    ZSTD: _zstd,
+}
