@@ -13,7 +13,15 @@ import lz4.frame
 import zstandard
 
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
-from twinsieve.pipeline.broker.ports import Admin, BrokerError, Header, Messages, Reason
+from twinsieve.pipeline.broker.ports import (
+    AbortableError,
+    Admin,
+    BrokerError,
+    Header,
+    Messages,
+    Partition,
+    Reason,
+)
 
 _NEVER_MS = 1 << 62
 _KEEP_S = 60.0
@@ -139,13 +147,16 @@ class Limits:
         packed = len(self._compress(value))
         return beside + packed + packed // 50 <= limits.max_bytes
 
-    def refusal(self, topic: str, messages: Messages) -> str | None:
-        """Why the first unsendable message of these is so, with its size; None if all can be sent."""
+    def check(self, partition: Partition, messages: Messages) -> None:
+        """Check that all of these can be sent. raises: AbortableError that names the first which cannot"""
+        topic = partition.topic
         for row, why in self.unsendable(topic, messages).items():
             size = len(messages.values[row] or b"")
             limit = min(self.of(topic).max_bytes, self._client_bytes)
-            return f"message {row} of {len(messages)} is {why} ({size} bytes; {topic} takes {limit})"
-        return None
+            raise AbortableError(
+                f"{partition}: message {row} of {len(messages)} is {why} ({size} bytes; {topic} takes "
+                f"{limit}); raise its max.message.bytes or lower kafka.block_bytes"
+            )
 
 
 def _bytes_at_most(key: bytes | None, value: bytes, headers: Sequence[Header]) -> int:

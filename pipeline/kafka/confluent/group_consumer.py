@@ -85,7 +85,6 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         self._epoch = 0
         self._assigned: frozenset[Partition] = frozenset()
         self._nameless = False
-        self._closing = False
         self._membership = Membership(-1)
         self._seen_epoch, self._seen_s = -1, 0.0
         self._join()
@@ -230,8 +229,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
             leave(self._leaver, self._group, self._member, self._given_id)
 
     def close(self) -> None:
-        if not self._closing:
-            self._closing = True
+        if not self.closed:
             self._settle()
             super().close()
 

@@ -113,10 +113,7 @@ class ConfluentAppender(Client):
         self._producer: Producer | None = Producer(self._options)
 
     def append(self, partition: Partition, messages: Messages) -> None:
-        refusal = self._limits.refusal(partition.topic, messages)
-        if refusal is not None:
-            advice = "raise its max.message.bytes or lower kafka.block_bytes"
-            raise AbortableError(f"{partition}: {refusal}; {advice}")
+        self._limits.check(partition, messages)
         turn = self._round
 
         def told(error: KafkaError | None, message: Any) -> None:

@@ -74,10 +74,7 @@ class PythonAppender(Client):
         self._producer: KafkaProducer | None = make_producer(settings, options)
 
     def append(self, partition: Partition, messages: Messages) -> None:
-        refusal = self._limits.refusal(partition.topic, messages)
-        if refusal is not None:
-            advice = "raise its max.message.bytes or lower kafka.block_bytes"
-            raise AbortableError(f"{partition}: {refusal}; {advice}")
+        self._limits.check(partition, messages)
         for row in range(len(messages)):
             self._append_one(partition, messages, row)
 
