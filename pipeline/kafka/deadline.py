@@ -44,8 +44,14 @@ class CallThread:
             ).start()
         answer: Future[_T] = Future()
         self._calls.put((answer, call))
-        if not wait([answer], seconds).done:
-            self.close()
+        in_time = False
+        try:
+            in_time = bool(wait([answer], seconds).done)
+        finally:
+            # Also where a signal handler raises: the next call must not wait behind this one.
+            if not in_time:
+                self.close()
+        if not in_time:
             raise DeadlineError(f"no answer within {seconds:g} s")
         return answer.result()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -57,6 +58,25 @@ def test_a_call_that_hangs_holds_up_no_other_and_its_thread_ends_with_it() -> No
     released.set()
     hung[0].join(_LONG_S)
     assert not hung[0].is_alive()
+    calls.close()
+
+
+def test_a_call_that_a_signal_interrupts_holds_up_no_other() -> None:
+    class StopError(Exception):
+        """What the signal's handler raises."""
+
+    def stop(*_: object) -> None:
+        raise StopError
+
+    calls, released = CallThread(), threading.Event()
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        with pytest.raises(StopError):
+            calls.within(_LONG_S, lambda: (signal.setitimer(signal.ITIMER_REAL, 0.05), released.wait()))
+        assert calls.within(_LONG_S, lambda: 7) == 7
+    finally:
+        released.set()
+        signal.signal(signal.SIGALRM, before)
     calls.close()
 
 
