@@ -105,6 +105,11 @@ class Records:
     def __len__(self) -> int:
         return len(self.offsets)
 
+    @property
+    def next_offset(self) -> int:
+        """The offset behind the last message; not of no messages."""
+        return self.offsets[-1] + 1
+
 
 @dataclass(slots=True)
 class Messages:

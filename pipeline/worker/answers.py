@@ -6,8 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 from twinsieve.pipeline.broker.ports import AbortableError, Partition, Reader
 from twinsieve.pipeline.wire.frame import ForeignVersionError, What
+from twinsieve.pipeline.wire.positions import MAX_OFFSETS, MAX_PARTITIONS, MAX_TOPICS
 from twinsieve.pipeline.wire.ruling import Result, Ruling, decode_ruling, session_of
-from twinsieve.pipeline.worker.session import Asked, Session, refusal
+from twinsieve.pipeline.worker.config import WorkerConfig
+from twinsieve.pipeline.worker.session import PendingBlock, Session
+from twinsieve.stages.errors import StateError
 
 _OTHER_VERSION = (
     "the index runs another version of the program, and the two do not understand each other; asking again "
@@ -15,23 +18,40 @@ _OTHER_VERSION = (
 )
 
 
+class RefusedError(StateError):
+    """The index refuses the session of a partition, in the words of `refusal`."""
+
+    def __init__(self, message: str, partition: Partition) -> None:
+        super().__init__(message)
+        self.partition = partition
+
+
+def refusal(partition: Partition, result: Result) -> RefusedError:
+    """What the operator is to do about a refused session."""
+    reset = "`twinsieve reset` says where to begin"
+    advice = {
+        Result.OFFSETS_MISSING: f"the group's offset is gone, but the app has been at work on it; {reset}",
+        Result.RECREATED: f"another topic of its name was judged; this one was created again; {reset}",
+        Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
+        "offsets; restore it, or start a new app",
+        Result.BEYOND: f"an app records {MAX_TOPICS} input topics (one created again counts anew) of "
+        f"{MAX_PARTITIONS} partitions and {MAX_OFFSETS} offsets, and this is beyond; take the topic out of "
+        "input.topics, or start a new app and seed it from the output",
+    }
+    return RefusedError(f"{partition}: {advice[result]}", partition)
+
+
 class Answers:
     """Reads the verdict partitions that this worker's sessions are answered on."""
 
-    def __init__(self, reader: Reader, topic: str, partitions: int, scheme: bytes) -> None:
+    def __init__(self, reader: Reader, config: WorkerConfig) -> None:
         self._reader = reader
-        self._topic = topic
-        self._partitions = partitions
-        self._scheme = scheme
+        self._config = config
         self._watched: set[Partition] = set()
-
-    def reply(self, partition: Partition) -> Partition:
-        """Where the answers for an input partition come."""
-        return Partition(self._topic, partition.number % self._partitions)
 
     def watch(self, partitions: Collection[Partition]) -> None:
         """Read answers for these input partitions, newly watched ones from their end on."""
-        wanted = {self.reply(partition) for partition in partitions}
+        wanted = {self._config.reply(partition) for partition in partitions}
         ends = self._reader.end_offsets(wanted - self._watched)
         self._reader.assign(wanted)
         for partition, end in ends.items():
@@ -44,7 +64,7 @@ class Answers:
         self._reader.assign(())
 
     def poll(self, timeout_s: float, most: int, sessions: Mapping[Partition, Session]) -> None:
-        """Put what has arrived to the sessions that asked.
+        """Give what has arrived to the sessions that asked.
 
         raises: AbortableError for an answer that does not fit what was asked, or says to ask anew, or comes
             from an index of another version; RefusedError for one that refuses
@@ -58,7 +78,7 @@ class Answers:
 
     def _match(self, session: Session, value: bytes, where: str) -> None:
         try:
-            ruling = decode_ruling(What.ANSWER, value, self._scheme, where)
+            ruling = decode_ruling(What.ANSWER, value, self._config.scheme, where)
         except ForeignVersionError as error:
             raise AbortableError(f"{session.partition}: {_OTHER_VERSION} ({error})") from error
         if ruling.result is Result.FOREIGN:
@@ -67,42 +87,32 @@ class Answers:
             raise AbortableError(f"{session.partition}: another session has begun; asking again")
         if ruling.result is not Result.JUDGED:
             raise refusal(session.partition, ruling.result)
-        place = len(session.ready)
-        asked = session.pending[place] if place < len(session.pending) else None
-        if (
-            asked is None
-            or (asked.first, asked.end) != (ruling.first, ruling.end)
-            or len(asked.records) != len(ruling)
-        ):
-            raise AbortableError(
-                f"{where}: answers [{ruling.first}, {ruling.end}), which is not what was asked"
-            )
-        session.ready.append((asked, ruling))
+        session.answer(ruling, where)
 
     def close(self) -> None:
         """Give up reading."""
         self._reader.close()
 
 
-Answered = tuple[Session, list[tuple[Asked, Ruling]]]
+Answered = tuple[Session, list[tuple[PendingBlock, Ruling]]]
 """A session and its first answered blocks."""
 
 
 def take_answered(sessions: Iterable[Session], max_rows: int, max_bytes: int) -> list[Answered]:
     """Answered blocks of sessions, oldest first, up to a bound; who has waited longest has the first turn.
 
-    They stay where they are: `Session.emitted_blocks` takes them away once they are out.
+    They stay where they are: `Session.emit` takes them away once they are out.
     """
     taken = []
     for session in sorted((each for each in sessions if each.ready), key=lambda each: each.active_s):
         if max_rows <= 0 or max_bytes <= 0:
             break
-        blocks: list[tuple[Asked, Ruling]] = []
-        for asked, ruling in session.ready:
+        blocks: list[tuple[PendingBlock, Ruling]] = []
+        for block, ruling in session.ready:
             if blocks and (max_rows <= 0 or max_bytes <= 0):
                 break
-            blocks.append((asked, ruling))
-            max_rows -= len(asked.records)
-            max_bytes -= asked.bytes_held
+            blocks.append((block, ruling))
+            max_rows -= len(block.records)
+            max_bytes -= block.bytes_held
         taken.append((session, blocks))
     return taken

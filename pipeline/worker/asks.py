@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from twinsieve.pipeline.broker.ports import AbortableError, Appender, Clock, Messages, Partition, Records
+from twinsieve.pipeline.broker.ports import (
+    AbortableError,
+    Appender,
+    Clock,
+    Hook,
+    Messages,
+    Partition,
+    Records,
+    Transactor,
+)
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block, split_block
 from twinsieve.pipeline.wire.positions import beyond_positions
-from twinsieve.pipeline.worker.config import WorkerConfig
+from twinsieve.pipeline.worker.config import WorkerConfig, WorkerStep
+from twinsieve.pipeline.worker.emit import unsendable
+from twinsieve.pipeline.worker.openings import Opening
 from twinsieve.pipeline.worker.records import RecordReader
-from twinsieve.pipeline.worker.session import Asked, Opening, Session
+from twinsieve.pipeline.worker.session import PendingBlock, Session
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
 
@@ -25,27 +36,24 @@ HEADER_BYTES = 150
 class Asks:
     """Writes blocks of the sessions it is given; StateError for offsets that the index cannot record.
 
-    reply: where answers for an input partition come; refused: rows of records that the output does not take
-    fingerprinted: called when a poll's records are
+    transactor: of the output, which is asked what it does not take
     """
 
     def __init__(
         self,
         appender: Appender,
+        transactor: Transactor,
         clock: Clock,
         config: WorkerConfig,
         reader: RecordReader,
-        reply: Callable[[Partition], Partition],
-        refused: Callable[[Records], dict[int, Reason]],
-        fingerprinted: Callable[[], None],
+        hook: Hook,
     ) -> None:
         self._appender = appender
+        self._transactor = transactor
         self._clock = clock
         self._config = config
         self._reader = reader
-        self._reply = reply
-        self._refused = refused
-        self._fingerprinted = fingerprinted
+        self._hook = hook
 
     def start(self, session: Session, opening: Opening) -> None:
         """The block that begins a session."""
@@ -72,12 +80,12 @@ class Asks:
             raise AbortableError(
                 f"{records.partition}: got {records.offsets[0]}, had {session.covered} before"
             )
-        refused = self._refused(records)
+        refused = unsendable(self._config.emit, records, self._transactor)
         kinds, batch, reasons = self._reader.read(records, refused)
-        self._fingerprinted()
+        self._hook(WorkerStep.FINGERPRINTED)
         whole = replace(
             self._block(session),
-            end=records.offsets[-1] + 1,
+            end=records.next_offset,
             offsets=np.array(records.offsets, np.int64),
             kinds=kinds,
             batch=batch,
@@ -86,7 +94,7 @@ class Asks:
         low = 0
         for block in split_block(whole, self._config.block_bytes):
             high = low + len(block)
-            blocks.append((block, _asked_rows(block, records, reasons, refused, low, high)))
+            blocks.append((block, _pending_rows(block, records, reasons, refused, low, high)))
             low = high
         self._append(session, blocks)
 
@@ -95,17 +103,11 @@ class Asks:
         block = replace(self._block(session), end=end)
         self._append(session, [(block, _no_rows(block, session))])
 
-    def is_full(self, session: Session, partitions: int, part: int = 1) -> bool:
-        """Whether one part'th of what may wait for answers does; `partitions` share what all may hold."""
-        share = self._config.max_pending_bytes // max(1, partitions)
-        rows = min(session.window, self._config.max_pending)
-        return session.pending_rows >= rows // part or session.pending_bytes >= max(1, share // part)
-
     def _block(self, session: Session) -> Block:
         return Block(
             topic_id=session.topic_id,
             number=session.partition.number,
-            reply=self._reply(session.partition).number,
+            reply=self._config.reply(session.partition).number,
             session=session.number,
             flags=BlockFlag.NONE,
             first=session.covered,
@@ -116,21 +118,13 @@ class Asks:
             topic=session.partition.topic,
         )
 
-    def _append(self, session: Session, blocks: list[tuple[Block, Asked]]) -> None:
+    def _append(self, session: Session, blocks: list[tuple[Block, PendingBlock]]) -> None:
         _check_positions(session.partition, blocks[-1][0].end)
-        now_s = self._clock.monotonic_s()
         messages = Messages()
-        for block, asked in blocks:
+        for block, _ in blocks:
             messages.add(None, encode_block(block, self._config.scheme))
-            if not session.pending:
-                session.asked_s = now_s
-            session.pending.append(asked)
-            session.pending_rows += len(asked.records)
-            session.pending_bytes += asked.bytes_held
-            session.covered = block.end
-            if not block.flags & BlockFlag.START:
-                session.reported = block.emitted_to
-        session.active_s = now_s
+        starts = BlockFlag.START in blocks[0][0].flags
+        session.ask([pending for _, pending in blocks], self._clock.monotonic_s(), starts=starts)
         self._appender.append(self._config.log, messages)
 
 
@@ -143,18 +137,18 @@ def _check_positions(partition: Partition, end: int) -> None:
         )
 
 
-def _no_rows(block: Block, session: Session) -> Asked:
-    return Asked(block.first, block.end, Records(session.partition))
+def _no_rows(block: Block, session: Session) -> PendingBlock:
+    return PendingBlock(block.first, block.end, Records(session.partition))
 
 
-def _asked_rows(
+def _pending_rows(
     block: Block,
     records: Records,
     unreadable: Mapping[int, Reason],
     refused: Mapping[int, Reason],
     low: int,
     high: int,
-) -> Asked:
+) -> PendingBlock:
     """The originals of rows low…high, which one block asks about."""
     part = slice(low, high)
     originals = Records(
@@ -172,7 +166,7 @@ def _asked_rows(
     )
     tombstones = frozenset(np.flatnonzero(block.kinds == RowKind.TOMBSTONE).tolist())
     held = bytes_held(originals)
-    return Asked(block.first, block.end, originals, reasons, tombstones, held, unsendable)
+    return PendingBlock(block.first, block.end, originals, reasons, tombstones, held, unsendable)
 
 
 def bytes_held(records: Records) -> int:

@@ -1,8 +1,9 @@
-"""What a worker needs to know, and the limits of it that nobody can set."""
+"""What a worker needs to know, the limits of it that nobody can set, and the names of its steps."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
 from twinsieve.pipeline.broker.ports import Partition
@@ -28,7 +29,7 @@ class WorkerConfig:
         block of each partition: after a stall all that waited is answered at once, and a transaction that
         holds it all would outlast `kafka.transaction_timeout` again and again
     answer_s: without an answer for this long a new session begins; doubled each time, up to ten minutes
-    ask_again_s: while answers are awaited, input is looked for this often; see `Pace`
+    ask_again_s: while answers are awaited, input is looked for this often; see `PollBackoff`
     report_s: an idle partition reports once in this time; check_s: an idle worker checks once in this time
         that it was not displaced and that its topics are still the same ones
     """
@@ -55,3 +56,22 @@ class WorkerConfig:
     check_s: float
     start: Literal["earliest", "latest"]
     trimmed: Literal["stop", "continue"]
+
+    def reply(self, partition: Partition) -> Partition:
+        """Where the answers for an input partition come."""
+        return Partition(self.verdicts, partition.number % self.verdict_partitions)
+
+
+class WorkerStep(StrEnum):
+    """Where a hook is called, in order."""
+
+    POLLED = "worker.polled"
+    OPENED = "worker.opened"
+    FINGERPRINTED = "worker.fingerprinted"
+    APPENDED = "worker.appended"
+    ANSWERED = "worker.answered"
+    BEGUN = "worker.begun"
+    SENT = "worker.sent"
+    OFFSETS_SENT = "worker.offsets_sent"
+    COMMITTED = "worker.committed"
+    REPORTED = "worker.reported"

@@ -10,7 +10,7 @@ from typing import Literal
 from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Header, Messages, Partition, Records, Transactor
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Ruling
-from twinsieve.pipeline.worker.session import Asked
+from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
@@ -81,16 +81,17 @@ def unsendable(config: EmitConfig, records: Records, transactor: Transactor) -> 
 class Emitter:
     """Sorts answered messages into an emission.
 
-    counts: partitions of the input and output topics
+    counts: partitions of the input and output topics; transactor: knows what a topic does not take
     """
 
-    def __init__(self, config: EmitConfig, counts: Mapping[str, int]) -> None:
+    def __init__(self, config: EmitConfig, counts: Mapping[str, int], transactor: Transactor) -> None:
         self._config = config
         self._counts = counts
+        self._transactor = transactor
 
-    def add(self, emission: Emission, asked: Asked, ruling: Ruling, transactor: Transactor) -> None:
+    def add(self, emission: Emission, block: PendingBlock, ruling: Ruling) -> None:
         """One answered block. Order is that of the input."""
-        records, kinds = asked.records, ruling.verdicts.kinds.tolist()
+        records, kinds = block.records, ruling.verdicts.kinds.tolist()
         for kind in set(kinds):
             emission.kinds[Kind(kind)] = emission.kinds.get(Kind(kind), 0) + kinds.count(kind)
         if not self._config.emit:
@@ -100,12 +101,12 @@ class Emitter:
         origins = [(ORIGIN, origin) for origin in _origins(records)]
         why = explain_rows(ruling) if self._config.duplicates is not None else []
         for row, kind in enumerate(kinds):
-            if row in asked.tombstones and kind != Kind.REPLAYED and self._config.null_value != "pass":
+            if row in block.tombstones and kind != Kind.REPLAYED and self._config.null_value != "pass":
                 if self._config.null_value == "dead_letter":
-                    self._bury(emission, records, row, Reason.NULL, transactor)
-            elif kind == Kind.UNIQUE and row in asked.refused:
+                    self._bury(emission, records, row, Reason.NULL)
+            elif kind == Kind.UNIQUE and row in block.refused:
                 # A tombstone, or judged when the output still took it.
-                self._bury(emission, records, row, asked.refused[row], transactor)
+                self._bury(emission, records, row, block.refused[row])
             elif kind == Kind.UNIQUE:
                 headers = records.headers[row]
                 if self._config.origin_header:
@@ -119,13 +120,13 @@ class Emitter:
                     )
                     duplicate_rows.append(row)
             elif kind == Kind.UNREADABLE:
-                self._bury(emission, records, row, asked.reasons.get(row, Reason.UNREADABLE), transactor)
+                self._bury(emission, records, row, block.reasons.get(row, Reason.UNREADABLE))
         if len(uniques):
             # The output was asked before the index (`unsendable`): what it refuses must lead nobody.
             output = self._config.output
             emission.to(output, self._partition(output, records.partition)).extend(uniques)
         if self._config.duplicates is not None and duplicate_rows:
-            self._place(emission, self._config.duplicates, records, duplicate_rows, duplicates, transactor)
+            self._place(emission, self._config.duplicates, records, duplicate_rows, duplicates)
 
     def _place(
         self,
@@ -134,11 +135,10 @@ class Emitter:
         records: Records,
         rows: Sequence[int],
         messages: Messages,
-        transactor: Transactor,
     ) -> None:
-        refused = transactor.unsendable(topic, messages)
+        refused = self._transactor.unsendable(topic, messages)
         for place, reason in refused.items():
-            self._bury(emission, records, rows[place], reason, transactor)
+            self._bury(emission, records, rows[place], reason)
         kept = [place not in refused for place in range(len(messages))]
         into = emission.to(topic, self._partition(topic, records.partition))
         into.keys.extend(compress(messages.keys, kept))
@@ -150,9 +150,7 @@ class Emitter:
         same = self._counts.get(topic) == self._counts.get(source.topic)
         return source.number if same else None
 
-    def _bury(
-        self, emission: Emission, records: Records, row: int, reason: Reason, transactor: Transactor
-    ) -> None:
+    def _bury(self, emission: Emission, records: Records, row: int, reason: Reason) -> None:
         """Original bytes plus the reason; without its headers, its time, its key, or origin only, where the
         client or a limit forbids more.
 
@@ -175,7 +173,7 @@ class Emitter:
         for attempt in tries:
             message = Messages()
             message.add(*attempt)
-            if not transactor.unsendable(topic, message):
+            if not self._transactor.unsendable(topic, message):
                 emission.to(topic, self._partition(topic, records.partition)).add(*attempt)
                 return
         raise StateError(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
-from twinsieve.pipeline.broker.mark import name_topic, read_mark
+from twinsieve.pipeline.broker.mark import Mark, name_topic, read_mark
 from twinsieve.pipeline.broker.ports import (
+    NO_EPOCH,
     Clock,
     Committed,
     GroupConsumer,
@@ -16,36 +19,133 @@ from twinsieve.pipeline.broker.ports import (
     Transactor,
 )
 from twinsieve.pipeline.worker.config import WorkerConfig
-from twinsieve.pipeline.worker.session import (
-    NewSession,
-    Opening,
-    Session,
-    first_phase,
-    plan_opening,
-)
+from twinsieve.pipeline.worker.session import UNBOUNDED, Session, first_phase
+from twinsieve.pipeline.worker.topics import KnownTopics
+from twinsieve.stages.errors import StateError
+
+NewSession = Callable[[], int]
+"""A random session number, never 0 and never used before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Where a new session begins, and what its start block says.
+
+    partitions, read, epoch: as in the mark
+    commits: what to commit before the session begins, so that another one that takes its place begins there
+        too
+    """
+
+    topic_id: bytes
+    fresh: bool
+    certified: bool
+    first: int
+    chain: int
+    emitted_from: int
+    emitted_to: int
+    beginning: int
+    stable_end: int
+    trimmed: int = 0
+    partitions: int = 0
+    commits: Committed | None = None
+    read: int = 0
+    epoch: int = NO_EPOCH
+
+    @property
+    def passes_over(self) -> bool:
+        """Whether messages below `first` may have been judged and not emitted; the index is to know soon."""
+        return not self.fresh and not self.emitted_from < self.emitted_to == self.first
+
+
+def plan_opening(
+    partition: Partition,
+    info: TopicInfo,
+    committed: Committed | None,
+    beginning: int,
+    stable_end: int,
+    *,
+    start: Literal["earliest", "latest"],
+    trimmed: Literal["stop", "continue"],
+    known_partitions: int | None = None,
+) -> Opening:
+    """Where the session of a partition begins.
+
+    known_partitions: of an input without a committed offset: how many partitions its topic had when the group
+        began with it, 0 if nobody noted that, None if the group does not know the topic
+    raises: StateError for a topic that was created again, one that ends before the committed offset, and one
+        that retention has trimmed beyond it (`trimmed: stop`)
+    """
+    topic_id = name_topic(info)
+    counted = info.partitions if start == "latest" else 0
+    if committed is None:
+        # What is written to a partition that is added to a known topic is for this app.
+        is_new = known_partitions is None or partition.number < known_partitions
+        first = stable_end if start == "latest" and is_new else beginning
+        counted = known_partitions or counted
+        commits = Committed(first, Mark(topic_id, first, first, counted, fresh=True).text())
+        return Opening(
+            topic_id, True, False, first, first, first, first, beginning, stable_end,
+            partitions=counted, commits=commits if start == "latest" else None,
+        )  # fmt: skip
+    mark = read_mark(committed.metadata)
+    if mark is not None and mark.topic_id != topic_id:
+        raise StateError(
+            f"{partition}: the topic was deleted and created again since offset {committed.offset} was "
+            "committed; `twinsieve reset` says where to begin in the new one"
+        )
+    first = committed.offset
+    if first > stable_end:
+        raise StateError(
+            f"{partition}: ends at {stable_end}, before the committed offset {first}: it lost messages "
+            "or was created again; `twinsieve reset` says where to begin"
+        )
+    lost = max(0, beginning - first)
+    if lost and trimmed == "stop":
+        raise StateError(
+            f"{partition}: retention took {lost} messages from {first} on that were never judged; "
+            "set input.trimmed to continue, or restore them"
+        )
+    first = max(first, beginning)
+    fresh = mark is not None and mark.fresh
+    emitted_from, emitted_to = (mark.first, mark.end) if mark is not None and not fresh else (first, first)
+    chain = emitted_from if emitted_to == first else first
+    # Where retention took the message there is nothing to begin from; a mark says nothing of an offset that
+    # another tool has moved.
+    known = mark is not None and beginning <= mark.read <= first == mark.end
+    return Opening(
+        topic_id, fresh, mark is not None and not fresh, first, chain, emitted_from, emitted_to, beginning,
+        stable_end, lost, partitions=mark.partitions if mark is not None and mark.partitions else counted,
+        read=mark.read if mark is not None and known else 0,
+        epoch=mark.epoch if mark is not None and known else NO_EPOCH,
+    )  # fmt: skip
+
+
+def truncated(partition: Partition, why: object) -> StateError:
+    """What the operator is to do about a partition whose messages are others than those that were read."""
+    return StateError(
+        f"{partition}: it lost messages that were read, and new ones take their offsets; restore it, or "
+        f"start a new app (`twinsieve reset` goes on without the new ones at those offsets): {why}"
+    )
 
 
 class Openings:
-    """Plans new sessions.
-
-    ends: of partitions, behind open transactions too; AbortableError when the broker cannot tell
-    """
+    """Plans new sessions."""
 
     def __init__(
         self,
         consumer: GroupConsumer,
         transactor: Transactor,
+        topics: KnownTopics,
         clock: Clock,
         config: WorkerConfig,
         new_session: NewSession,
-        ends: Callable[[Collection[Partition]], Mapping[Partition, int]],
     ) -> None:
         self._consumer = consumer
         self._transactor = transactor
+        self._topics = topics
         self._clock = clock
         self._config = config
         self._new_session = new_session
-        self._ends = ends
 
     def plan(
         self,
@@ -80,12 +180,16 @@ class Openings:
                 known_partitions=known.get(partition.topic),
             )
             told = opening.first - opening.passes_over
-            phase = first_phase(fresh=opening.fresh, unanswered=partition in unanswered)
+            was_unanswered = partition in unanswered
+            phase = first_phase(fresh=opening.fresh, unanswered=was_unanswered)
             session = Session(
                 partition, opening.topic_id, self._new_session(), phase, opening.chain,
                 opening.first, opening.first, told, now_s, active_s=now_s,
                 partitions=opening.partitions, trimmed=opening.trimmed,
                 read=opening.read, epoch=opening.epoch,
+                # What was asked before is in the log still: nothing more until an index answers, and then
+                # little at first.
+                window=self._config.poll_messages if was_unanswered else UNBOUNDED,
             )  # fmt: skip
             planned.append((session, opening))
         return planned, waiting
@@ -96,7 +200,7 @@ class Openings:
         """Partitions where another tool has committed behind a transaction that is still open. An offset
         behind even that end was lost, or the topic is another one."""
         ahead = [at for at, held in committed.items() if held is not None and held.offset > stable_end[at]]
-        ends = self._ends(ahead) if ahead else {}
+        ends = self._topics.ends(ahead) if ahead else {}
         return {
             at: f"offset {held.offset} is committed, and a transaction of its producers is open from "
             f"{stable_end[at]} on; it begins when that ends"
@@ -119,23 +223,30 @@ class Openings:
 
 _FIRST_S = 0.1
 _MAX_S = 60.0
+_LEADER_S = 1.0
+"""A partition that needs another one without a leader is tried again after this time."""
+_FIRST_RESYNC_S = 0.05
+_MAX_RESYNC_S = 5.0
+_MAX_FAILURES = 20
 
 
-class Waiting:
+class OpeningQueue:
     """Which partitions to open next.
 
     Those that never failed are opened together. Whoever could not be opened is tried alone from then on, and
     ever less often: one partition that nobody can be asked about holds up no other.
 
+    leaderless: those that need a partition without a leader
+
     >>> from tests.memory.broker import ManualClock
     >>> clock, one, two = ManualClock(), Partition("posts", 0), Partition("posts", 1)
-    >>> waiting = Waiting(clock)
-    >>> waiting.add([one, two])
-    >>> waiting.due({one, two}) == [one, two]
+    >>> queue = OpeningQueue(clock)
+    >>> queue.add([one, two])
+    >>> queue.due({one, two}) == [one, two]
     True
-    >>> waiting.postpone([one, two])
+    >>> queue.postpone([one, two])
     >>> clock.sleep(1.0)
-    >>> waiting.due({one, two}) == [one]
+    >>> queue.due({one, two}) == [one]
     True
     """
 
@@ -143,6 +254,9 @@ class Waiting:
         self._clock = clock
         self._due_s: dict[Partition, float] = {}
         self._failures: dict[Partition, int] = {}
+        self._resyncs = 0
+        self._paused_until_s = 0.0
+        self.leaderless: set[Partition] = set()
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self._due_s)
@@ -160,28 +274,44 @@ class Waiting:
         """These and no others are to be opened; earlier failures are forgotten."""
         self._due_s.clear()
         self._failures.clear()
+        self.leaderless.clear()
         self.add(partitions)
 
     def due(self, ours: Collection[Partition]) -> list[Partition]:
         """Those of ours to open in this round, in order."""
         now_s = self._clock.monotonic_s()
+        if now_s < self._paused_until_s:
+            return []
         due = [at for at in self._due_s if at in ours and self._due_s[at] <= now_s]
         together = sorted(at for at in due if at not in self._failures)
         return together or sorted(due, key=lambda at: (self._due_s[at], at))[:1]
 
+    def pause(self) -> None:
+        """All sessions have failed at once: open none for a while, longer each time until `recovered`."""
+        self._paused_until_s = self._clock.monotonic_s() + min(
+            _MAX_RESYNC_S, _FIRST_RESYNC_S * 2**self._resyncs
+        )
+        self._resyncs = min(self._resyncs + 1, 10)
+
+    def recovered(self) -> None:
+        """Something was emitted."""
+        self._resyncs = 0
+
     def postpone(self, partitions: Collection[Partition]) -> None:
         """These could not be opened."""
-        now_s = self._clock.monotonic_s()
         for partition in partitions:
             failures = self._failures.get(partition, 0)
-            self._failures[partition] = min(failures + 1, 20)
-            self._due_s[partition] = now_s + min(_MAX_S, _FIRST_S * 2**failures)
+            self._failures[partition] = min(failures + 1, _MAX_FAILURES)
+            self.delay([partition], min(_MAX_S, _FIRST_S * 2**failures))
 
-    def hold(self, partitions: Collection[Partition], seconds: float) -> None:
-        """These need a partition without a leader; whether it has one again is a cheap question."""
-        now_s = self._clock.monotonic_s()
-        for partition in partitions:
-            self._due_s[partition] = now_s + seconds
+    def await_leaders(self, partitions: Collection[Partition], able: Collection[Partition]) -> None:
+        """Of these, all but the able ones need a partition without a leader."""
+        self.leaderless = self.leaderless.union(partitions).difference(able)
+
+    def delay(self, partitions: Collection[Partition], seconds: float = _LEADER_S) -> None:
+        """Open these later, without counting it as a failure."""
+        due_s = self._clock.monotonic_s() + seconds
+        self._due_s.update(dict.fromkeys(partitions, due_s))
 
     def opened(self, partition: Partition) -> None:
         """It has a session."""

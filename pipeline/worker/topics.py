@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 
 from twinsieve.pipeline.broker.mark import name_topic
-from twinsieve.pipeline.broker.ports import AbortableError, Admin, BrokerError, Clock, Partition, TopicInfo
+from twinsieve.pipeline.broker.ports import (
+    AbortableError,
+    Admin,
+    BrokerError,
+    Clock,
+    Partition,
+    PartitionReader,
+    TopicInfo,
+)
 from twinsieve.pipeline.worker.session import Session
 from twinsieve.stages.errors import StateError
 
@@ -31,7 +39,7 @@ class KnownTopics:
         self._tell("has a leader again", before - after)
         return found
 
-    def look(self, names: Collection[str]) -> dict[str, TopicInfo]:
+    def fetch(self, names: Collection[str]) -> dict[str, TopicInfo]:
         """These topics as they are now. raises: AbortableError if one does not exist"""
         found = self.refresh(names)
         missing = sorted(name for name, info in found.items() if info is None)
@@ -40,7 +48,7 @@ class KnownTopics:
         return {name: info for name, info in found.items() if info is not None}
 
     def led(self, *partitions: Partition) -> bool:
-        """Whether all of these had a leader when they were last looked at."""
+        """Whether all of these had a leader when they were last fetched."""
         infos = self._infos
         return not any(at.topic in infos and at.number in infos[at.topic].leaderless for at in partitions)
 
@@ -64,18 +72,18 @@ class KnownTopics:
             raise AbortableError(str(error)) from error
 
     def partitions(self, names: Collection[str]) -> dict[str, int]:
-        """Partitions of every topic known, these among them. raises: as `look`"""
+        """Partitions of every topic known, these among them. raises: as `fetch`"""
         missing = set(names) - self._infos.keys()
         if missing:
-            self.look(missing)
+            self.fetch(missing)
         return {name: info.partitions for name, info in self._infos.items()}
 
-    def same(self, sessions: Collection[Session]) -> None:
+    def check_ids(self, sessions: Collection[Session]) -> None:
         """Check that the sessions' topics are still those that they began with.
 
         raises: StateError for one that was created again; AbortableError for one that is gone
         """
-        infos = self.look({session.partition.topic for session in sessions})
+        infos = self.fetch({session.partition.topic for session in sessions})
         for session in sessions:
             at: Partition = session.partition
             if session.topic_id != name_topic(infos[at.topic]):
@@ -96,11 +104,10 @@ class Ends:
     no answer for the others either. After one such failure each partition is asked alone, and one that does
     not answer is left alone for a minute, then longer. A round meets one failure at most.
 
-    ask: `Reader.end_offsets`
     """
 
-    def __init__(self, ask: Callable[[Collection[Partition]], Mapping[Partition, int]], clock: Clock) -> None:
-        self._ask = ask
+    def __init__(self, consumer: PartitionReader, clock: Clock) -> None:
+        self._consumer = consumer
         self._clock = clock
         self._alone: dict[Partition, float] = {}
         self._pauses_s: dict[Partition, float] = {}
@@ -110,7 +117,7 @@ class Ends:
         self._forget_others(partitions)
         together = [at for at in partitions if at not in self._alone]
         try:
-            found = dict(self._ask(together)) if together else {}
+            found = self._consumer.end_offsets(together) if together else {}
         except AbortableError:
             self._suspect(together)
             return {}
@@ -119,7 +126,7 @@ class Ends:
             if self._alone[at] > now_s:
                 break
             try:
-                found |= self._ask([at])
+                found |= self._consumer.end_offsets([at])
             except AbortableError:
                 self._postpone(at)
                 break

@@ -15,7 +15,7 @@ from tests.driver import GROUP, INDEX, INDEX_GROUP, Process, World
 from tests.memory.broker import CrashError
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.index.config import IndexStep
-from twinsieve.pipeline.worker.worker import WorkerStep
+from twinsieve.pipeline.worker.config import WorkerStep
 
 STEPS: list[str] = [*WorkerStep, *IndexStep]
 OCCURRENCES = (1, 2, 4)

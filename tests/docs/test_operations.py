@@ -14,7 +14,7 @@ from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.worker.worker import WorkerStep
+from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.stages.dead_letter_reasons import Reason
 
 

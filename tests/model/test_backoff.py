@@ -8,7 +8,7 @@ from itertools import pairwise
 from tests.driver import LOG, WORKER, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.broker.ports import AbortableError
-from twinsieve.pipeline.worker.worker import WorkerStep
+from twinsieve.pipeline.worker.config import WorkerStep
 
 
 def test_refused_emissions_fill_the_log_ever_more_slowly() -> None:

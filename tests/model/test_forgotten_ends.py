@@ -10,7 +10,7 @@ from tests.memory.log import Outcome
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.broker.ports import Partition
 from twinsieve.pipeline.index.config import IndexStep
-from twinsieve.pipeline.worker.worker import WorkerStep
+from twinsieve.pipeline.worker.config import WorkerStep
 
 IN = Partition("in", 0)
 

@@ -11,8 +11,8 @@ from tests.memory.clients import MemoryReader, MemoryTransactor
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.broker.key_partitions import partition_of
 from twinsieve.pipeline.broker.ports import AbortableError, Messages, Partition
+from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
-from twinsieve.pipeline.worker.worker import WorkerStep
 
 DEAD_INPUT = Partition("in", 2)
 

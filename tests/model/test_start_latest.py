@@ -10,7 +10,7 @@ from tests.driver import DEAD, DUPLICATES, GROUP, INDEX_GROUP, OUTPUT, WORKER, W
 from tests.memory.broker import CrashError
 from tests.model.checker import check_complete, check_output, rebuild
 from twinsieve.pipeline.broker.ports import NewTopic, Partition
-from twinsieve.pipeline.worker.worker import WorkerStep
+from twinsieve.pipeline.worker.config import WorkerStep
 
 LATEST = replace(WORKER, start="latest")
 

@@ -8,6 +8,8 @@ WORKER = "pipeline/worker/worker.py"
 SESSION = "pipeline/worker/session.py"
 MARK = "pipeline/broker/mark.py"
 ASKS = "pipeline/worker/asks.py"
+OPENINGS = "pipeline/worker/openings.py"
+OUTBOX = "pipeline/worker/outbox.py"
 ANSWERS = "pipeline/worker/answers.py"
 EMIT = "pipeline/worker/emit.py"
 TOPICS = "pipeline/worker/topics.py"
@@ -36,7 +38,7 @@ WORKERS = (
     ),
     Mutant(
         "the offset of what was asked is committed, not of what was emitted",
-        WORKER,
+        OUTBOX,
         "offsets[session.partition] = session.mark(out)",
         "offsets[session.partition] = session.mark(out)._replace(offset=session.covered)",
         CRASH,
@@ -44,10 +46,10 @@ WORKERS = (
     Mutant(
         "sessions survive a rebalance",
         WORKER,
-        "            self._sessions.clear()\n            self._held.clear()\n            self._doubted.clear()\n"
-        "            self._blocked.clear()\n"
-        "            self._waiting.replace(() if self._stopping else polled.assignment)\n",
-        "            self._waiting.replace(polled.assignment - set(self._sessions))\n",
+        "            self._sessions.clear()\n            self._doubted.clear()\n"
+        "            self._outbox.blocked.clear()\n"
+        "            self._queue.replace(() if self._stopping else polled.assignment)\n",
+        "            self._queue.replace(polled.assignment - set(self._sessions))\n",
         CRASH,
     ),
     Mutant(
@@ -60,8 +62,8 @@ WORKERS = (
     Mutant(
         "messages of a block that are out stay where they wait",
         WORKER,
-        "            begins = session.emitted_blocks(count)\n",
-        "            begins = session.emitted_blocks(max(0, count - 1))\n",
+        "session.emit(count, ",
+        "session.emit(max(0, count - 1), ",
         EDGES,
     ),
     Mutant(
@@ -73,9 +75,9 @@ WORKERS = (
     ),
     Mutant(
         "a partition that was never committed is not committed",
-        WORKER,
-        "if session.fresh or end > session.emitted:",
-        "if end > session.emitted:",
+        OUTBOX,
+        "if session.fresh or blocks[out - 1][0].end > session.emitted:",
+        "if blocks[out - 1][0].end > session.emitted:",
         RANDOM,
     ),
     Mutant(
@@ -87,21 +89,21 @@ WORKERS = (
     ),
     Mutant(
         "nobody asks again where no answer comes",
-        WORKER,
-        "now_s - session.asked_s >= patience_s",
-        "now_s < session.asked_s",
+        SESSION,
+        "now_s - self.asked_s >= patience_s",
+        "now_s < self.asked_s",
         ("tests/model/test_lost_questions.py",),
     ),
     Mutant(
         "the mark is carried over a gap",
-        SESSION,
+        OPENINGS,
         "chain = emitted_from if emitted_to == first else first",
         "chain = emitted_from",
         MODEL,
     ),
     Mutant(
         "the mark begins at offset 0",
-        SESSION,
+        OPENINGS,
         "chain = emitted_from if emitted_to == first else first",
         "chain = 0",
         MODEL,
@@ -129,12 +131,14 @@ WORKERS = (
     ),
     Mutant(
         "a worker does not see that the topic was created again",
-        SESSION,
+        OPENINGS,
         "if mark is not None and mark.topic_id != topic_id:",
         "if mark is None and not topic_id:",
         ("tests/model/test_restored_offsets.py",),
     ),
-    Mutant("an input that ends too early is read", SESSION, "if first > stable_end:", "if first < 0:", EDGES),
+    Mutant(
+        "an input that ends too early is read", OPENINGS, "if first > stable_end:", "if first < 0:", EDGES
+    ),
     Mutant(
         "an input that lost messages is read on where it is as long as before",
         SESSION,
@@ -144,7 +148,7 @@ WORKERS = (
     ),
     Mutant(
         "a session begins at the message before what retention took",
-        SESSION,
+        OPENINGS,
         "known = mark is not None and beginning <= mark.read <= first == mark.end",
         "known = mark is not None",
         TRUNCATED,
@@ -158,7 +162,7 @@ WORKERS = (
     ),
     Mutant(
         "messages lost to retention are passed over although the settings say stop",
-        SESSION,
+        OPENINGS,
         'if lost and trimmed == "stop":',
         'if lost < 0 and trimmed == "stop":',
         EDGES,
@@ -172,9 +176,9 @@ WORKERS = (
     ),
     Mutant(
         "answers are not matched to what was asked",
-        ANSWERS,
-        "            or (asked.first, asked.end) != (ruling.first, ruling.end)\n"
-        "            or len(asked.records) != len(ruling)\n",
+        SESSION,
+        "            or (block.first, block.end) != (ruling.first, ruling.end)\n"
+        "            or len(block.records) != len(ruling)\n",
         "",
         ("tests/model/test_wrong_answers.py",),
     ),

@@ -12,7 +12,7 @@ from tests.configs import emit_config
 from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Messages, Partition, Records, Transactor
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import ORIGIN, REASON, Emission, Emitter, unsendable
-from twinsieve.pipeline.worker.session import Asked
+from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.stages.contract import Verdicts
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
@@ -40,9 +40,9 @@ def _emitted(refuses: Callable[[Messages], Reason | None]) -> Emission:
         emit_config("posts.unique", dead_letter="posts.dead"),
         cast(Transactor, _Refusing(refuses)),
     )
-    asked = Asked(50456, 50457, records, {}, frozenset(), 5, unsendable(config, records, transactor))
+    pending = PendingBlock(50456, 50457, records, {}, frozenset(), 5, unsendable(config, records, transactor))
     emission = Emission()
-    Emitter(config, {}).add(emission, asked, ruling, transactor)
+    Emitter(config, {}, transactor).add(emission, pending, ruling)
     return emission
 
 

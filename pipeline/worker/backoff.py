@@ -1,4 +1,4 @@
-"""How often a worker asks while answers are outstanding."""
+"""How often a worker polls input while answers are outstanding."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ _FEW_BLOCKS = 8
 _MAX_S = 1.0
 
 
-class Pace:
-    """When to look for input again.
+class PollBackoff:
+    """When to poll input again.
 
     Too late, and what arrives meanwhile waits for the next round twice; too often, and the index judges
     single messages. With more blocks than a few for each partition the pause grows in proportion, to a second
@@ -24,10 +24,10 @@ class Pace:
         self._next_s = clock.monotonic_s()
 
     def left_s(self) -> float:
-        """Seconds until the next look; 0 when it is due."""
+        """Seconds until the next poll; 0 when it is due."""
         return max(0.0, self._next_s - self._clock.monotonic_s())
 
-    def looked(self, unanswered: int, partitions: int) -> None:
-        """Input was looked for. unanswered: blocks, of all partitions together"""
+    def polled(self, unanswered: int, partitions: int) -> None:
+        """Input was polled. unanswered: blocks, of all partitions together"""
         crowd = unanswered / (_FEW_BLOCKS * max(1, partitions))
         self._next_s = self._clock.monotonic_s() + min(_MAX_S, self._again_s * max(1.0, crowd))

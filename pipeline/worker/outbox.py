@@ -1,0 +1,130 @@
+"""What one transaction writes, without messages for partitions that have no leader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from twinsieve.pipeline.broker.key_partitions import partition_of
+from twinsieve.pipeline.broker.ports import Clock, Committed, Messages, Partition, Transactor
+from twinsieve.pipeline.worker.answers import Answered
+from twinsieve.pipeline.worker.emit import Emission, EmitConfig, Emitter
+from twinsieve.pipeline.worker.session import Session
+from twinsieve.pipeline.worker.topics import KnownTopics
+
+_REFRESH_S = 1.0
+"""While something waits for a leader, the output topics are fetched this often."""
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """What one transaction is to write.
+
+    offsets: to commit with it; sent: sessions, and how many of their answered blocks are in it
+    """
+
+    emission: Emission = field(default_factory=Emission)
+    offsets: dict[Partition, Committed] = field(default_factory=dict)
+    sent: list[tuple[Session, int]] = field(default_factory=list)
+
+
+class Outbox:
+    """Makes transactions of answered blocks.
+
+    blocked: input partitions whose next block has messages for a partition without a leader
+    """
+
+    def __init__(self, config: EmitConfig, topics: KnownTopics, transactor: Transactor, clock: Clock) -> None:
+        self._config = config
+        self._topics = topics
+        self._transactor = transactor
+        self._clock = clock
+        self._leaderless: Mapping[str, frozenset[int]] = {}
+        self._refreshed_s = 0.0
+        self.blocked: set[Partition] = set()
+
+    def see_leaders(self) -> None:
+        """Block nothing any more once the partitions without a leader are others than before."""
+        if not self.blocked:
+            return
+        names = self._config.topics
+        if self._clock.monotonic_s() - self._refreshed_s >= _REFRESH_S:
+            self._refreshed_s = self._clock.monotonic_s()
+            self._topics.refresh(names)
+        if self._topics.leaderless(names) != self._leaderless:
+            self.blocked.clear()
+
+    def prepare(self, taken: Sequence[Answered]) -> Outgoing:
+        """A transaction for what is taken, up to the first block of each session that is blocked.
+
+        raises: as `KnownTopics.partitions`
+        """
+        names = self._config.topics
+        counts = self._topics.partitions(names)
+        self._leaderless = self._topics.leaderless(names)
+        emitter = Emitter(self._config, counts, self._transactor)
+        targets = Targets(counts, self._leaderless)
+        outgoing = Outgoing()
+        for session, blocks in taken:
+            out = 0
+            for pending, ruling in blocks:
+                block = Emission()
+                emitter.add(block, pending, ruling)
+                reachable = targets.reachable(block)
+                if reachable is None:
+                    self.blocked.add(session.partition)
+                    break
+                outgoing.emission.add(reachable)
+                out += 1
+            if not out:
+                continue
+            outgoing.sent.append((session, out))
+            if session.fresh or blocks[out - 1][0].end > session.emitted:
+                outgoing.offsets[session.partition] = session.mark(out)
+        return outgoing
+
+
+class Targets:
+    """Partitions of the output topics.
+
+    counts: partitions of each topic; dead: the numbers of those without a leader, of topics that have any
+    """
+
+    def __init__(self, counts: Mapping[str, int], dead: Mapping[str, frozenset[int]]) -> None:
+        self._counts = counts
+        self._dead = dead
+
+    def reachable(self, emission: Emission) -> Emission | None:
+        """The same emission, its keyless messages sent past dead partitions; None if one that has its
+        partition by number or key would have to go to a dead one."""
+        if not self._dead:
+            return emission
+        placed = Emission(kinds=emission.kinds, dead=emission.dead)
+        for (topic, number), messages in emission.outgoing.items():
+            dead = self._dead.get(topic)
+            if not dead or not len(messages):
+                placed.to(topic, number).extend(messages)
+            elif number is None:
+                if not self._by_key(placed, topic, messages, dead):
+                    return None
+            elif number in dead:
+                return None
+            else:
+                placed.to(topic, number).extend(messages)
+        return placed
+
+    def _by_key(self, placed: Emission, topic: str, messages: Messages, dead: frozenset[int]) -> bool:
+        """Whether all of these have somewhere to go."""
+        count = self._counts[topic]
+        live = [number for number in range(count) if number not in dead]
+        columns = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
+        for row, (key, value, headers, stamp) in enumerate(columns):
+            if key is not None:
+                if partition_of(key, count) in dead:
+                    return False
+                placed.to(topic, None).add(key, value, headers, stamp)
+            elif not live:
+                return False
+            else:
+                placed.to(topic, live[row % len(live)]).add(key, value, headers, stamp)
+        return True

@@ -1,0 +1,49 @@
+"""The state of a worker's session is changed in one file, so that whoever reads that file knows every way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+from twinsieve.pipeline.worker.session import Session
+
+_MUTATORS = {"append", "appendleft", "extend", "pop", "popleft", "clear", "go"}
+
+
+def _changed(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Attributes of anything but `self` that are assigned, or that a call changes in place."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+            changed = node
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _MUTATORS
+            and isinstance(node.func.value, ast.Attribute)
+        ):
+            changed = node.func.value
+        else:
+            continue
+        if not (isinstance(changed.value, ast.Name) and changed.value.id == "self"):
+            yield changed.attr, node.lineno
+
+
+def test_a_change_is_found() -> None:
+    tree = ast.parse(
+        "session.ready.append(1)\nsession.emitted += 1\nself.emitted = 2\nprint(session.emitted)"
+    )
+    assert sorted(_changed(tree)) == [("emitted", 2), ("ready", 1)]
+
+
+def test_no_other_file_changes_a_session(root: Path) -> None:
+    state = {field.name for field in fields(Session)}
+    found = [
+        f"{path.name}:{line}: {name}"
+        for path in sorted((root / "pipeline" / "worker").glob("*.py"))
+        if path.name != "session.py"
+        for name, line in _changed(ast.parse(path.read_text("utf-8")))
+        if name in state
+    ]
+    assert found == []
