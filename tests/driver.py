@@ -289,7 +289,7 @@ class Process:
     stop_s: float = 0.0
     worker: Worker | None = None
     index: Index | None = None
-    holes: int = 0
+    gaps: int = 0
     notices: list[str] = field(default_factory=list)
     _inside: bool = False
 
@@ -322,7 +322,7 @@ class Process:
             if self.index is None:
                 self.index = self._make_index()
             self.index.step(timeout_s)
-            self.holes = max(self.holes, self.index.holes)
+            self.gaps = max(self.gaps, self.index.gaps)
         except AbortableError:
             return
         except FatalError as error:

@@ -105,12 +105,12 @@ class GoOn:
     """Where to judge on.
 
     at: log offset; recorded: what may be committed of it before anything is judged
-    holes: blocks that were judged, and whose decisions are gone; unjudged: blocks that nobody judged
+    gaps: blocks that were judged, and whose decisions are gone; unjudged: blocks that nobody judged
     """
 
     at: int
     recorded: int
-    holes: int
+    gaps: int
     unjudged: int
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from enum import StrEnum
 
-from twinsieve.pipeline.broker.ports import NO_TOPIC_ID, FatalError, Partition, Reader
+from twinsieve.pipeline.broker.ports import NO_TOPIC_ID, FatalError, Reader
+from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.index.ends import decisions_lost, log_lost
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
@@ -23,6 +25,17 @@ _MAX_WAITING = 256
 _START_ANEW = "start a new app and seed it from the output"
 
 
+class FollowerPhase(StrEnum):
+    """What a follower reads."""
+
+    NEW = "new"
+    """nothing, never yet"""
+    READING = "reading"
+    """log and decisions, from where the state is"""
+    STOPPED = "stopped"
+    """nothing that counts: `begin` seeks anew"""
+
+
 @dataclass(slots=True)
 class Progress:
     """How far a restore is: log offsets applied, the last one known, and decisions without a block or
@@ -30,7 +43,7 @@ class Progress:
 
     at: int
     end: int
-    holes: int
+    gaps: int
 
 
 class Follower:
@@ -40,36 +53,31 @@ class Follower:
     """
 
     def __init__(
-        self,
-        reader: Reader,
-        state: IndexState,
-        log: Partition,
-        log_id: bytes,
-        decisions: Partition,
-        scheme: bytes,
-        decisions_at: int,
+        self, reader: Reader, state: IndexState, config: IndexConfig, log_id: bytes, decisions_at: int
     ) -> None:
         self._reader = reader
         self._state = state
-        self._log = log
+        self._log = config.log
         self._log_id = log_id
-        self._decisions = decisions
-        self._scheme = scheme
+        self._decisions = config.decisions
+        self._scheme = config.scheme
+        self.phase = FollowerPhase.NEW
         self._blocks: deque[tuple[int, bytes]] = deque()
         self._rulings: deque[tuple[int, Ruling]] = deque()
         self._decisions_cut = False
         self._log_cut = False
-        self.holes = 0
+        self.gaps = 0
         self.decisions_at = decisions_at
         """No decision on a block that the state lacks lies below this offset."""
         self.since_ms: int | None = None
-        """When the first block arrived at its worker that was followed since the start or the last `stop`."""
+        """When the first block arrived at its worker that was followed since the start or the last `end`."""
 
     def begin(self) -> None:
         """Follow from the state's offset on, or from what retention has left.
 
         raises: StateError when a topic ends before what is known of it
         """
+        self.phase = FollowerPhase.STOPPED
         beginning = self._reader.beginning_offsets([self._log, self._decisions])
         ends = self._reader.end_offsets([self._log, self._decisions])
         if ends[self._log] < self._state.at:
@@ -83,6 +91,7 @@ class Follower:
         self._reader.seek(self._decisions, max(self.decisions_at, beginning[self._decisions]))
         self._decisions_cut = beginning[self._decisions] > self.decisions_at
         self._log_cut = beginning[self._log] > self._state.at
+        self.phase = FollowerPhase.READING
 
     def step(self, timeout_s: float, max_records: int) -> int:
         """Apply what has arrived; returns how many decisions were dealt with.
@@ -148,7 +157,7 @@ class Follower:
                         f"{self._log}: retention has overtaken block {ruling.log_offset}; restoring"
                     )
                 self._miss(ruling.log_offset < beginning, f"{self._log}: block {ruling.log_offset}")
-                self._state.at = ruling.log_offset + 1
+                self._state.pass_over(ruling.next_offset)
             else:
                 break
             self._pop(at)
@@ -194,9 +203,9 @@ class Follower:
         return self._decisions_cut
 
     def pass_over(self, log_offset: int) -> None:
-        """Go on behind blocks whose decisions are gone; each is a hole."""
-        self.holes += max(0, log_offset - self._state.at)
-        self._state.at = max(self._state.at, log_offset)
+        """Go on behind blocks whose decisions are gone; each is a gap."""
+        self.gaps += max(0, log_offset - self._state.at)
+        self._state.pass_over(log_offset)
         self._decisions_cut = False
 
     def _miss(self, explained: bool, what: str) -> None:
@@ -205,7 +214,7 @@ class Follower:
             raise StateError(
                 f"{what} is missing, its neighbours are not; restore the topic or start a new app"
             )
-        self.holes += 1
+        self.gaps += 1
 
     def caught_up(self, decisions_end: int) -> bool:
         """Whether every decision below this offset of the decisions topic is applied."""
@@ -213,10 +222,20 @@ class Follower:
 
     def progress(self) -> Progress:
         """Where a restore stands."""
-        return Progress(self._state.at, self._reader.end_offsets([self._log])[self._log], self.holes)
+        return Progress(self._state.at, self._reader.end_offsets([self._log])[self._log], self.gaps)
+
+    def mark_end(self) -> None:
+        """Every decision so far is applied: the next `begin` goes on behind them."""
+        self.decisions_at = self._reader.end_offsets([self._decisions])[self._decisions]
 
     def stop(self) -> None:
-        """Read nothing more until the next `begin`."""
+        """Apply nothing more until the next `begin`."""
+        if self.phase is FollowerPhase.READING:
+            self.phase = FollowerPhase.STOPPED
+
+    def end(self) -> None:
+        """Stop, and give up reading: this index judges."""
+        self.stop()
         self.since_ms = None
         self._reader.assign(())
 

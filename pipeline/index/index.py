@@ -31,16 +31,15 @@ from twinsieve.pipeline.broker.ports import (
     GroupConsumer,
     Hook,
     Membership,
-    Polled,
     no_hook,
 )
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase, IndexStep
 from twinsieve.pipeline.index.ends import Ends, check_ends
-from twinsieve.pipeline.index.follower import Follower, Progress
+from twinsieve.pipeline.index.follower import Follower, FollowerPhase, Progress
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
 from twinsieve.pipeline.index.topics import InternalTopics
-from twinsieve.pipeline.index.transaction import Record
+from twinsieve.pipeline.index.transaction import DecisionWriter
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
 from twinsieve.pipeline.wire.frame import (
     ForeignSchemeError,
@@ -53,19 +52,19 @@ from twinsieve.stages.errors import StateError
 from twinsieve.stages.states import Machine
 
 _STAND_BY_S = 0.02
-"""A poll while nothing is to be judged: long enough for a client to take part in its group."""
+"""Timeout of a poll while nothing is to be judged: long enough for a client to take part in its group."""
 
 _WAIT_EVERY_S = 0.5
-"""A busy restore waits in a poll once in this time, so that the client can take part in its group."""
+"""During a busy restore poll with that timeout this often, without waiting in between."""
 
 _AT_ONCE = 4
 """Blocks and decisions that are followed in a step, for each that is judged in one."""
 
 _JOIN_WHEN_LAG_BELOW = 5_000
-"""The index joins its group when fewer decisions than this are left to follow, a second or two."""
+"""The index joins its group once fewer decisions than this remain to be replayed (1 to 2 s)."""
 
 _MARK_EVERY_S = 30.0
-"""A live index looks this often where the decisions end: after a rebalance it reads on from there."""
+"""A live index notes this often where the decisions end: after a rebalance it follows them from there."""
 
 _CLOCKS_DIFFER_MS = 60_000
 """A worker's clock may run ahead of the index's by at most this; arrivals beyond it are clamped, with a
@@ -114,24 +113,15 @@ class Index:
         self.state, decisions_at = restore_point(
             store, self._ids, config.scheme, sieves, log_begins, self.notices
         )
-        self._follower = Follower(
-            self._reader,
-            self.state,
-            config.log,
-            self._ids[0],
-            config.decisions,
-            config.scheme,
-            decisions_at,
-        )
-        self._begin_following = True
-        self._followed = False
+        self._follower = Follower(self._reader, self.state, config, self._ids[0], decisions_at)
         self._applied = 0
         self._waited_s = 0.0
-        self._record: Record | None = None
-        self._target = 0
+        self._writer: DecisionWriter | None = None
+        self._decisions_end = 0
         self._recorded = 0
-        self._told_holes = 0
-        self._epoch = -1
+        self._told_gaps = 0
+        self._epoch = 0
+        """Of the group's rebalances; the first one ends the restoring phase."""
         self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
         self._say_ahead_s = 0.0
         self._checked_s = self._marked_s = clock.monotonic_s()
@@ -145,12 +135,12 @@ class Index:
     @property
     def ready(self) -> bool:
         """It judges, or stands by for the one that does; not while it joins, or restores what is its own."""
-        return self.live or (self.phase.now is IndexPhase.STANDBY and self._epoch > 0)
+        return self.phase.now in (IndexPhase.LIVE, IndexPhase.STANDBY)
 
     @property
-    def holes(self) -> int:
+    def gaps(self) -> int:
         """Blocks or decisions that retention took before they could be followed."""
-        return self._follower.holes
+        return self._follower.gaps
 
     @property
     def snapshot_age_s(self) -> float:
@@ -167,7 +157,7 @@ class Index:
         raises: AbortableError when nothing was judged (call again); FatalError or StateError when this object
             is finished
         """
-        self._topics.look()
+        self._topics.check()
         try:
             return self._step(timeout_s)
         except AbortableError:
@@ -180,6 +170,7 @@ class Index:
         if consumer is None:
             self._follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
             return []
+        # 1. POLLED
         polled = consumer.poll(
             timeout_s if self.live else self._stand_by_s(timeout_s), self._config.max_blocks
         )
@@ -188,12 +179,12 @@ class Index:
             self._epoch = polled.epoch
             own = self._config.log in polled.assignment
             self._follow_again(IndexPhase.CATCHING_UP if own else IndexPhase.STANDBY)
-        self._see_snapshot()
+        self._finish_snapshot()
         if not self.live:
-            self._follow(consumer, polled, timeout_s)
+            self._follow(consumer, polled.membership, timeout_s)
             return []
         if self._clock.monotonic_s() - self._leaders_s >= self._config.check_s:
-            self._look_at_leaders()
+            self._fetch_leaders()
         blocks = [
             (offset, value or b"")
             for records in polled.records
@@ -210,15 +201,15 @@ class Index:
         if self._consumer is not None:
             self._consumer.leave()
         if self.live:
-            self._see_snapshot(wait=True)
+            self._finish_snapshot(wait=True)
             self._snapshots.begin(self.state, self._follower.decisions_at)
-            self._see_snapshot(wait=True)
+            self._finish_snapshot(wait=True)
         self.abandon()
 
     def abandon(self) -> None:
         """Give up everything, as after an error: this state may be ahead of the record."""
-        if self._record is not None:
-            self._record.close()
+        if self._writer is not None:
+            self._writer.close()
         self._reader.close()
         if self._consumer is not None:
             self._consumer.close()
@@ -229,23 +220,23 @@ class Index:
         """Become a member, unless there is much to follow first: who has just come may be given the log, and
         as long as it follows nobody judges."""
         config = self._config
-        if self._begin_following:
-            self._begin()
-        if self._follower.decisions_at + _JOIN_WHEN_LAG_BELOW < self._target:
+        self._begin()
+        join_at = self._follower.decisions_at + _JOIN_WHEN_LAG_BELOW
+        if join_at < self._decisions_end:
             return None
-        self._target = self._reader.end_offsets([config.decisions])[config.decisions]
-        if self._follower.decisions_at + _JOIN_WHEN_LAG_BELOW < self._target:
+        self._decisions_end = self._reader.end_offsets([config.decisions])[config.decisions]
+        if join_at < self._decisions_end:
             return None
         self._consumer = self._broker.group_consumer(config.group, [config.log.topic], config.member)
         return self._consumer
 
     def _follow_again(self, phase: IndexPhase) -> None:
         """The assignment may have changed: what is committed is followed again before anything is judged."""
-        if self._record is not None:
-            self._record.close()
-            self._record = None
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
         self.phase.go(phase)
-        self._begin_following = True
+        self._follower.stop()
 
     def _stand_by_s(self, timeout_s: float) -> float:
         """How long a poll may wait that will find nothing: now and then, while there is much to follow."""
@@ -256,64 +247,57 @@ class Index:
         return min(timeout_s, _STAND_BY_S)
 
     def _begin(self) -> None:
-        """Follow from where the state is, unless the log is deleted there and a newer snapshot goes on."""
-        log, store = self._config.log, self._store if self._followed else None
+        """Have the follower read from where the state is, unless it does already.
+
+        raises: FatalError where the log is deleted there, and a snapshot newer than that of the start goes on
+        """
+        phase = self._follower.phase
+        if phase is FollowerPhase.READING:
+            return
+        log, store = self._config.log, self._store if phase is FollowerPhase.STOPPED else None
         newest = store.newest_at(self._ids[0]) if store is not None else None
         if newest is not None and newest > self.state.at < self._reader.beginning_offsets([log])[log]:
             raise FatalError(f"{log}: retention has overtaken block {self.state.at}; restoring")
-        self._followed = True
         self._follower.begin()
-        self._begin_following = False
 
-    def _follow(self, consumer: GroupConsumer, polled: Polled, timeout_s: float) -> None:
-        if self._begin_following:
-            self._begin()
-        if self._config.log in polled.assignment and self._record is None:
+    def _follow(self, consumer: GroupConsumer, membership: Membership, timeout_s: float) -> None:
+        self._begin()
+        if self.phase.now is IndexPhase.CATCHING_UP and self._writer is None:
             with suppress(AbortableError):
-                self._record, self._target = self._begin_to_write()
+                self._writer = DecisionWriter(self._broker, self._config, self._hook, self._reader)
         self._applied = self._follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
-        if self._record is not None and self._follower.caught_up(self._target):
-            self._go_live(consumer, self._record, polled.membership)
+        if self._writer is not None and self._follower.caught_up(self._writer.decisions_end):
+            self._go_live(consumer, self._writer, membership)
 
-    def _begin_to_write(self) -> tuple[Record, int]:
-        """From here on nobody else records decisions: those on record now are all there is to follow."""
-        record = Record(self._broker, self._config, self._hook)
-        try:
-            record.decisions_end = self._reader.end_offsets([self._config.decisions])[self._config.decisions]
-            return record, record.decisions_end
-        except BrokerError:
-            record.close()
-            raise
-
-    def _go_live(self, consumer: GroupConsumer, record: Record, membership: Membership) -> None:
+    def _go_live(self, consumer: GroupConsumer, writer: DecisionWriter, membership: Membership) -> None:
         log, decisions = self._config.log, self._config.decisions
         ends = self._reader.end_offsets([log, decisions])
-        committed = committed_offsets(consumer, record.transactor, membership, [log])[log]
+        committed = committed_offsets(consumer, writer.transactor, membership, [log])[log]
         begin = self._reader.beginning_offsets([log])[log]
         found = Ends(
             log, decisions, self.state.at, self._follower.cut, begin, ends[log], ends[decisions], committed
         )
-        go_on = check_ends(found, lambda: record.prove(committed or Committed(found.recorded), membership))
+        go_on = check_ends(found, lambda: writer.prove(committed or Committed(found.recorded), membership))
         self._follower.pass_over(go_on.recorded)
         self._tell_passed_over(go_on.unjudged)
-        self.state.at = go_on.at
+        self.state.pass_over(go_on.at)
         self._recorded = go_on.recorded
         consumer.seek(log, self.state.at)
-        self._look_at_leaders()
+        self._fetch_leaders()
         self._snapshots.live(self._follower.since_ms)
-        self._follower.stop()
+        self._follower.end()
         self.phase.go(IndexPhase.LIVE)
         self._hook(IndexStep.RESTORED)
 
     def _tell_passed_over(self, unjudged: int) -> None:
         """Say what retention took since this was last said."""
-        log, holes = self._config.log, self.holes - self._told_holes
-        if holes:
+        log, gaps = self._config.log, self.gaps - self._told_gaps
+        if gaps:
             self.notices.append(
-                f"{log}: retention took {holes} blocks, or the decisions on them, before this index followed "
+                f"{log}: retention took {gaps} blocks, or the decisions on them, before this index followed "
                 "them; copies of what was judged there come out again"
             )
-            self._told_holes = self.holes
+            self._told_gaps = self.gaps
         if unjudged:
             self.notices.append(
                 f"{log}: retention took {unjudged} blocks that were never judged; workers will ask again"
@@ -321,18 +305,20 @@ class Index:
             self.unjudged += unjudged
 
     def _judge(self, blocks: list[tuple[int, bytes]], membership: Membership) -> list[Ruling]:
+        # 2. JUDGED
         rulings = [self._rule(offset, data) for offset, data in blocks]
         due = self._snapshots.due
         try:
             self._hook(IndexStep.JUDGED)
             if due or self._clock.monotonic_s() - self._marked_s >= _MARK_EVERY_S:
-                decisions = self._config.decisions
-                self._follower.decisions_at = self._reader.end_offsets([decisions])[decisions]
+                self._follower.mark_end()
                 self._marked_s = self._clock.monotonic_s()
+            # 3. BEGUN, DECIDED, ANSWERED, OFFSETS_SENT, COMMITTED
             self._commit(rulings, membership)
         except AbortableError as error:
             raise FatalError(f"decisions were not recorded ({error}); restoring") from error
         if due:
+            # 4. SNAPSHOT_WRITTEN, by `_finish_snapshot` some steps later
             self._snapshots.begin(self.state, self._follower.decisions_at)
         return [ruling for ruling, _ in rulings]
 
@@ -369,26 +355,26 @@ class Index:
         return now_ms + _CLOCKS_DIFFER_MS
 
     def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
-        if self._record is None:
-            raise StateError("no record without the log's partition")
+        if self._writer is None:
+            raise StateError("no decisions without the log's partition")
         if rulings:
             self._recorded = self.state.at
         # Blocks that were passed over are on record with the first decision behind them: the offset alone
         # would look to the next index as if decisions were lost.
-        self._record.commit(rulings, self._recorded, membership)
+        self._writer.commit(rulings, self._recorded, membership)
         self._checked_s = self._clock.monotonic_s()
 
-    def _look_at_leaders(self) -> None:
+    def _fetch_leaders(self) -> None:
         """Answers go nowhere where a verdict partition has no leader; decisions are recorded all the same."""
         self._leaders_s = self._clock.monotonic_s()
         name = self._config.verdicts
         with suppress(BrokerError):
             info = self._admin.topics([name])[name]
-            if info is not None and self._record is not None:
-                self._record.leave_out(info.leaderless)
+            if info is not None and self._writer is not None:
+                self._writer.leave_out(info.leaderless)
 
-    def _see_snapshot(self, *, wait: bool = False) -> None:
-        """What became of the last one; a failure is a notice, the index goes on."""
+    def _finish_snapshot(self, *, wait: bool = False) -> None:
+        """Collect the result of the last write; a failure is a notice, the index goes on."""
         found = self._snapshots.finished(wait=wait)
         if found is None:
             return

@@ -18,8 +18,8 @@ _SETTLE_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A snapshot that is stored; a restore needs no block below `oldest_at` and no decision below
+class SnapshotResult:
+    """What storing a snapshot has changed: a restore needs no block below `oldest_at` and no decision below
     `decisions_from`, None where that is not known: another process wrote the oldest snapshot."""
 
     oldest_at: int | None
@@ -49,7 +49,7 @@ class SnapshotWriter:
         self._clock = clock
         self._every_s = every_s
         self._taken_s = self._live_s = clock.monotonic_s()
-        self._running: Future[Written] | None = None
+        self._running: Future[SnapshotResult] | None = None
         self._written: dict[int, int] = {}
 
     @property
@@ -64,8 +64,10 @@ class SnapshotWriter:
         return self._store is not None and settled and not self.busy and self.age_s >= self._every_s
 
     def live(self, followed_since_ms: int | None) -> None:
-        """The index judges from now on. What its snapshot lacks is as old as the oldest block it followed:
-        counted from here, an index that always ends before the next is due would restore ever more.
+        """The index judges from now on.
+
+        The age of its snapshot counts from the oldest replayed block, not from now; else an index that
+        restarts more often than `every_s` would never write one.
 
         followed_since_ms: when the oldest block arrived that was followed, None if there was none
         """
@@ -76,7 +78,7 @@ class SnapshotWriter:
 
     @property
     def busy(self) -> bool:
-        """Whether a snapshot is being written, or was and nobody has asked what became of it."""
+        """Whether a write is running, or its result was not collected yet."""
         return self._running is not None
 
     def begin(self, state: IndexState, decisions_from: int) -> None:
@@ -89,8 +91,8 @@ class SnapshotWriter:
         snapshot = Snapshot(state.at, decisions_from, *self._ids, self._scheme, ledger, sieve)
         self._running = self._background.submit(self._write, self._store, snapshot)
 
-    def finished(self, *, wait: bool = False) -> Written | StateError | None:
-        """What became of the one that was begun, told once; None while it is being written."""
+    def finished(self, *, wait: bool = False) -> SnapshotResult | StateError | None:
+        """The result of the last write, given once; None while it is running."""
         running = self._running
         if running is None or not (wait or running.done()):
             return None
@@ -100,13 +102,13 @@ class SnapshotWriter:
         except StateError as error:
             return error
 
-    def _write(self, store: SnapshotStore, snapshot: Snapshot) -> Written:
+    def _write(self, store: SnapshotStore, snapshot: Snapshot) -> SnapshotResult:
         store.write(snapshot)
         oldest = store.oldest_kept_at(snapshot.log_id)
         # Of two snapshots at one log offset the later one stays.
         self._written[snapshot.at] = snapshot.decisions_from
         self._written = {at: start for at, start in self._written.items() if oldest is None or at >= oldest}
-        return Written(oldest, self._written.get(oldest) if oldest is not None else None)
+        return SnapshotResult(oldest, self._written.get(oldest) if oldest is not None else None)
 
 
 @dataclass(frozen=True, slots=True)

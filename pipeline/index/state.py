@@ -73,17 +73,21 @@ class IndexState:
         )
 
     def refuse(self, log_offset: int, session: int, first: int, end: int) -> Ruling:
-        """Pass over a block of another fingerprint scheme or format: whose process has other settings, or
-        is another program."""
+        """Refuse a block of another fingerprint scheme or format: the process that wrote it has other
+        settings, or is of another version."""
         self.at = log_offset + 1
         return Ruling(log_offset, session, Result.FOREIGN, first, end)
+
+    def pass_over(self, log_offset: int) -> None:
+        """Go on behind blocks that nobody can follow; never back."""
+        self.at = max(self.at, log_offset)
 
     def follow(self, block: Block, ruling: Ruling) -> None:
         """Move on as the recorded ruling of this block says; nothing is judged.
 
         ruling: its leaders get the topic numbers of this state
         """
-        self.at = ruling.log_offset + 1
+        self.at = ruling.next_offset
         if ruling.result is not Result.JUDGED:
             return
         if ruling.version > OLDEST_VERSION:

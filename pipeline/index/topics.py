@@ -12,7 +12,7 @@ class InternalTopics:
     """Topics that must stay those that they are when this is made.
 
     every_s: a topic that was created again is noticed within this time; one that is gone must be gone at two
-        looks, for a broker that has just started may not know its topics yet
+        checks, for a broker that has just started may not know its topics yet
     raises: StateError when one does not exist; BrokerError
     """
 
@@ -26,17 +26,17 @@ class InternalTopics:
             raise StateError(f"topic {missing} does not exist; `twinsieve topics create` makes it")
         self.ids = {name: info.topic_id for name, info in infos.items() if info is not None}
         self._gone: set[str] = set()
-        self._looked_s = clock.monotonic_s()
+        self._checked_s = clock.monotonic_s()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Compare the topics with those of the start, every `every_s` seconds; return at once in between.
 
         raises: StateError for one that is gone or another topic now; BrokerError when asking makes no sense
         """
         now_s = self._clock.monotonic_s()
-        if now_s - self._looked_s < self._every_s:
+        if now_s - self._checked_s < self._every_s:
             return
-        self._looked_s = now_s
+        self._checked_s = now_s
         try:
             infos = self._admin.topics(tuple(self.ids))
         except BrokerError as error:

@@ -5,28 +5,35 @@ from __future__ import annotations
 from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Broker,
+    BrokerError,
     Committed,
     FatalError,
     Hook,
     Membership,
     Messages,
+    Reader,
 )
 from twinsieve.pipeline.index.config import IndexConfig, IndexStep
 from twinsieve.pipeline.index.ends import committed_record
 from twinsieve.pipeline.wire.ruling import Ruling, encode_ruling
 
 
-class Record:
-    """The right to write. Whoever makes one takes it from all others of the app.
+class DecisionWriter:
+    """The right to record decisions. Whoever makes one takes it from all others of the app.
 
-    decisions_end: the decisions reach at least so far; its maker says how far they did
+    decisions_end: the decisions reach at least to here. When this is made, nobody else records any more:
+        those on record then are all there is to follow.
     """
 
-    def __init__(self, broker: Broker, config: IndexConfig, hook: Hook) -> None:
+    def __init__(self, broker: Broker, config: IndexConfig, hook: Hook, reader: Reader) -> None:
         self._config = config
         self._hook = hook
         self.transactor = broker.transactor(config.transactional_id)
-        self.decisions_end = 0
+        try:
+            self.decisions_end = reader.end_offsets([config.decisions])[config.decisions]
+        except BrokerError:
+            self.transactor.close()
+            raise
         self._silent: frozenset[int] = frozenset()
 
     def leave_out(self, leaderless: frozenset[int]) -> None:

@@ -62,7 +62,7 @@ class Metrics:
         # Blocks of the fingerprint log that are not judged (or followed) yet.
         self.log_lag = Gauge("twinsieve_index_lag_blocks", "Blocks behind the log's end", registry=at)
         # Judged blocks that retention took, or the decisions on them, before this index followed them.
-        self.holes = Gauge("twinsieve_index_holes", "Blocks missing in a restore", registry=at)
+        self.gaps = Gauge("twinsieve_index_gaps", "Blocks missing in a restore", registry=at)
         # Blocks that retention took before anybody judged them; workers ask again. Alert on growth.
         self.unjudged = Counter("twinsieve_index_unjudged_blocks", "Blocks never judged", registry=at)
         # Sessions begun since the app was new.
@@ -122,7 +122,7 @@ class Metrics:
         self.live.set(index is not None and index.live)
         self.phase.state(index.phase.now if index is not None else _NO_INDEX)
         if index is not None:
-            self.holes.set(index.holes)
+            self.gaps.set(index.gaps)
             self.snapshot_age.set(index.snapshot_age_s)
 
     def see_index(self, index: Index) -> None:

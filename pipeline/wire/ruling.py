@@ -86,6 +86,11 @@ class Ruling:
     def __len__(self) -> int:
         return len(self.sources)
 
+    @property
+    def next_offset(self) -> int:
+        """The log offset behind the block."""
+        return self.log_offset + 1
+
 
 def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
     """The decision, and the answer in the format of who asked: else the same content under two magics."""

@@ -1,6 +1,6 @@
 """A worker's session: what is asked, answered, emitted, expired in one input partition.
 
-No other file changes the state of a session (tests/house/test_sessions.py).
+No other file changes the state of a session (tests/house/test_owners.py).
 """
 
 from __future__ import annotations

@@ -390,15 +390,15 @@ INDEXES = (
     Mutant(
         "the index judges before it has caught up",
         INDEX,
-        "if self._record is not None and self._follower.caught_up(self._target):",
-        "if self._record is not None:",
+        "if self._writer is not None and self._follower.caught_up(self._writer.decisions_end):",
+        "if self._writer is not None:",
         CRASH,
     ),
     Mutant(
         "the index does not see that its group has moved on",
         INDEX,
         "        if polled.epoch != self._epoch:\n            self._epoch = polled.epoch\n            own",
-        "        if self._epoch < 0:\n            self._epoch = polled.epoch\n            own",
+        "        if self._epoch < 1:\n            self._epoch = polled.epoch\n            own",
         CRASH,
     ),
     Mutant(
@@ -448,12 +448,12 @@ INDEXES = (
     ),
     Mutant(
         "the end of the decisions is read before other writers are shut out",
-        INDEX,
-        "        record = Record(self._broker, self._config, self._hook)\n        try:\n"
-        "            record.decisions_end = self._reader.end_offsets([self._config.decisions])[self._config.decisions]\n",
-        "        end = self._reader.end_offsets([self._config.decisions])[self._config.decisions]\n"
-        "        record = Record(self._broker, self._config, self._hook)\n        try:\n"
-        "            record.decisions_end = end\n",
+        RECORD,
+        "        self.transactor = broker.transactor(config.transactional_id)\n        try:\n"
+        "            self.decisions_end = reader.end_offsets([config.decisions])[config.decisions]\n",
+        "        end = reader.end_offsets([config.decisions])[config.decisions]\n"
+        "        self.transactor = broker.transactor(config.transactional_id)\n        try:\n"
+        "            self.decisions_end = end\n",
         NASTY,
         equivalent="An index reads the end only when the log is assigned to it, in a later generation of the group than any "
         "other index's. A decision is recorded in one transaction with an offset that the group refuses from an "

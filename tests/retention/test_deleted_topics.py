@@ -137,7 +137,7 @@ def test_log_and_decisions_are_deleted_behind_the_older_snapshot(tmp_path: Path)
     again = world.start("a", **shared)
     world.settle()
     assert not world.stops
-    assert again.holes == 0
+    assert again.gaps == 0
     assert world.emitted() == [*range(60), *range(120, 130)], "it knows all that was kept"
 
 

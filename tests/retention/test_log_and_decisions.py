@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World, texts
+from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, Process, World, texts
 from tests.memory.broker import CrashError, MemoryBroker
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.ports import Committed, NewTopic, Partition
@@ -19,7 +19,7 @@ from twinsieve.pipeline.index.ledger import ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.settings.named_files import file_system
-from twinsieve.pipeline.worker.worker import WorkerStep
+from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.stages.errors import StateError
 
 BOTH = (LOG, DECISIONS)
@@ -72,7 +72,7 @@ def test_retention_in_a_quiet_time_stops_no_restart(
         world.settle()
         assert not world.stops
         assert world.emitted() == list(range(40 + 3 * number)), "each came out once"
-        assert process.holes > 0
+        assert process.gaps > 0
         assert any("retention took" in notice for notice in notices(process))
         retention(world, topics, keep=keep)
         world.kill_all()
@@ -95,9 +95,9 @@ def test_each_block_that_retention_took_is_counted_once(
     process = world.start("a", **settings)
     world.settle()
     world.run(20)
-    assert process.holes == judged_to - known
-    holes = [notice for notice in notices(process) if f"retention took {judged_to - known} blocks" in notice]
-    assert len(holes) == 1
+    assert process.gaps == judged_to - known
+    said = [notice for notice in notices(process) if f"retention took {judged_to - known} blocks" in notice]
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize("topics", [(LOG,), BOTH])
@@ -127,7 +127,7 @@ def test_a_follower_that_read_blocks_which_retention_took_before_they_were_judge
     world.start("a")
     world.settle()
     follow_all(follower)
-    assert follower.holes > 0
+    assert follower.gaps > 0
     assert follower.progress().at == world.cluster.log(LOG).stable_end > waiting
     assert not world.stops
 
@@ -147,7 +147,7 @@ def following(world: World) -> Follower:
     """One that holds the blocks which wait for a decision."""
     cluster = world.cluster
     reader, log_id = MemoryBroker(cluster).reader(), cluster.topics[LOG.topic].topic_id
-    follower = Follower(reader, IndexState(HashSieve()), LOG, log_id, DECISIONS, SCHEME, 0)
+    follower = Follower(reader, IndexState(HashSieve()), INDEX, log_id, 0)
     follower.begin()
     follow_all(follower)
     assert follower.progress().at < follower.progress().end
@@ -393,6 +393,6 @@ def test_a_verdict_whose_first_record_is_deleted_still_waits_for_its_message(
     restored = world.start("i", roles="index")
     world.start("w", roles="worker")
     world.settle()
-    assert restored.holes > 0
+    assert restored.gaps > 0
     assert world.emitted() == list(range(20))
     assert not world.stops

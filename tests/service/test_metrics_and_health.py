@@ -126,7 +126,7 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
         index_live=1,
         index_lag_blocks=0,
         index_sessions=2,
-        index_holes=0,
+        index_gaps=0,
         index_unjudged_blocks_total=0,
         index_given_up_messages=0,
         # The first post had left the ring when it came again, the others had not.

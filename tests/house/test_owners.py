@@ -1,4 +1,4 @@
-"""The state of a worker's session is changed in one file, so that whoever reads that file knows every way."""
+"""State that counts is changed in one file, so that whoever reads that file knows every way."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+
+import pytest
 
 from twinsieve.pipeline.worker.session import Session
 
@@ -37,12 +39,20 @@ def test_a_change_is_found() -> None:
     assert sorted(_changed(tree)) == [("emitted", 2), ("ready", 1)]
 
 
-def test_no_other_file_changes_a_session(root: Path) -> None:
-    state = {field.name for field in fields(Session)}
+@pytest.mark.parametrize(
+    ("owner", "state"),
+    [
+        ("worker/session.py", {field.name for field in fields(Session)}),
+        ("index/state.py", {"at"}),
+        ("index/follower.py", {"decisions_at", "gaps", "since_ms"}),
+    ],
+)
+def test_no_other_file_changes_what_one_file_owns(root: Path, owner: str, state: set[str]) -> None:
+    own = root / "pipeline" / owner
     found = [
         f"{path.name}:{line}: {name}"
-        for path in sorted((root / "pipeline" / "worker").glob("*.py"))
-        if path.name != "session.py"
+        for path in sorted(own.parent.glob("*.py"))
+        if path != own
         for name, line in _changed(ast.parse(path.read_text("utf-8")))
         if name in state
     ]
