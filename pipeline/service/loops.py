@@ -1,4 +1,4 @@
-"""The loops that drive the two roles: step, look after, start anew after a failure, stop cleanly."""
+"""The loops that drive the two roles: step, query lags, start anew after a failure, stop cleanly."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from enum import StrEnum
 
 from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, Clock, FatalError, Partition
 from twinsieve.pipeline.index.index import Index
@@ -13,20 +14,65 @@ from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
+from twinsieve.stages.states import Machine
 
 _log = logging.getLogger("twinsieve")
 _POLL_S = 0.05
-_LOOK_EVERY_S = 5.0
-_LOOK_AT_LATEST_S = 15.0
+_QUERY_EVERY_S = 5.0
+_QUERY_AT_LATEST_S = 15.0
 _STALL_S = 0.5
-_STEPS_AHEAD = 20
-"""After a step slower than _STALL_S this many steps go before the next lag query: messages that waited go
-first."""
+_STEPS_FIRST = 20
+"""After a step slower than _STALL_S, run this many steps before the next lag query, so that queued messages
+go first."""
 _FINISH_S = 20.0
 _ALIVE_S = 120.0
 _NEW_CLIENTS_S = 300.0
 """Brokers that none of a role's clients has reached for this long may have other addresses now; a client asks
 for them at the bootstrap addresses only when it is made (`kafka/confluent/options.py` says why)."""
+
+
+class LoopPhase(StrEnum):
+    """What a loop does with its role; docs/DESIGN.md draws the ways."""
+
+    STARTING = "starting"
+    """the role has done nothing yet: a missing permission ends the process"""
+    WORKING = "working"
+    """the role has done what it is for, and the last step succeeded"""
+    RETRYING = "retrying"
+    """the last step failed; a missing permission may be granted again"""
+    STOPPING = "stopping"
+    """nothing new is begun"""
+
+
+LOOP_WAYS: dict[LoopPhase, set[LoopPhase]] = {
+    LoopPhase.STARTING: {LoopPhase.WORKING, LoopPhase.STOPPING},
+    LoopPhase.WORKING: {LoopPhase.RETRYING, LoopPhase.STOPPING},
+    LoopPhase.RETRYING: {LoopPhase.WORKING, LoopPhase.STOPPING},
+    LoopPhase.STOPPING: set(),
+}
+
+
+class LagQueries:
+    """When a role asks its broker for lags: now and then, but not in front of messages that waited."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._queried_s = clock.monotonic_s()
+        self._steps_first = 0
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for the next query."""
+        every_s = _QUERY_AT_LATEST_S if self._steps_first else _QUERY_EVERY_S
+        return self._clock.monotonic_s() - self._queried_s >= every_s
+
+    def stepped(self, took_s: float) -> None:
+        """A step is done."""
+        self._steps_first = _STEPS_FIRST if took_s >= _STALL_S else max(0, self._steps_first - 1)
+
+    def queried(self) -> None:
+        """A query is done; one that took long is not due again at once."""
+        self._queried_s = self._clock.monotonic_s()
 
 
 class Loop(ABC):
@@ -42,10 +88,10 @@ class Loop(ABC):
         self._stop = threading.Event()
         self._failures = 0
         self._turned_s = clock.monotonic_s()
-        self._looked_s = clock.monotonic_s()
-        self._ahead = 0
-        self._reached_s = clock.monotonic_s()
-        self._worked = False
+        self._answered_s = clock.monotonic_s()
+        """When a broker has answered a query, or new clients were made because none did."""
+        self._queries = LagQueries(clock)
+        self.phase = Machine(LOOP_WAYS, LoopPhase.STARTING)
         self.ready = False
         self.error: BaseException | None = None
 
@@ -64,6 +110,7 @@ class Loop(ABC):
             while not self._stop.is_set():
                 self._turned_s = self._clock.monotonic_s()
                 self._turn()
+            self._go(LoopPhase.STOPPING)
             self._finish()
         except BaseException as error:
             self.error = error
@@ -71,38 +118,50 @@ class Loop(ABC):
         finally:
             self.ready = False
             self._give_up()
-            self._show()
+            self._set_gauges()
+
+    def _go(self, phase: LoopPhase) -> None:
+        self.phase.go(phase)
+        for entered in self.phase.changes():
+            _log.info("%s: %s", self.name, entered)
+
+    def _did_its_work(self) -> None:
+        """The role has done what it is for."""
+        if self.phase.now is LoopPhase.STARTING:
+            self._go(LoopPhase.WORKING)
 
     def _turn(self) -> None:
         try:
             began_s = self._clock.monotonic_s()
             self._step()
-            now_s = self._clock.monotonic_s()
-            self._ahead = _STEPS_AHEAD if now_s - began_s >= _STALL_S else max(0, self._ahead - 1)
-            if now_s - self._looked_s >= (_LOOK_AT_LATEST_S if self._ahead else _LOOK_EVERY_S):
-                self._show()
+            self._queries.stepped(self._clock.monotonic_s() - began_s)
+            if self._queries.due:
+                self._set_gauges()
                 try:
-                    self._look()
+                    self._query_lag()
                 finally:
-                    # Behind the look: one that takes long is not due again at once.
-                    self._looked_s = self._clock.monotonic_s()
-                self._reached_s = self._looked_s
+                    self._queries.queried()
+                self._answered_s = self._clock.monotonic_s()
             self._failures = 0
+            if self.phase.now is LoopPhase.RETRYING:
+                self._go(LoopPhase.WORKING)
         except BrokerError as error:
             if isinstance(error, FatalError):
                 # What a role was never allowed to do is told once; a permission that was taken away may be
                 # granted again.
-                if error.fenced or (error.denied and not self._worked):
+                if error.fenced or (error.denied and self.phase.now is LoopPhase.STARTING):
                     raise
                 self._give_up()
             elif not error.retryable:
                 raise
-            elif self._clock.monotonic_s() - self._reached_s >= _NEW_CLIENTS_S:
-                self._reached_s = self._clock.monotonic_s()
+            elif self._clock.monotonic_s() - self._answered_s >= _NEW_CLIENTS_S:
+                self._answered_s = self._clock.monotonic_s()
                 self._give_up()
             self.ready = False
-            self._show()
+            self._set_gauges()
             _log.warning("%s: %s", self.name, error)
+            if self.phase.now is LoopPhase.WORKING:
+                self._go(LoopPhase.RETRYING)
             self._failures = min(self._failures + 1, 7)
             self._stop.wait(0.05 * 2**self._failures)
 
@@ -111,12 +170,12 @@ class Loop(ABC):
         """One round, on a role that is made if there is none."""
 
     @abstractmethod
-    def _show(self) -> None:
+    def _set_gauges(self) -> None:
         """Gauges that no broker is asked for: true also while none answers, and when there is no role."""
 
     @abstractmethod
-    def _look(self) -> None:
-        """Gauges, notices, progress; asks a broker. raises: BrokerError"""
+    def _query_lag(self) -> None:
+        """Gauges and progress that a broker knows; asks a broker. raises: BrokerError"""
 
     @abstractmethod
     def _finish(self) -> None:
@@ -150,13 +209,14 @@ class WorkerLoop(Loop):
             self._stalls = StallDetector()
         self._count(self._worker.step(_POLL_S))
         self.ready = self._worker.ready
-        self._tell(self._worker)
+        self._log_notices(self._worker)
 
     def _count(self, emission: Emission) -> None:
-        self._worked = self._worked or bool(emission.kinds)
+        if emission.kinds:
+            self._did_its_work()
         self._metrics.emitted(emission)
 
-    def _tell(self, worker: Worker) -> None:
+    def _log_notices(self, worker: Worker) -> None:
         for notice in worker.notices:
             _log.warning("worker: %s", notice)
         worker.notices.clear()
@@ -165,10 +225,10 @@ class WorkerLoop(Loop):
         self._metrics.trimmed.inc(worker.trimmed)
         worker.trimmed = 0
 
-    def _show(self) -> None:
+    def _set_gauges(self) -> None:
         self._metrics.see_waiting(self._worker)
 
-    def _look(self) -> None:
+    def _query_lag(self) -> None:
         if self._worker is not None:
             progress = self._worker.progress()
             self._metrics.see_worker(progress)
@@ -222,30 +282,31 @@ class IndexLoop(Loop):
         index = self._index
         for ruling in index.step(_POLL_S):
             self._metrics.ruled(ruling)
-            self._worked = True
+            self._did_its_work()
         self.ready = index.ready
         changes = index.phase.changes()
         for phase in changes:
             _log.info("index: %s at block %d", phase, index.state.at)
         if changes:
-            self._show()
+            self._set_gauges()
         for notice in index.notices:
             _log.warning("index: %s", notice)
         index.notices.clear()
         self._metrics.unjudged.inc(index.unjudged)
         index.unjudged = 0
 
-    def _show(self) -> None:
+    def _set_gauges(self) -> None:
         self._metrics.see_judging(self._index)
 
-    def _look(self) -> None:
+    def _query_lag(self) -> None:
         if self._index is None:
             return
         self._metrics.see_index(self._index)
         stood_by, self._stood_by = self._stood_by, self._index.ready and not self._index.live
-        # From one look to the next it has done what it is for. One look is not enough: a rebalance leaves
-        # every member without its share for a moment.
-        self._worked = self._worked or (stood_by and self._stood_by)
+        # An index that stands by from one query to the next has done what it is for. One query is not enough:
+        # a rebalance leaves every member without its share for a moment.
+        if stood_by and self._stood_by:
+            self._did_its_work()
         if self._index.ready:
             return
         progress, now_s = self._index.progress(), self._clock.monotonic_s()

@@ -31,15 +31,15 @@ class Scripted(Loop):
     def _step(self) -> None:
         step = next(self._steps, "stop")
         if step == "works":
-            self._worked = True
+            self._did_its_work()
         elif step == "denied":
             raise FatalError("topic x: not allowed", denied=True)
         else:
             self.stop()
 
-    def _show(self) -> None: ...
+    def _set_gauges(self) -> None: ...
 
-    def _look(self) -> None: ...
+    def _query_lag(self) -> None: ...
 
     def _finish(self) -> None: ...
 
@@ -59,7 +59,7 @@ def test_a_role_that_has_worked_waits_for_its_permission() -> None:
 
 
 class _Scripts:
-    """In place of a builder: an index that does what it is told; a look follows every step.
+    """In place of a builder: an index that does what it is told; a lag query follows every step.
 
     steps: "shareless" polls and has no share, "finished" needs new clients, "denied"
     """
@@ -73,10 +73,11 @@ class _Scripts:
     def index(self, _: object) -> Any:
         return SimpleNamespace(
             state=SimpleNamespace(at=0, ledger=SimpleNamespace(sessions_started=0, given_up=0), sieve=None),
+            phase=Machine(INDEX_WAYS, IndexPhase.RESTORING),
             ready=True,
             phase=Machine(INDEX_WAYS, IndexPhase.RESTORING),
             live=False,
-            holes=0,
+            gaps=0,
             unjudged=0,
             snapshot_age_s=0.0,
             notices=[],

@@ -69,12 +69,12 @@ def test_roles_that_are_gone_wait_for_nothing(roles: Roles) -> None:
     roles.loops = [roles.worker]
     roles.world.produce(posts(2, 9))
     roles.turn(5)
-    roles.worker._show()
+    roles.worker._set_gauges()
     assert roles.value("unanswered_blocks") == 1
     roles.worker._give_up()
-    roles.worker._show()
+    roles.worker._set_gauges()
     roles.index._give_up()
-    roles.index._show()
+    roles.index._set_gauges()
     assert roles.value("unanswered_blocks") == 0
     assert roles.value("index_live") == 0
 

@@ -30,13 +30,13 @@ class _Role(Loop):
             raise self._error
         self.let_go.wait()
 
-    def _show(self) -> None:
+    def _set_gauges(self) -> None:
         """Nothing to show."""
 
     def _give_up(self) -> None:
         self.lets_go.wait()
 
-    _look = _finish = _show
+    _query_lag = _finish = _set_gauges
 
 
 @pytest.mark.parametrize("hanging", ["worker", "index"])

@@ -67,7 +67,7 @@ def test_a_worker_whose_client_has_gone_deaf_goes_on_with_a_new_one(
             return consumer
 
     monkeypatch.setattr(MemoryConsumer, "poll", hear)
-    monkeypatch.setattr(service_loops, "_LOOK_EVERY_S", 0.1)
+    monkeypatch.setattr(service_loops, "_QUERY_EVERY_S", 0.1)
     service = Service(settings, cluster, member="one", broker=Broker)
     produce(cluster, POSTS[:1])
     wait_for(lambda: "posts.unique" in cluster.topics and len(cluster.values("posts.unique")) == 1, "one")
@@ -83,7 +83,7 @@ def test_a_worker_whose_client_has_gone_deaf_goes_on_with_a_new_one(
 def test_a_role_that_reaches_no_broker_for_minutes_begins_with_new_clients(
     settings: Settings, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service_loops, "_LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(service_loops, "_QUERY_EVERY_S", 0.05)
     monkeypatch.setattr(service_loops, "_NEW_CLIENTS_S", 0.5)
     made: list[MemoryReader] = []
     unreachable: list[MemoryReader] = []
