@@ -353,7 +353,7 @@ class Process:
             transactional_id=f"app-{self.job}-{self.slot}",
             member=f"{self.job}-{self.slot}" if self.static else None,
         )
-        reader = RecordReader(READER, TinyScheme(), part="value", max_bytes=4 << 20, stamped=False)
+        reader = RecordReader(READER, TinyScheme(), part="value", stamped=False)
         sessions = self.world.sessions
         hook = self._call_hook
         broker = self._worker_broker()

@@ -122,7 +122,6 @@ class Builder:
             MessageReader(settings),
             self.scheme,
             part=source.part,
-            max_bytes=source.max_bytes,
             stamped=source.time_field is None,
         )
         with ExitStack() as stack:

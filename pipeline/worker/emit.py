@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
-from typing import Literal
+from typing import Literal, TypeVar
 
-from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Header, Messages, Partition, Records, Transactor
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Header, Messages, Records, Transactor
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
+
+Item = TypeVar("Item")
 
 ORIGIN = "twinsieve-origin"
 REASON = "twinsieve-reason"
@@ -70,11 +75,7 @@ def unsendable(config: EmitConfig, records: Records, transactor: Transactor) -> 
     """Rows of these records that the output does not take as uniques, with the reason."""
     if not config.emit:
         return {}
-    headers = records.headers
-    if config.origin_header:
-        origins = [(ORIGIN, origin) for origin in _origins(records)]
-        headers = [(*held, origin) for held, origin in zip(headers, origins, strict=True)]
-    messages = Messages(records.keys, records.values, headers, records.timestamps_ms)
+    messages = _uniques(records, range(len(records)), origin=config.origin_header)
     return transactor.unsendable(config.output, messages)
 
 
@@ -91,64 +92,63 @@ class Emitter:
 
     def add(self, emission: Emission, block: PendingBlock, ruling: Ruling) -> None:
         """One answered block. Order is that of the input."""
-        records, kinds = block.records, ruling.verdicts.kinds.tolist()
-        for kind in set(kinds):
-            emission.kinds[Kind(kind)] = emission.kinds.get(Kind(kind), 0) + kinds.count(kind)
+        records, kinds = block.records, ruling.verdicts.kinds
+        for kind, count in Counter(kinds.tolist()).items():
+            emission.kinds[Kind(kind)] = emission.kinds.get(Kind(kind), 0) + count
         if not self._config.emit:
             return
-        uniques, duplicates = Messages(), Messages()
-        duplicate_rows: list[int] = []
-        origins = [(ORIGIN, origin) for origin in _origins(records)]
-        why = explain_rows(ruling) if self._config.duplicates is not None else []
-        for row, kind in enumerate(kinds):
-            if row in block.tombstones and kind != Kind.REPLAYED and self._config.null_value != "pass":
-                if self._config.null_value == "dead_letter":
-                    self._bury(emission, records, row, Reason.NULL)
-            elif kind == Kind.UNIQUE and row in block.refused:
-                # A tombstone, or judged when the output still took it.
-                self._bury(emission, records, row, block.refused[row])
-            elif kind == Kind.UNIQUE:
-                headers = records.headers[row]
-                if self._config.origin_header:
-                    headers = (*headers, origins[row])
-                uniques.add(records.keys[row], records.values[row], headers, records.timestamps_ms[row])
-            elif kind in (Kind.EXACT, Kind.NEAR):
-                if why:
-                    headers = (*records.headers[row], *why[row], origins[row])
-                    duplicates.add(
-                        records.keys[row], records.values[row], headers, records.timestamps_ms[row]
-                    )
-                    duplicate_rows.append(row)
-            elif kind == Kind.UNREADABLE:
-                self._bury(emission, records, row, block.reasons.get(row, Reason.UNREADABLE))
-        if len(uniques):
+        dead, held_back = self._held_back(block, kinds)
+        for row in sorted(dead):
+            self._bury(emission, records, row, dead[row])
+        if held_back:
+            kinds = kinds.copy()
+            kinds[list(held_back)] = Kind.REPLAYED
+        rows = np.flatnonzero(kinds == Kind.UNIQUE).tolist()
+        if rows:
             # The output was asked before the index (`unsendable`): what it refuses must lead nobody.
-            output = self._config.output
-            emission.to(output, self._partition(output, records.partition)).extend(uniques)
-        if self._config.duplicates is not None and duplicate_rows:
-            self._place(emission, self._config.duplicates, records, duplicate_rows, duplicates)
+            self._to(emission, self._config.output, records).extend(
+                _uniques(records, rows, origin=self._config.origin_header)
+            )
+        rows = np.flatnonzero((kinds == Kind.EXACT) | (kinds == Kind.NEAR)).tolist()
+        if rows and self._config.duplicates is not None:
+            self._add_duplicates(emission, self._config.duplicates, records, rows, ruling)
 
-    def _place(
-        self,
-        emission: Emission,
-        topic: str,
-        records: Records,
-        rows: Sequence[int],
-        messages: Messages,
+    def _held_back(self, block: PendingBlock, kinds: NDArray[np.uint8]) -> tuple[dict[int, Reason], set[int]]:
+        """Rows that become dead letters, with the reason; all rows that go neither to the output nor to the
+        duplicates."""
+        unreadable = np.flatnonzero(kinds == Kind.UNREADABLE).tolist()
+        dead = {row: block.reasons.get(row, Reason.UNREADABLE) for row in unreadable}
+        # A tombstone, or judged when the output still took it.
+        dead |= {row: reason for row, reason in block.refused.items() if kinds[row] == Kind.UNIQUE}
+        nulls: set[int] = set()
+        if self._config.null_value != "pass":
+            nulls = {row for row in block.tombstones if kinds[row] != Kind.REPLAYED}
+        for row in nulls:
+            dead.pop(row, None)
+            if self._config.null_value == "dead_letter":
+                dead[row] = Reason.NULL
+        return dead, nulls | dead.keys()
+
+    def _add_duplicates(
+        self, emission: Emission, topic: str, records: Records, rows: list[int], ruling: Ruling
     ) -> None:
+        columns = (_pick(records.headers, rows), explain_rows(ruling, rows), _origins(records, rows))
+        headers: list[Sequence[Header]] = [
+            (*held, *why, origin) for held, why, origin in zip(*columns, strict=True)
+        ]
+        messages = _messages(records, rows, headers)
         refused = self._transactor.unsendable(topic, messages)
         for place, reason in refused.items():
             self._bury(emission, records, rows[place], reason)
-        kept = [place not in refused for place in range(len(messages))]
-        into = emission.to(topic, self._partition(topic, records.partition))
-        into.keys.extend(compress(messages.keys, kept))
-        into.values.extend(compress(messages.values, kept))
-        into.headers.extend(compress(messages.headers, kept))
-        into.timestamps_ms.extend(compress(messages.timestamps_ms, kept))
+        if refused:
+            kept = [place for place in range(len(rows)) if place not in refused]
+            messages = _messages(records, [rows[at] for at in kept], [headers[at] for at in kept])
+        self._to(emission, topic, records).extend(messages)
 
-    def _partition(self, topic: str, source: Partition) -> int | None:
-        same = self._counts.get(topic) == self._counts.get(source.topic)
-        return source.number if same else None
+    def _to(self, emission: Emission, topic: str, records: Records) -> Messages:
+        """Where messages of this partition go: into the partition of its number, in a topic with as many."""
+        same = self._counts.get(topic) == self._counts.get(records.partition.topic)
+        return emission.to(topic, records.partition.number if same else None)
 
     def _bury(self, emission: Emission, records: Records, row: int, reason: Reason) -> None:
         """Original bytes plus the reason; without its headers, its time, its key, or origin only, where the
@@ -174,7 +174,7 @@ class Emitter:
             message = Messages()
             message.add(*attempt)
             if not self._transactor.unsendable(topic, message):
-                emission.to(topic, self._partition(topic, records.partition)).add(*attempt)
+                self._to(emission, topic, records).add(*attempt)
                 return
         raise StateError(
             f"{_origin(records, row).decode()}: {reason}, and {topic} does not even take its origin; "
@@ -186,10 +186,28 @@ def _origin(records: Records, row: int) -> bytes:
     return f"{records.partition}@{records.offsets[row]}".encode()
 
 
-def _origins(records: Records) -> list[bytes]:
-    """`_origin` of every row."""
+def _origins(records: Records, rows: Sequence[int]) -> list[Header]:
+    """Headers with the `_origin` of these rows."""
     source = f"{records.partition}@".encode()
-    return [source + b"%d" % offset for offset in records.offsets]
+    return [(ORIGIN, source + b"%d" % offset) for offset in _pick(records.offsets, rows)]
+
+
+def _uniques(records: Records, rows: Sequence[int], *, origin: bool) -> Messages:
+    """These rows as the output gets them."""
+    headers = _pick(records.headers, rows)
+    if origin:
+        headers = [(*held, header) for held, header in zip(headers, _origins(records, rows), strict=True)]
+    return _messages(records, rows, headers)
+
+
+def _messages(records: Records, rows: Sequence[int], headers: list[Sequence[Header]]) -> Messages:
+    stamps = _pick(records.timestamps_ms, rows)
+    return Messages(_pick(records.keys, rows), _pick(records.values, rows), headers, stamps)
+
+
+def _pick(column: list[Item], rows: Sequence[int]) -> list[Item]:
+    """The items of these ascending rows; the column itself where that is all of them, as nearly always."""
+    return column if len(rows) == len(column) else [column[row] for row in rows]
 
 
 STAGE = "twinsieve-stage"
@@ -206,26 +224,22 @@ _NOTES = {
 }
 
 
-def explain_rows(ruling: Ruling) -> list[list[Header]]:
-    """Headers for each row of a block; an empty list where nothing was dropped."""
+def explain_rows(ruling: Ruling, rows: list[int]) -> list[list[Header]]:
+    """Headers that say why these rows of a block, all duplicates, were dropped."""
     verdicts = ruling.verdicts
     columns = zip(
-        verdicts.kinds.tolist(),
-        verdicts.flags.tolist(),
-        verdicts.leaders.tolist(),
-        verdicts.matched.tolist(),
-        verdicts.compared.tolist(),
-        verdicts.distances.tolist(),
+        verdicts.kinds[rows].tolist(),
+        verdicts.flags[rows].tolist(),
+        verdicts.leaders[rows].tolist(),
+        verdicts.matched[rows].tolist(),
+        verdicts.compared[rows].tolist(),
+        verdicts.distances[rows].tolist(),
         strict=True,
     )
-    rows: list[list[Header]] = []
+    explained: list[list[Header]] = []
     for kind, flags, leader, matched, compared, distance in columns:
-        headers: list[Header] = []
-        rows.append(headers)
-        stage = _STAGES.get(kind)
-        if stage is None:
-            continue
-        headers.append((STAGE, stage))
+        headers: list[Header] = [(STAGE, _STAGES[kind])]
+        explained.append(headers)
         if leader != NO_LEADER:
             headers.append((LEADER, _place(leader, ruling.topics)))
         if compared:
@@ -235,7 +249,7 @@ def explain_rows(ruling: Ruling) -> list[list[Header]]:
             headers.append((DISTANCE, b"%d" % distance))
         if _NOTES[flags]:
             headers.append((NOTE, _NOTES[flags]))
-    return rows
+    return explained
 
 
 def _place(packed: int, topics: dict[int, str]) -> bytes:

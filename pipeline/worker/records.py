@@ -26,7 +26,7 @@ class ReadsMessages(Protocol):
 class RecordReader:
     """Reads texts out of records and makes their fingerprints.
 
-    part: where the text is; max_bytes: a longer value is unreadable (`too_large`)
+    part: where the text is
     stamped: a message without time of its own takes the record's timestamp
     notices: gets a line for a field that no message has had so far; a worker puts its own list here
     """
@@ -37,13 +37,11 @@ class RecordReader:
         scheme: Reads,
         *,
         part: Literal["value", "key"],
-        max_bytes: int,
         stamped: bool,
     ) -> None:
         self._messages = messages
         self._scheme = scheme
         self._part = part
-        self._max_bytes = max_bytes
         self._stamped = stamped
         self.notices: list[str] = []
 
@@ -57,15 +55,12 @@ class RecordReader:
         kinds = np.full(len(records), RowKind.READABLE, np.uint8)
         reasons: dict[int, Reason] = {}
         payloads = records.values if self._part == "value" else records.keys
-        for row, (payload, value) in enumerate(zip(payloads, records.values, strict=True)):
+        for row, value in enumerate(records.values):
             if value is None:
                 kinds[row] = RowKind.TOMBSTONE
             elif row in refused:
                 kinds[row] = RowKind.UNREADABLE
                 reasons[row] = refused[row]
-            elif payload is not None and len(payload) > self._max_bytes:
-                kinds[row] = RowKind.UNREADABLE
-                reasons[row] = Reason.TOO_LARGE
         candidates = np.flatnonzero(kinds == RowKind.READABLE)
         columns = self._messages.read([payloads[row] for row in candidates])
         self.notices += [one.line("messages") for one in columns.unseen]
