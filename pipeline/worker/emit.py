@@ -50,8 +50,8 @@ class Emission:
     """Messages of one transaction by topic and partition, and what they were counted as."""
 
     outgoing: dict[tuple[str, int | None], Messages] = field(default_factory=dict)
-    kinds: dict[Kind, int] = field(default_factory=dict)
-    dead: dict[Reason, int] = field(default_factory=dict)
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    dead: Counter[Reason] = field(default_factory=Counter)
 
     def to(self, topic: str, partition: int | None) -> Messages:
         """The messages for there so far."""
@@ -65,10 +65,8 @@ class Emission:
 
     def count(self, other: Emission) -> None:
         """Its counts too."""
-        for kind, count in other.kinds.items():
-            self.kinds[kind] = self.kinds.get(kind, 0) + count
-        for reason, count in other.dead.items():
-            self.dead[reason] = self.dead.get(reason, 0) + count
+        self.kinds.update(other.kinds)
+        self.dead.update(other.dead)
 
 
 def unsendable(config: EmitConfig, records: Records, transactor: Transactor) -> dict[int, Reason]:
@@ -93,8 +91,7 @@ class Emitter:
     def add(self, emission: Emission, block: PendingBlock, ruling: Ruling) -> None:
         """One answered block. Order is that of the input."""
         records, kinds = block.records, ruling.verdicts.kinds
-        for kind, count in Counter(kinds.tolist()).items():
-            emission.kinds[Kind(kind)] = emission.kinds.get(Kind(kind), 0) + count
+        emission.kinds.update({Kind(kind): count for kind, count in Counter(kinds.tolist()).items()})
         if not self._config.emit:
             return
         dead, held_back = self._held_back(block, kinds)
@@ -156,7 +153,7 @@ class Emitter:
 
         raises: StateError if not even that can be written: going on would lose the message
         """
-        emission.dead[reason] = emission.dead.get(reason, 0) + 1
+        emission.dead[reason] += 1
         topic = self._config.dead_letter
         if topic is None:
             return

@@ -19,9 +19,10 @@ from twinsieve.pipeline.broker.ports import (
     Transactor,
 )
 from twinsieve.pipeline.worker.config import WorkerConfig
-from twinsieve.pipeline.worker.session import UNBOUNDED, Session, first_phase
+from twinsieve.pipeline.worker.session import SESSION_WAYS, UNBOUNDED, Session, SessionPhase
 from twinsieve.pipeline.worker.topics import KnownTopics
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.states import Machine
 
 NewSession = Callable[[], int]
 """A random session number, never 0 and never used before."""
@@ -179,12 +180,13 @@ class Openings:
                 trimmed=self._config.trimmed,
                 known_partitions=known.get(partition.topic),
             )
-            told = opening.first - opening.passes_over
+            reported = opening.first - opening.passes_over
             was_unanswered = partition in unanswered
-            phase = first_phase(fresh=opening.fresh, unanswered=was_unanswered)
+            phase = SessionPhase.PROBING if was_unanswered else SessionPhase.READING
+            machine = Machine(SESSION_WAYS, SessionPhase.OPENING if opening.fresh else phase)
             session = Session(
-                partition, opening.topic_id, self._new_session(), phase, opening.chain,
-                opening.first, opening.first, told, now_s, active_s=now_s,
+                partition, opening.topic_id, self._new_session(), machine, opening.chain,
+                opening.first, opening.first, reported, now_s, active_s=now_s,
                 partitions=opening.partitions, trimmed=opening.trimmed,
                 read=opening.read, epoch=opening.epoch,
                 # What was asked before is in the log still: nothing more until an index answers, and then

@@ -63,18 +63,17 @@ class Outbox:
         counts = self._topics.partitions(names)
         self._leaderless = self._topics.leaderless(names)
         emitter = Emitter(self._config, counts, self._transactor)
-        targets = Targets(counts, self._leaderless)
         outgoing = Outgoing()
         for session, blocks in taken:
             out = 0
             for pending, ruling in blocks:
                 block = Emission()
                 emitter.add(block, pending, ruling)
-                reachable = targets.reachable(block)
-                if reachable is None:
+                placed = reachable(block, counts, self._leaderless)
+                if placed is None:
                     self.blocked.add(session.partition)
                     break
-                outgoing.emission.add(reachable)
+                outgoing.emission.add(placed)
                 out += 1
             if not out:
                 continue
@@ -84,47 +83,42 @@ class Outbox:
         return outgoing
 
 
-class Targets:
-    """Partitions of the output topics.
+def reachable(
+    emission: Emission, counts: Mapping[str, int], leaderless: Mapping[str, frozenset[int]]
+) -> Emission | None:
+    """The same emission, its keyless messages sent past partitions without a leader; None if one that has its
+    partition by number or key would have to go to such a partition.
 
-    counts: partitions of each topic; dead: the numbers of those without a leader, of topics that have any
+    counts: partitions of each topic; leaderless: their numbers, of topics that have any
     """
-
-    def __init__(self, counts: Mapping[str, int], dead: Mapping[str, frozenset[int]]) -> None:
-        self._counts = counts
-        self._dead = dead
-
-    def reachable(self, emission: Emission) -> Emission | None:
-        """The same emission, its keyless messages sent past dead partitions; None if one that has its
-        partition by number or key would have to go to a dead one."""
-        if not self._dead:
-            return emission
-        placed = Emission(kinds=emission.kinds, dead=emission.dead)
-        for (topic, number), messages in emission.outgoing.items():
-            dead = self._dead.get(topic)
-            if not dead or not len(messages):
-                placed.to(topic, number).extend(messages)
-            elif number is None:
-                if not self._by_key(placed, topic, messages, dead):
-                    return None
-            elif number in dead:
+    if not leaderless:
+        return emission
+    placed = Emission(kinds=emission.kinds, dead=emission.dead)
+    for (topic, number), messages in emission.outgoing.items():
+        dead = leaderless.get(topic)
+        if not dead or not len(messages):
+            placed.to(topic, number).extend(messages)
+        elif number is None:
+            if not _place_by_key(placed, topic, messages, counts[topic], dead):
                 return None
-            else:
-                placed.to(topic, number).extend(messages)
-        return placed
+        elif number in dead:
+            return None
+        else:
+            placed.to(topic, number).extend(messages)
+    return placed
 
-    def _by_key(self, placed: Emission, topic: str, messages: Messages, dead: frozenset[int]) -> bool:
-        """Whether all of these have somewhere to go."""
-        count = self._counts[topic]
-        live = [number for number in range(count) if number not in dead]
-        columns = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
-        for row, (key, value, headers, stamp) in enumerate(columns):
-            if key is not None:
-                if partition_of(key, count) in dead:
-                    return False
-                placed.to(topic, None).add(key, value, headers, stamp)
-            elif not live:
+
+def _place_by_key(placed: Emission, topic: str, messages: Messages, count: int, dead: frozenset[int]) -> bool:
+    """Whether all of these have somewhere to go."""
+    live = [number for number in range(count) if number not in dead]
+    columns = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
+    for row, (key, value, headers, stamp) in enumerate(columns):
+        if key is not None:
+            if partition_of(key, count) in dead:
                 return False
-            else:
-                placed.to(topic, live[row % len(live)]).add(key, value, headers, stamp)
-        return True
+            placed.to(topic, None).add(key, value, headers, stamp)
+        elif not live:
+            return False
+        else:
+            placed.to(topic, live[row % len(live)]).add(key, value, headers, stamp)
+    return True

@@ -39,13 +39,6 @@ SESSION_WAYS: dict[SessionPhase, set[SessionPhase]] = {
 }
 
 
-def first_phase(*, fresh: bool, unanswered: bool) -> Machine[SessionPhase]:
-    """How a session begins. fresh: no offset is committed; unanswered: the session before had no answer"""
-    if fresh:
-        return Machine(SESSION_WAYS, SessionPhase.OPENING)
-    return Machine(SESSION_WAYS, SessionPhase.PROBING if unanswered else SessionPhase.READING)
-
-
 @dataclass(slots=True)
 class PendingBlock:
     """One block that was sent: its range, and the originals of its rows.

@@ -97,7 +97,7 @@ _FIRST_PAUSE_S = 60.0
 _MAX_PAUSE_S = 480.0
 
 
-class Ends:
+class EndOffsets:
     """End offsets of whichever partitions tell them.
 
     A question that includes a partition without a leader takes a client's whole patience (2 s), and then has
@@ -113,7 +113,7 @@ class Ends:
         self._pauses_s: dict[Partition, float] = {}
 
     def of(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Ends of those that tell. Nothing is raised."""
+        """EndOffsets of those that tell. Nothing is raised."""
         self._forget_others(partitions)
         together = [at for at in partitions if at not in self._alone]
         try:

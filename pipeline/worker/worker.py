@@ -48,7 +48,7 @@ from twinsieve.pipeline.worker.openings import NewSession, OpeningQueue, Opening
 from twinsieve.pipeline.worker.outbox import Outbox
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import Session
-from twinsieve.pipeline.worker.topics import Ends, KnownTopics
+from twinsieve.pipeline.worker.topics import EndOffsets, KnownTopics
 
 _REFUSED_S = 60.0
 """A partition whose transactions are refused asks again after ever longer pauses, this long at most."""
@@ -86,7 +86,7 @@ class Worker:
         self.notices: list[str] = []
         reader.notices = self.notices
         self._topics = KnownTopics(self._admin, self.notices)
-        self._ends = Ends(self._consumer, clock)
+        self._ends = EndOffsets(self._consumer, clock)
         self._openings = Openings(self._consumer, self._transactor, self._topics, clock, config, new_session)
         self._queue = OpeningQueue(clock)
         self._asks = Asks(self._appender, self._transactor, clock, config, reader, hook)
