@@ -44,7 +44,7 @@ from twinsieve.pipeline.broker.records import (
     Membership,
     Messages,
     Partition,
-    Polled,
+    PollResult,
     Records,
     TruncatedError,
     UnstableError,
@@ -70,7 +70,7 @@ __all__ = [
     "Messages",
     "NewTopic",
     "Partition",
-    "Polled",
+    "PollResult",
     "Reader",
     "Reason",
     "Records",
@@ -169,7 +169,7 @@ class GroupConsumer(PartitionReader, Protocol):
     fail.
     """
 
-    def poll(self, timeout_s: float, max_records: int) -> Polled:
+    def poll(self, timeout_s: float, max_records: int) -> PollResult:
         """What has arrived, as for a `Reader`, with the membership and assignment of that very moment.
 
         raises: AbortableError for a position out of range; FatalError(fenced=True) when another process holds

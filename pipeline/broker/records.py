@@ -158,7 +158,7 @@ class Membership:
 
 
 @dataclass(slots=True)
-class Polled:
+class PollResult:
     """What one `GroupConsumer.poll` saw, true for one moment.
 
     membership: taken inside the poll, with the records: a later one may already be another generation's.

@@ -16,7 +16,7 @@ from twinsieve.pipeline.broker.ports import (
     Clock,
     GroupConsumer,
     Partition,
-    Polled,
+    PollResult,
 )
 
 _AHEAD_MS = 60_000
@@ -62,7 +62,7 @@ class _OrderedConsumer:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def poll(self, timeout_s: float, max_records: int) -> Polled:
+    def poll(self, timeout_s: float, max_records: int) -> PollResult:
         polled = self._inner.poll(timeout_s, max_records)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch

@@ -34,7 +34,7 @@ from twinsieve.pipeline.broker.ports import (
     Hook,
     Membership,
     Partition,
-    Polled,
+    PollResult,
     Records,
     TruncatedError,
     no_hook,
@@ -97,7 +97,7 @@ class Worker:
         self._expirations: dict[Partition, int] = {}
         self._refused: dict[Partition, int] = {}
         self._doubted: set[Partition] = set()
-        self._polled = Polled(Membership(-1), frozenset(), -1)
+        self._polled = PollResult(Membership(-1), frozenset(), -1)
         self._epoch = -1
         self._emitted = Emission()
         self._committed_s = self._checked_s = clock.monotonic_s()
@@ -231,7 +231,7 @@ class Worker:
         self._expire_or_report()
         self._check(polled.membership)
 
-    def _poll(self, timeout_s: float) -> Polled:
+    def _poll(self, timeout_s: float) -> PollResult:
         """Input that has arrived; while answers are awaited, only now and then."""
         unanswered = self.unanswered
         if unanswered and self._backoff.left_s():

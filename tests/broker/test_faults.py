@@ -29,7 +29,7 @@ from twinsieve.pipeline.broker.ports import (
     FatalError,
     NewTopic,
     Partition,
-    Polled,
+    PollResult,
 )
 from twinsieve.pipeline.kafka.confluent import transactor as confluent_transactor
 
@@ -293,7 +293,7 @@ def test_a_session_that_ends_in_an_outage_is_no_displacement(mortal_broker: Clus
     broker.close()
 
 
-def _with_assignment(polled: Polled) -> Polled | None:
+def _with_assignment(polled: PollResult) -> PollResult | None:
     return polled if polled.assignment else None
 
 

@@ -17,7 +17,7 @@ from twinsieve.pipeline.broker.ports import (
     Messages,
     NewTopic,
     Partition,
-    Polled,
+    PollResult,
     Reader,
     Records,
 )
@@ -158,21 +158,21 @@ def read_all(broker: Broker, partition: Partition) -> Records:
     return found
 
 
-def assigned(consumer: GroupConsumer, count: int) -> Polled:
+def assigned(consumer: GroupConsumer, count: int) -> PollResult:
     """The first poll of a group consumer that owns `count` partitions."""
 
-    def poll() -> Polled | None:
+    def poll() -> PollResult | None:
         polled = consumer.poll(0.1, 1000)
         return polled if len(polled.assignment) == count else None
 
     return until(poll)
 
 
-def fetched(consumer: GroupConsumer, count: int) -> tuple[list[bytes | None], Polled]:
+def fetched(consumer: GroupConsumer, count: int) -> tuple[list[bytes | None], PollResult]:
     """Values of `count` records, and the poll that brought the last of them."""
     values: list[bytes | None] = []
 
-    def poll() -> Polled | None:
+    def poll() -> PollResult | None:
         polled = consumer.poll(0.1, 1000)
         for records in polled.records:
             values.extend(records.values)

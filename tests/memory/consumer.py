@@ -15,7 +15,7 @@ from twinsieve.pipeline.broker.ports import (
     FatalError,
     Hook,
     Partition,
-    Polled,
+    PollResult,
     UnstableError,
 )
 
@@ -43,7 +43,7 @@ class MemoryConsumer:
         return self._group.join(self._topics, self._instance, now_s).member_id
 
     @waits
-    def poll(self, timeout_s: float, max_records: int) -> Polled:
+    def poll(self, timeout_s: float, max_records: int) -> PollResult:
         with CLUSTER_LOCK:
             self._heartbeat()
         records = self._reader.poll(timeout_s, max_records)
@@ -51,7 +51,7 @@ class MemoryConsumer:
             if self._heartbeat():
                 records = []
         membership = MemoryMembership(self._generation, self._group.name, self._member_id, self._instance)
-        return Polled(membership, self._assignment, self._epoch, records)
+        return PollResult(membership, self._assignment, self._epoch, records)
 
     def _heartbeat(self) -> bool:
         """Whether a rebalance came to light."""

@@ -13,7 +13,7 @@ from tests.memory.consumer import MemoryConsumer
 from tests.service.test_service import POSTS, Service, produce, wait_for
 from tests.service.test_service import cluster as cluster
 from tests.service.test_service import settings as settings
-from twinsieve.pipeline.broker.ports import AbortableError, Partition, Polled
+from twinsieve.pipeline.broker.ports import AbortableError, Partition, PollResult
 from twinsieve.pipeline.service import loops as service_loops
 from twinsieve.pipeline.service.loops import StallDetector
 from twinsieve.pipeline.settings.model import Settings
@@ -51,7 +51,7 @@ def test_a_worker_whose_client_has_gone_deaf_goes_on_with_a_new_one(
     asked: list[None] = []
     poll = MemoryConsumer.poll
 
-    def hear(self: MemoryConsumer, timeout_s: float, max_records: int) -> Polled:
+    def hear(self: MemoryConsumer, timeout_s: float, max_records: int) -> PollResult:
         if self in deaf:
             self._reader.pause(self._assignment)
             asked.append(None)

@@ -17,7 +17,7 @@ from twinsieve.pipeline.broker.ports import (
     FatalError,
     Membership,
     Partition,
-    Polled,
+    PollResult,
     UnstableError,
 )
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
@@ -170,7 +170,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         self._stopped.clear()
         self._paused.clear()
 
-    def poll(self, timeout_s: float, max_records: int) -> Polled:
+    def poll(self, timeout_s: float, max_records: int) -> PollResult:
         if self._nameless:
             self._join_anew()
         records = self._fetched(timeout_s, max_records)
@@ -181,7 +181,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
             self._membership = self._present_membership()
             self._seen_epoch, self._seen_s = self._epoch, now_s
         held = [part for part in records if part.partition in self._live]
-        return Polled(self._membership, self._assigned, self._epoch, held)
+        return PollResult(self._membership, self._assigned, self._epoch, held)
 
     def _present_membership(self) -> ConfluentMembership:
         metadata, member_id = self._consumer.consumer_group_metadata(), self._consumer.memberid

@@ -14,7 +14,7 @@ from twinsieve.pipeline.broker.ports import (
     Committed,
     FatalError,
     Partition,
-    Polled,
+    PollResult,
     UnstableError,
 )
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
@@ -88,7 +88,7 @@ class PythonGroupConsumer(PythonConsumer):
             self._assigned = frozenset(assigned)
             self._silence(self._assigned)
 
-    def poll(self, timeout_s: float, max_records: int) -> Polled:
+    def poll(self, timeout_s: float, max_records: int) -> PollResult:
         if self._is_fenced():
             raise FatalError(f"member {self._member}: another process runs under this name", fenced=True)
         found = self._fetched(timeout_s, max_records)
@@ -103,7 +103,7 @@ class PythonGroupConsumer(PythonConsumer):
             live = [(partition, rows) for partition, rows in found.items() if partition in self._live]
         records = [columns(partition, rows) for partition, rows in live]
         membership = KafkaMembership(metadata.generation_id, metadata, self._is_fenced)
-        return Polled(membership, assignment, self._seen_epoch, records)
+        return PollResult(membership, assignment, self._seen_epoch, records)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         found: dict[Partition, Committed | None] = {}
