@@ -55,7 +55,7 @@ class Flag(IntFlag):
     """What a reader of a verdict should know beside its kind."""
 
     NONE = 0
-    AT_WORD = 1
+    UNCONFIRMED = 1
     """exact by a Bloom hit older than the ring: taken at the filter's word, no leader is known"""
     ESTIMATED = 2
     """near by whole-body estimate, as a body exceeds STORED_LENGTH characters"""

@@ -257,7 +257,7 @@ def _remark(name: str, summary: Summary) -> str:
             (flags["same_id"], "edits of one id"),
             (flags["late"], "too late to lead"),
         ],
-        "exact": [(flags["at_word"], "taken at the filter's word")],
+        "exact": [(flags["unconfirmed"], "taken at the filter's word")],
         "near": [(flags["estimated"], "estimated (over 512 characters)")],
         "rows": [
             (summary.bad_times, "with a time that could not be read"),

@@ -69,8 +69,8 @@ class Metrics:
         self.sessions = Gauge("twinsieve_index_sessions", "Sessions begun", registry=at)
         # Judged messages that retention took from the input before they were emitted. Alert on any.
         self.given_up = Gauge("twinsieve_index_given_up_messages", "Judged, then passed over", registry=at)
-        # Exact duplicates taken at the Bloom filter's word.
-        self.at_word = Counter("twinsieve_index_at_word", "Bloom hits taken at their word", registry=at)
+        # Exact duplicates that the Bloom filter alone reports.
+        self.unconfirmed = Counter("twinsieve_index_unconfirmed", "Bloom hits, no leader", registry=at)
         # Kept messages in the window, its size, and how far back it reaches.
         self.window_held = Gauge("twinsieve_window_messages", "Kept messages in the window", registry=at)
         self.window_capacity = Gauge("twinsieve_window_capacity_messages", "Window size", registry=at)
@@ -140,7 +140,7 @@ class Metrics:
 
     def ruled(self, ruling: Ruling) -> None:
         """Count what an index has judged; what it only said again was counted then."""
-        at_word = (ruling.verdicts.flags & Flag.AT_WORD) != 0
-        count = int(np.count_nonzero(at_word & (ruling.sources == Source.NEW)))
+        unconfirmed = (ruling.verdicts.flags & Flag.UNCONFIRMED) != 0
+        count = int(np.count_nonzero(unconfirmed & (ruling.sources == Source.NEW)))
         if count:
-            self.at_word.inc(count)
+            self.unconfirmed.inc(count)

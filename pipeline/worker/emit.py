@@ -214,7 +214,7 @@ DISTANCE = "twinsieve-distance"
 NOTE = "twinsieve-note"
 
 _STAGES = {int(Kind.EXACT): b"exact", int(Kind.NEAR): b"near"}
-_NOTED = (Flag.AT_WORD, Flag.ESTIMATED)
+_NOTED = (Flag.UNCONFIRMED, Flag.ESTIMATED)
 _NOTES = {
     flags: b",".join((flag.name or "").lower().encode() for flag in _NOTED if flags & flag)
     for flags in range(256)

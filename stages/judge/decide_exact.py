@@ -15,7 +15,7 @@ from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, 
 from twinsieve.stages.window.tags import tag_find
 
 _EXACT = int(Kind.EXACT)
-_AT_WORD = int(Flag.AT_WORD)
+_UNCONFIRMED = int(Flag.UNCONFIRMED)
 
 
 @kernel(callee=True)
@@ -65,4 +65,4 @@ def judge_exact(
     # A generation that the ring still holds whole would have been confirmed above: the hit is false.
     if 0 <= hit < max(counters[KEPT] - capacity, counters[OLDEST]):
         outcome.kinds[row] = _EXACT
-        outcome.flags[row] = _AT_WORD
+        outcome.flags[row] = _UNCONFIRMED

@@ -179,7 +179,7 @@ def test_an_id_is_forgotten_with_its_text_and_the_memory_of_ids_is_bounded() -> 
     assert len(sieve._ids) <= 20
     late = sieve.judge([texts[499], texts[0]])
     assert (late[0].leader, late[0].leader_id) == (499, 499)
-    assert (late[1].kept, late[1].leader, late[1].leader_id, late[1].at_word) == (False, None, None, True)
+    assert (late[1].kept, late[1].leader, late[1].leader_id, late[1].unconfirmed) == (False, None, None, True)
 
 
 def test_ages_count_by_the_times_that_are_given() -> None:
@@ -218,7 +218,7 @@ def test_columns_are_arrays_and_rows_say_the_same() -> None:
     columns = verdicts.columns()
     assert {name: column.dtype.kind for name, column in columns.items()} == {
         "position": "i", "kept": "b", "stage": "U", "leader": "i", "leader_id": "O", "similarity": "f",
-        "distance": "i", "estimated": "b", "at_word": "b",
+        "distance": "i", "estimated": "b", "unconfirmed": "b",
     }  # fmt: skip
     rows = verdicts.to_dict()
     for row, one in enumerate(verdicts):

@@ -102,7 +102,7 @@ def test_rows_that_the_filter_alone_dropped_are_in_no_cluster(tmp_path: Path, ru
     )
     words = ("-o", tmp_path / "o", "--duplicates", tmp_path / "d", "--clusters", tmp_path / "c")
     assert run("dedup", "-q", source, *words, *few).code == 0
-    assert [one["flags"] for one in _lines(tmp_path / "d")] == [["at_word"]]
+    assert [one["flags"] for one in _lines(tmp_path / "d")] == [["unconfirmed"]]
     assert (tmp_path / "c").read_bytes() == b""
 
 

@@ -116,7 +116,7 @@ def test_a_hit_at_the_filters_word_has_no_leader(tmp_path: Path, run: Run) -> No
     entry = _lines(tmp_path / "d")[-1]
     assert entry == {
         "position": 42, "id": 41, "duplicate_of": None, "duplicate_of_id": None, "stage": "exact", "similarity": 1.0,
-        "text": _POST, "leader_text": None, "flags": ["at_word"],
+        "text": _POST, "leader_text": None, "flags": ["unconfirmed"],
     }  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def golden_ruling() -> Ruling:
     """A unique, a near, an exact at the filter's word, and a replayed row."""
     verdicts = Verdicts.blank(4)
     verdicts.kinds[:] = [Kind.UNIQUE, Kind.NEAR, Kind.EXACT, Kind.REPLAYED]
-    verdicts.flags[:] = [0, Flag.ESTIMATED, Flag.AT_WORD, 0]
+    verdicts.flags[:] = [0, Flag.ESTIMATED, Flag.UNCONFIRMED, 0]
     verdicts.leaders[1] = (1 << 56) | (3 << 40) | 50456
     verdicts.matched[1], verdicts.compared[1] = 180, 200
     sources = np.array([Source.NEW, Source.NEW, Source.STORED, Source.REPLAYED], np.uint8)

@@ -168,7 +168,7 @@ class Deployment:
         headers = [dict(entry.headers) for entry in self.entries("posts.duplicates")]
         leaders = [_place(each["twinsieve-leader"]) for each in headers if "twinsieve-leader" in each]
         nameless = [each for each in headers if "twinsieve-leader" not in each]
-        assert all(each.get("twinsieve-note") == b"at_word" for each in nameless)
+        assert all(each.get("twinsieve-note") == b"unconfirmed" for each in nameless)
         assert len(leaders) > 10
         assert set(leaders) <= set(uniques), "dropped for a leader that did not come out"
 

@@ -75,7 +75,6 @@ class _Scripts:
             state=SimpleNamespace(at=0, ledger=SimpleNamespace(sessions_started=0, given_up=0), sieve=None),
             phase=Machine(INDEX_WAYS, IndexPhase.RESTORING),
             ready=True,
-            phase=Machine(INDEX_WAYS, IndexPhase.RESTORING),
             live=False,
             gaps=0,
             unjudged=0,

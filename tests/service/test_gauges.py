@@ -82,7 +82,7 @@ def test_roles_that_are_gone_wait_for_nothing(roles: Roles) -> None:
 def test_a_verdict_that_is_said_again_is_not_counted_again() -> None:
     metrics = Metrics(ManualClock())
     verdicts = Verdicts.blank(4, fill={"kinds": Kind.EXACT})
-    verdicts.flags[:3] = Flag.AT_WORD
+    verdicts.flags[:3] = Flag.UNCONFIRMED
     sources = np.array([Source.NEW, Source.NEW, Source.STORED, Source.NEW], np.uint8)
     metrics.ruled(Ruling(0, 1, Result.JUDGED, 0, 4, sources, verdicts))
-    assert metrics.registry.get_sample_value("twinsieve_index_at_word_total") == 2
+    assert metrics.registry.get_sample_value("twinsieve_index_unconfirmed_total") == 2

@@ -130,7 +130,7 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
         index_unjudged_blocks_total=0,
         index_given_up_messages=0,
         # The first post had left the ring when it came again, the others had not.
-        index_at_word_total=1,
+        index_unconfirmed_total=1,
         window_messages=RING,
         window_capacity_messages=RING,
         # Posts 3, 4, 5 and 6 are held, ten minutes apart.

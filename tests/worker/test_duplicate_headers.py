@@ -143,7 +143,7 @@ def test_what_the_filter_alone_remembers_names_no_leader_and_says_so(scheme: Sch
     (entry,) = process.entries("posts.duplicates")
     assert headers(entry) == {
         "twinsieve-stage": b"exact",
-        "twinsieve-note": b"at_word",
+        "twinsieve-note": b"unconfirmed",
         "twinsieve-origin": b"news[2]@0",
     }
 

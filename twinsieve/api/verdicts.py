@@ -34,13 +34,13 @@ class Verdict:
     kept: False for a duplicate
     stage: `unique`, `exact` (equal but for what the profile drops), `near`, or `unreadable`: there is no
         text, the row is kept and compared with nothing
-    leader: position of the kept text that this one repeats; None for kept rows, and where `at_word` is in
+    leader: position of the kept text that this one repeats; None for kept rows, and where `unconfirmed` is in
         notes
     leader_id: the leader's id as it was given; None where there was none
     similarity: 0 to 1; 1.0 for exact; None for kept rows, and for near ones of the hamming method
     distance: differing bits of a near duplicate of the hamming method, else None
-    notes: `estimated`: a text of more than 512 characters was compared by estimate; `at_word`: an older text
-        is taken for equal at the Bloom filter's word (see `error_rate`); `number_guard`, `card_guard`,
+    notes: `estimated`: a text of more than 512 characters was compared by estimate; `unconfirmed`: the Bloom
+        filter alone says that an older text was equal (see `error_rate`); `number_guard`, `card_guard`,
         `same_id`: kept, though a kept text is similar enough; `late`: kept, but too late to become a leader
     """
 
@@ -59,9 +59,9 @@ class Verdict:
         return "estimated" in self.notes
 
     @property
-    def at_word(self) -> bool:
+    def unconfirmed(self) -> bool:
         """Whether the drop rests on the Bloom filter alone."""
-        return "at_word" in self.notes
+        return "unconfirmed" in self.notes
 
 
 class Verdicts(Sequence[Verdict]):
@@ -145,7 +145,7 @@ class Verdicts(Sequence[Verdict]):
             "similarity": self.similarity,
             "distance": self.distance,
             "estimated": self._has(Flag.ESTIMATED),
-            "at_word": self._has(Flag.AT_WORD),
+            "unconfirmed": self._has(Flag.UNCONFIRMED),
         }
 
     def to_dict(self) -> dict[str, list[Any]]:

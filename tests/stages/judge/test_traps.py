@@ -161,7 +161,7 @@ def test_an_old_bloom_hit_is_taken_at_its_word_and_said_so() -> None:
     texts = [f"第{i}个完全不同的故事" for i in range(100)]
     verdicts = _judge([*texts, texts[0], texts[99]], config)
     assert verdicts.kinds.tolist()[-2:] == [Kind.EXACT, Kind.EXACT]
-    assert verdicts.flags.tolist()[-2:] == [Flag.AT_WORD, Flag.NONE]
+    assert verdicts.flags.tolist()[-2:] == [Flag.UNCONFIRMED, Flag.NONE]
     assert verdicts.leaders[-1] == 99
 
 
