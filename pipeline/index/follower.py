@@ -38,8 +38,8 @@ class FollowerPhase(StrEnum):
 
 @dataclass(slots=True)
 class Progress:
-    """How far a restore is: log offsets applied, the last one known, and decisions without a block or
-    reverse."""
+    """How far a restore is: log offset applied, end of the log, and gaps (blocks or decisions that are
+    missing)."""
 
     at: int
     end: int
@@ -165,8 +165,8 @@ class Follower:
         return done
 
     def _apply(self, offset: int, data: bytes, at: int, ruling: Ruling) -> None:
-        """Follow one decision, if it was made for this very block: a log that has lost its end takes others
-        at the same offsets."""
+        """Apply one decision, if it was made for this very block: a log that lost its end has other blocks at
+        the same offsets."""
         where = f"{self._log}@{offset}"
         block = None if ruling.result is Result.FOREIGN else decode_block(data, self._scheme, where)
         if not _made_for(ruling, data, block):
@@ -183,7 +183,7 @@ class Follower:
         self._state.follow(block, ruling)
 
     def _check_log_end(self) -> None:
-        """Decisions wait for blocks, and none comes: the log must go on to where they were made."""
+        """Check that the log reaches to the blocks that decisions wait for. raises: StateError"""
         at, ruling = self._rulings[0]
         end = self._reader.end_offsets([self._log])[self._log]
         if end <= ruling.log_offset:
@@ -209,7 +209,7 @@ class Follower:
         self._decisions_cut = False
 
     def _miss(self, explained: bool, what: str) -> None:
-        """Retention may have taken one side; whatever else is missing must not be passed over."""
+        """Count a gap that retention explains. raises: StateError for any other gap"""
         if not explained:
             raise StateError(
                 f"{what} is missing, its neighbours are not; restore the topic or start a new app"

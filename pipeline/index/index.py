@@ -197,7 +197,7 @@ class Index:
         return []
 
     def close(self) -> None:
-        """Leave: a standby has the log at once; then a last snapshot of what is committed."""
+        """Leave the group, so that a standby gets the log at once, then write a last snapshot."""
         if self._consumer is not None:
             self._consumer.leave()
         if self.live:
@@ -207,7 +207,7 @@ class Index:
         self.abandon()
 
     def abandon(self) -> None:
-        """Give up everything, as after an error: this state may be ahead of the record."""
+        """Close everything, without a snapshot: after an error the state may be ahead of the record."""
         if self._writer is not None:
             self._writer.close()
         self._reader.close()
@@ -217,8 +217,8 @@ class Index:
         self._broker.close()
 
     def _join(self) -> GroupConsumer | None:
-        """Become a member, unless there is much to follow first: who has just come may be given the log, and
-        as long as it follows nobody judges."""
+        """Join the group, unless much remains to be followed first: a new member may get the log, and while
+        it follows, no index judges."""
         config = self._config
         self._begin()
         join_at = self._follower.decisions_at + _JOIN_WHEN_LAG_BELOW
@@ -231,7 +231,7 @@ class Index:
         return self._consumer
 
     def _follow_again(self, phase: IndexPhase) -> None:
-        """The assignment may have changed: what is committed is followed again before anything is judged."""
+        """Follow what is committed before anything is judged: the assignment may have changed."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -239,7 +239,7 @@ class Index:
         self._follower.stop()
 
     def _stand_by_s(self, timeout_s: float) -> float:
-        """How long a poll may wait that will find nothing: now and then, while there is much to follow."""
+        """Timeout of a poll that will find nothing: mostly 0 while decisions are being applied."""
         now_s = self._clock.monotonic_s()
         if self._applied and now_s - self._waited_s < _WAIT_EVERY_S:
             return 0.0
@@ -290,7 +290,7 @@ class Index:
         self._hook(IndexStep.RESTORED)
 
     def _tell_passed_over(self, unjudged: int) -> None:
-        """Say what retention took since this was last said."""
+        """Give notice of what retention took since the last such notice."""
         log, gaps = self._config.log, self.gaps - self._told_gaps
         if gaps:
             self.notices.append(
@@ -342,8 +342,7 @@ class Index:
         return self.state.rule(block, offset, self._latest_arrival(block)), block.reply
 
     def _latest_arrival(self, block: Block) -> int:
-        """A worker's clock may not run ahead of this one's: with messages of the future it would expire the
-        windows."""
+        """The latest arrival that counts: a worker whose clock runs ahead would expire the windows."""
         now_ms, now_s = self._clock.now_ms(), self._clock.monotonic_s()
         ahead_ms = block.arrival_ms - now_ms
         if ahead_ms > _CLOCKS_DIFFER_MS and now_s >= self._say_ahead_s:
@@ -365,7 +364,7 @@ class Index:
         self._checked_s = self._clock.monotonic_s()
 
     def _fetch_leaders(self) -> None:
-        """Answers go nowhere where a verdict partition has no leader; decisions are recorded all the same."""
+        """Leave out answers for verdict partitions without a leader; the decisions are recorded."""
         self._leaders_s = self._clock.monotonic_s()
         name = self._config.verdicts
         with suppress(BrokerError):

@@ -27,7 +27,7 @@ class SnapshotResult:
 
 
 class SnapshotWriter:
-    """Writes what an index had when it was asked to; without a store, nothing.
+    """Writes frozen states of an index in the background; without a store it writes none.
 
     background: runs one write at a time beside the index
     every_s: when a snapshot is that old, the next is due

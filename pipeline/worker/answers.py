@@ -99,7 +99,7 @@ Answered = tuple[Session, list[tuple[PendingBlock, Ruling]]]
 
 
 def take_answered(sessions: Iterable[Session], max_rows: int, max_bytes: int) -> list[Answered]:
-    """Answered blocks of sessions, oldest first, up to a bound; who has waited longest has the first turn.
+    """Answered blocks, oldest first, up to a bound; the session that has waited longest comes first.
 
     They stay where they are: `Session.emit` takes them away once they are out.
     """

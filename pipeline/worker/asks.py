@@ -56,7 +56,7 @@ class Asks:
         self._hook = hook
 
     def start(self, session: Session, opening: Opening) -> None:
-        """The block that begins a session."""
+        """Send the block that begins a session."""
         flags = BlockFlag.START
         flags |= BlockFlag.FRESH if opening.fresh else BlockFlag.NONE
         flags |= BlockFlag.CERTIFIED if opening.certified else BlockFlag.NONE
@@ -72,7 +72,7 @@ class Asks:
         self._append(session, [(block, _no_rows(block, session))])
 
     def ask(self, session: Session, records: Records) -> None:
-        """What was polled next of the session's partition.
+        """Send these records, the next of the session's partition, to the log as blocks.
 
         raises: AbortableError where it is not what comes next, or the log does not take it
         """
@@ -99,7 +99,7 @@ class Asks:
         self._append(session, blocks)
 
     def report(self, session: Session, end: int) -> None:
-        """An empty block up to offset `end`: tells how far the session has emitted."""
+        """Send an empty block up to offset `end`, which says how far the session has emitted."""
         block = replace(self._block(session), end=end)
         self._append(session, [(block, _no_rows(block, session))])
 

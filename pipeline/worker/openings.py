@@ -54,7 +54,7 @@ class Opening:
 
     @property
     def passes_over(self) -> bool:
-        """Whether messages below `first` may have been judged and not emitted; the index is to know soon."""
+        """Whether messages below `first` may be judged and not emitted: the session reports at once then."""
         return not self.fresh and not self.emitted_from < self.emitted_to == self.first
 
 
@@ -122,7 +122,7 @@ def plan_opening(
 
 
 def truncated(partition: Partition, why: object) -> StateError:
-    """What the operator is to do about a partition whose messages are others than those that were read."""
+    """What to tell the operator of a partition that has other messages now than those that were read."""
     return StateError(
         f"{partition}: it lost messages that were read, and new ones take their offsets; restore it, or "
         f"start a new app (`twinsieve reset` goes on without the new ones at those offsets): {why}"
@@ -155,8 +155,8 @@ class Openings:
         membership: Membership,
         unanswered: Collection[Partition],
     ) -> tuple[list[tuple[Session, Opening]], dict[Partition, str]]:
-        """A new session for each partition that can begin one, in order, and what it begins from; of the
-        others what they wait for.
+        """New sessions and where they begin, in order of partitions; for the other partitions the reason why
+        they have to wait.
 
         infos: their topics as they are now; unanswered: partitions whose last session had no answer
         raises: AbortableError when the broker cannot tell; StateError as `plan_opening`
@@ -199,8 +199,8 @@ class Openings:
     def _behind_open_transactions(
         self, committed: Mapping[Partition, Committed | None], stable_end: Mapping[Partition, int]
     ) -> dict[Partition, str]:
-        """Partitions where another tool has committed behind a transaction that is still open. An offset
-        behind even that end was lost, or the topic is another one."""
+        """Partitions with a committed offset (of another tool) above a transaction that is still open, and
+        why they wait. An offset above the end of the partition itself means that records were lost."""
         ahead = [at for at, held in committed.items() if held is not None and held.offset > stable_end[at]]
         ends = self._topics.ends(ahead) if ahead else {}
         return {
@@ -235,8 +235,8 @@ _MAX_FAILURES = 20
 class OpeningQueue:
     """Which partitions to open next.
 
-    Those that never failed are opened together. Whoever could not be opened is tried alone from then on, and
-    ever less often: one partition that nobody can be asked about holds up no other.
+    Partitions that never failed are opened together. One that could not be opened is tried alone from then
+    on, after pauses that grow, so that it holds up no other.
 
     leaderless: those that need a partition without a leader
 
@@ -267,13 +267,13 @@ class OpeningQueue:
         return len(self._due_s)
 
     def add(self, partitions: Collection[Partition]) -> None:
-        """These are to be opened now, or when the pause of an earlier failure is over."""
+        """Open these now, or when the pause of an earlier failure is over."""
         now_s = self._clock.monotonic_s()
         for partition in partitions:
             self._due_s.setdefault(partition, now_s)
 
     def replace(self, partitions: Collection[Partition]) -> None:
-        """These and no others are to be opened; earlier failures are forgotten."""
+        """Open these and no others; forget earlier failures."""
         self._due_s.clear()
         self._failures.clear()
         self.leaderless.clear()
@@ -289,25 +289,25 @@ class OpeningQueue:
         return together or sorted(due, key=lambda at: (self._due_s[at], at))[:1]
 
     def pause(self) -> None:
-        """All sessions have failed at once: open none for a while, longer each time until `recovered`."""
+        """Open nothing for a while, for all sessions failed at once; longer each time until `recovered`."""
         self._paused_until_s = self._clock.monotonic_s() + min(
             _MAX_RESYNC_S, _FIRST_RESYNC_S * 2**self._resyncs
         )
         self._resyncs = min(self._resyncs + 1, 10)
 
     def recovered(self) -> None:
-        """Something was emitted."""
+        """Begin again with the shortest pause, for something was emitted."""
         self._resyncs = 0
 
     def postpone(self, partitions: Collection[Partition]) -> None:
-        """These could not be opened."""
+        """Try these later, for they could not be opened."""
         for partition in partitions:
             failures = self._failures.get(partition, 0)
             self._failures[partition] = min(failures + 1, _MAX_FAILURES)
             self.delay([partition], min(_MAX_S, _FIRST_S * 2**failures))
 
     def await_leaders(self, partitions: Collection[Partition], able: Collection[Partition]) -> None:
-        """Of these, all but the able ones need a partition without a leader."""
+        """Note that all of these but the able ones need a partition without a leader."""
         self.leaderless = self.leaderless.union(partitions).difference(able)
 
     def delay(self, partitions: Collection[Partition], seconds: float = _LEADER_S) -> None:
@@ -316,6 +316,6 @@ class OpeningQueue:
         self._due_s.update(dict.fromkeys(partitions, due_s))
 
     def opened(self, partition: Partition) -> None:
-        """It has a session."""
+        """Forget the partition, for it has a session."""
         self._due_s.pop(partition, None)
         self._failures.pop(partition, None)

@@ -44,7 +44,7 @@ class Outbox:
         self.blocked: set[Partition] = set()
 
     def see_leaders(self) -> None:
-        """Block nothing any more once the partitions without a leader are others than before."""
+        """Unblock all input partitions when the set of output partitions without a leader has changed."""
         if not self.blocked:
             return
         names = self._config.topics
@@ -109,7 +109,7 @@ def reachable(
 
 
 def _place_by_key(placed: Emission, topic: str, messages: Messages, count: int, dead: frozenset[int]) -> bool:
-    """Whether all of these have somewhere to go."""
+    """Place messages by key, keyless ones on partitions with a leader; False where one cannot be placed."""
     live = [number for number in range(count) if number not in dead]
     columns = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
     for row, (key, value, headers, stamp) in enumerate(columns):

@@ -98,11 +98,11 @@ _MAX_PAUSE_S = 480.0
 
 
 class EndOffsets:
-    """End offsets of whichever partitions tell them.
+    """End offsets of the partitions whose leader answers.
 
-    A question that includes a partition without a leader takes a client's whole patience (2 s), and then has
-    no answer for the others either. After one such failure each partition is asked alone, and one that does
-    not answer is left alone for a minute, then longer. A round meets one failure at most.
+    A query that includes a partition without a leader takes the client's timeout (2 s) and then fails for all
+    its partitions. After such a failure each partition is queried alone, and one that fails again is not
+    queried for a minute, then longer. A round meets one failure at most.
 
     """
 
@@ -135,7 +135,7 @@ class EndOffsets:
         return found
 
     def heard(self, partition: Partition) -> None:
-        """Something came from there: it is asked again."""
+        """Query this partition again: records have come from it."""
         if partition in self._pauses_s:
             self._alone[partition] = self._clock.monotonic_s()
 

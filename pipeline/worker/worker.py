@@ -51,10 +51,10 @@ from twinsieve.pipeline.worker.session import Session
 from twinsieve.pipeline.worker.topics import EndOffsets, KnownTopics
 
 _REFUSED_S = 60.0
-"""A partition whose transactions are refused asks again after ever longer pauses, this long at most."""
+"""Limit of the pause after a refused transaction of a partition; the pause doubles with each refusal."""
 
 _PATIENCE_S = 600.0
-"""An index that comes back answers the last session that has begun; it need not be asked often."""
+"""Limit of the time without an answer after which a session expires; that time doubles with each expiry."""
 
 _BUSY_CHECKS = 6
 """A busy worker checks its topics' ids once in this many `check_s`."""
@@ -122,8 +122,8 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """It is a member of its group, and every partition it has was opened, but for those that wait for a
-        leader."""
+        """Whether the worker is a member of its group, and has a session for each partition that does not
+        wait for a leader."""
         return self._epoch >= 0 and self._queue.leaderless.issuperset(self._queue)
 
     @property
@@ -133,8 +133,7 @@ class Worker:
 
     @property
     def refused(self) -> dict[Partition, int]:
-        """How often in a row transactions of a partition failed; whoever takes over from this worker goes on
-        from there."""
+        """Failed transactions in a row, by partition; the worker that replaces this one takes them over."""
         return self._refused
 
     def progress(self) -> dict[Partition, tuple[int, int]]:
@@ -156,8 +155,8 @@ class Worker:
 
     @property
     def idle(self) -> bool:
-        """Nothing waits, but for what needs a partition without a leader, and all that was emitted is
-        reported."""
+        """Whether no block waits for an answer or for emission, and everything emitted is reported; blocks
+        that need a partition without a leader do not count."""
         return not self._queue and not any(
             (session.pending and session.partition not in self._outbox.blocked)
             or session.reported < session.emitted
@@ -177,7 +176,7 @@ class Worker:
         return self._emitted
 
     def finish(self, timeout_s: float) -> Emission:
-        """One round of a clean stop: nothing new is asked, what waits is emitted and reported; see `idle`."""
+        """Do one round of a clean stop: ask nothing new, emit and report what waits; repeat until `idle`."""
         if not self._stopping:
             self._stopping = True
             self._queue.replace(())
@@ -185,11 +184,11 @@ class Worker:
         return self.step(timeout_s)
 
     def leave(self) -> None:
-        """The end of a clean stop: the others have its partitions at once. Only `close` may follow."""
+        """Leave the group, so that other members get the partitions at once. Only `close` may follow."""
         self._consumer.leave()
 
     def close(self) -> None:
-        """Give up everything; the slot stays taken until the session times out."""
+        """Close all clients; the group keeps the member until its session times out."""
         self._transactor.close()
         self._appender.close()
         self._answers.close()
@@ -232,7 +231,7 @@ class Worker:
         self._check(polled.membership)
 
     def _poll(self, timeout_s: float) -> PollResult:
-        """Input that has arrived; while answers are awaited, only now and then."""
+        """Poll input; while blocks are unanswered, no more often than the backoff allows."""
         unanswered = self.unanswered
         if unanswered and self._backoff.left_s():
             return replace(self._polled, records=[])
@@ -283,7 +282,7 @@ class Worker:
         return session.is_full(min(session.window, config.max_pending) // part, share // part)
 
     def _open(self, partitions: Sequence[Partition], membership: Membership) -> None:
-        """Sessions for those of these partitions that can begin one; the others wait, each by itself."""
+        """Begin a session for each of these partitions that can begin one; put the others off."""
         self._queue.delay(partitions)
         infos = self._topics.fetch(self._needed(partitions))
         able = [at for at in partitions if self._topics.led(at, self._config.reply(at), self._config.log)]
@@ -318,9 +317,9 @@ class Worker:
     def _doubt(self, error: RefusedError, membership: Membership) -> None:
         """Believe a refusal from the second time on, and only as a member of the group.
 
-        A process that was frozen between reading its partition's offsets and its start block says what was
-        true then; others have gone on since. Whoever still is the member that read the offsets was not
-        replaced.
+        A process that was frozen after it had read the offsets of its partition sends a start block that is
+        out of date, for other processes have gone on since. A process that is still the member that read the
+        offsets was not replaced.
 
         raises: the refusal; AbortableError to begin anew
         """
@@ -333,10 +332,10 @@ class Worker:
         raise AbortableError(f"{error}; making sure") from error
 
     def _emit(self, membership: Membership) -> None:
-        """What is answered goes out, with the offsets behind it.
+        """Commit what is answered, with the offsets behind it.
 
-        One transaction holds everything; but sessions of which one was refused go alone, each in its turn,
-        so that a refusal holds up nobody else.
+        One transaction holds everything. A partition whose transaction was refused gets a transaction of its
+        own, one such partition in each round, so that a refusal holds up no other partition.
         """
         config = self._config
         self._outbox.see_leaders()
@@ -347,7 +346,7 @@ class Worker:
             self._emit_of(take_answered(sessions, config.max_emitted, config.max_emitted_bytes), membership)
 
     def _emit_of(self, taken: Sequence[Answered], membership: Membership) -> None:
-        """One transaction for what is taken, without what has to go to a partition without a leader."""
+        """Commit one transaction of these blocks, without those that need a partition without a leader."""
         if not taken:
             return
         outgoing = self._outbox.prepare(taken)
@@ -365,7 +364,7 @@ class Worker:
             self._let_go(session, count)
 
     def _refuse(self, partitions: Sequence[Partition], error: BrokerError) -> None:
-        """The transaction of these failed: new sessions for them, and from now on each goes by itself.
+        """Drop the sessions of these partitions after a failed transaction; open new ones after a pause.
 
         raises: the error, unless it is an AbortableError
         """
@@ -380,7 +379,7 @@ class Worker:
         self._drop(partitions, str(error))
 
     def _let_go(self, session: Session, count: int) -> None:
-        """The first blocks of this session are out."""
+        """Forget the first blocks of this session, which are committed, and read on where there is room."""
         begins = session.emit(count, self._clock.monotonic_s())
         self._expirations.pop(session.partition, None)
         self._doubted.discard(session.partition)
@@ -402,7 +401,7 @@ class Worker:
         self._hook(WorkerStep.OFFSETS_SENT)
         self._transactor.commit()
         self._hook(WorkerStep.COMMITTED)
-        # Counted and said here and not before: who begins anew before this commit finds them missing again.
+        # Counted only after the commit: a worker that begins anew before the commit finds them missing again.
         for session in filter(None, map(self._sessions.get, offsets)):
             trimmed = session.take_trimmed()
             if trimmed:
@@ -411,7 +410,7 @@ class Worker:
         self._committed_s = self._clock.monotonic_s()
 
     def _expire_or_report(self) -> None:
-        """New sessions where answers fail to come, reports where nothing moves."""
+        """Drop sessions that got no answer in time; report how far idle ones have emitted."""
         now_s, answer_s = self._clock.monotonic_s(), self._config.answer_s
         for partition, session in list(self._sessions.items()):
             expired = self._expirations.get(partition, 0)
@@ -424,7 +423,7 @@ class Worker:
                 self._report(session, now_s)
 
     def _report(self, session: Session, now_s: float) -> None:
-        # A stopping worker polls nothing more: what it may have passed over since was never asked for.
+        # A stopping worker polls nothing more: records between `covered` and the position were never asked.
         passed = session.covered if self._stopping else self._consumer.position(session.partition)
         position = max(session.covered, passed)
         news = session.emitted > session.reported or position > session.covered
