@@ -62,7 +62,7 @@ def command(
 
     from twinsieve.pipeline.commands.terminal import diff
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.evaluate.explain import Told, explain, told_by_id, told_by_position
+    from twinsieve.pipeline.evaluate.explain import Message, explain, messages_by_id, messages_by_position
     from twinsieve.pipeline.files.format import format_of
     from twinsieve.pipeline.files.messages import InputReader
 
@@ -74,13 +74,13 @@ def command(
             )
         reader = InputReader(settings, *format_of([source], form, settings, delimiter, encoding))
         if ids:
-            earlier, later = told_by_id(source, list(ids), reader)
+            earlier, later = messages_by_id(source, list(ids), reader)
         else:
-            earlier, later = told_by_position(source, list(positions), reader)
+            earlier, later = messages_by_position(source, list(positions), reader)
     elif len(texts) != 2 or ids or positions:
         raise click.UsageError("give two texts, or --input FILE and --id or --position twice")
     else:
-        earlier, later = map(Told, texts)
+        earlier, later = map(Message, texts)
     with loading():
         said = explain(earlier, later, settings)
     console = report()

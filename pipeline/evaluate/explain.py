@@ -31,7 +31,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Message:
     """What is known of one message: its text, and from a file its exact key and the hash of its scope."""
 
     text: str
@@ -39,7 +39,7 @@ class Told:
     scope: int = 0
 
 
-def explain(earlier: Told, later: Told, settings: Settings) -> Explanation:
+def explain(earlier: Message, later: Message, settings: Settings) -> Explanation:
     """Every step's word on two messages, the earlier one taken as kept and inside the windows.
 
     Where exact fields decide and the messages are texts alone, they count as different in those fields.
@@ -67,38 +67,40 @@ def explain(earlier: Told, later: Told, settings: Settings) -> Explanation:
     return Explanation((earlier.text, later.text), (bodies.text(0), bodies.text(1)), lines, report)
 
 
-def told_by_id(name: str, ids: list[str], reader: InputReader) -> list[Told]:
+def messages_by_id(name: str, ids: list[str], reader: InputReader) -> list[Message]:
     """Messages of the first rows with these ids, in the order of the file. raises: UsageError, FileError"""
-    found = _told(name, set(ids), reader, lambda columns, _first: map(id_text, columns.ids))
+    found = _messages(name, set(ids), reader, lambda columns, _first: map(id_text, columns.ids))
     missing = [one for one in ids if one not in found]
     if missing:
         raise UsageError(f"{shown(name)}: has no readable row with id {missing[0]!r}; see --id-field")
     return list(found.values()) if len(found) > 1 else list(found.values()) * 2
 
 
-def told_by_position(name: str, positions: list[int], reader: InputReader) -> list[Told]:
+def messages_by_position(name: str, positions: list[int], reader: InputReader) -> list[Message]:
     """The messages at these positions, counted from 1 as `dedup` counts them, the earlier one first.
 
     raises: UsageError, FileError
     """
-    found = _told(name, set(positions), reader, lambda columns, first: [first + row for row in columns.rows])
+    found = _messages(
+        name, set(positions), reader, lambda columns, first: [first + row for row in columns.rows]
+    )
     missing = [one for one in positions if one not in found]
     if missing:
         raise UsageError(f"{shown(name)}: has no readable row at position {missing[0]}")
     return [found[one] for one in sorted(positions)]
 
 
-def _told(
+def _messages(
     name: str,
     wanted: Set[object],
     reader: InputReader,
     labels: Callable[[MessageColumns, int], Iterable[object]],
-) -> dict[object, Told]:
+) -> dict[object, Message]:
     """The first message with each label that is wanted and there, in the order of the file.
 
     labels: of the readable messages of a chunk, given the position of its first row
     """
-    found: dict[object, Told] = {}
+    found: dict[object, Message] = {}
     first = 1
     with InputSource(name) as source:
         for chunk in reader.chunks(source):
@@ -106,7 +108,7 @@ def _told(
             for row, label in enumerate(labels(columns, first)):
                 if label in wanted and label not in found:
                     key = columns.keys[row] if columns.keys is not None else None
-                    found[label] = Told(columns.texts[row], key, int(columns.scopes[row]))
+                    found[label] = Message(columns.texts[row], key, int(columns.scopes[row]))
             if len(found) == len(wanted):
                 break
             first += len(chunk.rows.rows)

@@ -39,7 +39,7 @@ _POLL_MESSAGES = 2_000
 
 
 @dataclass(slots=True)
-class Seeded:
+class SeedResult:
     """What this run put into the windows; `finished`: everything that was there when it began."""
 
     finished: bool = False
@@ -65,7 +65,7 @@ def run_seed(
     member: str | None = None,
     clock: Clock | None = None,
     stop: threading.Event | None = None,
-) -> Seeded:
+) -> SeedResult:
     """Read `topic` up to its present end, and return; an earlier run that was stopped or killed goes on.
 
     since_ms: begin at the first message stamped so (a first run only)
@@ -161,7 +161,7 @@ class SeedLoop(WorkerLoop):
         self._watch = watch
         self._all_done = stop
         self._asked_s = clock.monotonic_s()
-        self.seeded = Seeded()
+        self.seeded = SeedResult()
 
     def _count(self, emission: Emission) -> None:
         super()._count(emission)

@@ -113,7 +113,7 @@ class EndOffsets:
         self._pauses_s: dict[Partition, float] = {}
 
     def of(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """EndOffsets of those that tell. Nothing is raised."""
+        """Ends of the partitions that answer. Raises no BrokerError."""
         self._forget_others(partitions)
         together = [at for at in partitions if at not in self._alone]
         try:

@@ -16,7 +16,7 @@ from twinsieve.pipeline.broker.ports import Broker, BrokerError, Committed, Mess
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.service.build import make_scheme, wire_scheme
 from twinsieve.pipeline.service.run import SystemClock
-from twinsieve.pipeline.service.seed import Seeded, run_seed
+from twinsieve.pipeline.service.seed import SeedResult, run_seed
 from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.frame import What
@@ -65,7 +65,7 @@ def cluster(settings: Settings) -> MemoryCluster:
     return made
 
 
-def seed(settings: Settings, cluster: MemoryCluster, **more: object) -> Seeded:
+def seed(settings: Settings, cluster: MemoryCluster, **more: object) -> SeedResult:
     def connect(_: Settings) -> Broker:
         return MemoryBroker(cluster)
 
