@@ -92,6 +92,7 @@ class Loop(ABC):
         """When a broker has answered a query, or new clients were made because none did."""
         self._queries = LagQueries(clock)
         self.phase = Machine(LOOP_WAYS, LoopPhase.STARTING)
+        metrics.role.labels(name).state(LoopPhase.STARTING)
         self.ready = False
         self.error: BaseException | None = None
 
@@ -124,6 +125,7 @@ class Loop(ABC):
         self.phase.go(phase)
         for entered in self.phase.changes():
             _log.info("%s: %s", self.name, entered)
+        self._metrics.role.labels(self.name).state(phase)
 
     def _did_its_work(self) -> None:
         """The role has done what it is for."""

@@ -53,6 +53,11 @@ class Metrics:
         self.steps = Histogram(
             "twinsieve_step_seconds", "Time of a step", ["step"], buckets=_STEP_BOUNDS_S, registry=at
         )
+        # What this process does with each of its roles; `loops.LoopPhase` says what the states mean.
+        states = ["starting", "working", "retrying", "stopping"]
+        self.role = Enum(
+            "twinsieve_role_phase", "State of a role's loop", ["role"], states=states, registry=at
+        )
         # 1 where this process judges; the sum over all processes should be 1. Alert on 0.
         self.live = Gauge("twinsieve_index_live", "Whether the index here judges", registry=at)
         # Where the index here stands; `none` where this process has no index.

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.memory.broker import ManualClock
 from twinsieve.pipeline.index.config import INDEX_WAYS
-from twinsieve.pipeline.service.loops import LOOP_WAYS
+from twinsieve.pipeline.service.loops import LOOP_WAYS, LoopPhase
+from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.session import SESSION_WAYS
+
+_METRIC = "twinsieve_role_phase"
 
 
 def _ways(root: Path, name: str) -> set[tuple[str, str]]:
@@ -32,3 +36,15 @@ def test_the_table_has_every_way_and_no_other(
 @pytest.mark.parametrize("ways", [INDEX_WAYS, SESSION_WAYS, LOOP_WAYS])
 def test_every_state_is_in_the_table_of_ways(ways: Mapping[StrEnum, set[StrEnum]]) -> None:
     assert set(ways) == set(type(next(iter(ways))))
+
+
+def test_the_metric_of_a_loop_knows_every_state() -> None:
+    clock = ManualClock()
+    metrics = Metrics(clock)
+    for phase in LoopPhase:
+        metrics.role.labels("worker").state(phase)
+        found = {
+            one: metrics.registry.get_sample_value(_METRIC, {"role": "worker", _METRIC: one})
+            for one in LoopPhase
+        }
+        assert found == {one: float(one is phase) for one in LoopPhase}
