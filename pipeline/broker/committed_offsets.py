@@ -9,13 +9,16 @@ from twinsieve.pipeline.broker.ports import (
     GroupConsumer,
     Membership,
     Partition,
-    Transactor,
+    TransactionalProducer,
     UnstableError,
 )
 
 
 def committed_offsets(
-    consumer: GroupConsumer, transactor: Transactor, membership: Membership, partitions: Collection[Partition]
+    consumer: GroupConsumer,
+    transactor: TransactionalProducer,
+    membership: Membership,
+    partitions: Collection[Partition],
 ) -> dict[Partition, Committed | None]:
     """When that fails, the next try may find the offsets free.
 

@@ -8,8 +8,8 @@ A `Broker` is built once per process and makes the clients that the roles hold:
 |---|---|---|---|
 | `GroupConsumer` | `group_consumer` | worker (input), index (log) | shares of topics, by rebalance |
 | `Reader` | `reader` | worker (answers), index (restore: log, decisions) | partitions it names itself |
-| `Appender` | `appender` | worker (blocks) | idempotent appends outside any transaction |
-| `Transactor` | `transactor` | worker (emission), index (decisions and answers) | all or nothing |
+| `IdempotentProducer` | `appender` | worker (blocks) | idempotent appends outside any transaction |
+| `TransactionalProducer` | `transactor` | worker (emission), index (decisions and answers) | all or nothing |
 | `Admin` | `admin` | start-up checks, `topics`, `reset`, session starts | topics, ids, offsets |
 
 **Threads.** A client belongs to the thread that made it. Nothing here calls back into a role.
@@ -57,7 +57,6 @@ __all__ = [
     "NO_TOPIC_ID",
     "AbortableError",
     "Admin",
-    "Appender",
     "Broker",
     "BrokerError",
     "Clock",
@@ -66,6 +65,7 @@ __all__ = [
     "GroupConsumer",
     "Header",
     "Hook",
+    "IdempotentProducer",
     "Membership",
     "Messages",
     "NewTopic",
@@ -75,7 +75,7 @@ __all__ = [
     "Reason",
     "Records",
     "TopicInfo",
-    "Transactor",
+    "TransactionalProducer",
     "TruncatedError",
     "UnstableError",
     "no_hook",
@@ -173,7 +173,7 @@ class GroupConsumer(PartitionReader, Protocol):
         """What has arrived, as for a `Reader`, with the membership and assignment of that very moment.
 
         raises: AbortableError for a position out of range; FatalError(fenced=True) when another process holds
-            this member name (where the client cannot notice, `Transactor.send_offsets` does).
+            this member name (where the client cannot notice, `TransactionalProducer.send_offsets` does).
         """
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
@@ -191,7 +191,7 @@ class GroupConsumer(PartitionReader, Protocol):
         everything."""
 
 
-class Appender(Protocol):
+class IdempotentProducer(Protocol):
     """Idempotent producer, acks=all, outside any transaction.
 
     In order within a partition, without gaps in one go: once a message failed, none that was appended after
@@ -215,7 +215,7 @@ class Appender(Protocol):
         """Wait briefly for what is on its way, then give up."""
 
 
-class Transactor(Protocol):
+class TransactionalProducer(Protocol):
     """Transactional producer of one slot.
 
     Making it fences every earlier one of the same transactional id and ends that one's open transaction.
@@ -272,10 +272,10 @@ class Broker(Protocol):
     def reader(self) -> Reader:
         """A reader without partitions."""
 
-    def appender(self) -> Appender:
+    def appender(self) -> IdempotentProducer:
         """An idempotent producer."""
 
-    def transactor(self, transactional_id: str) -> Transactor:
+    def transactor(self, transactional_id: str) -> TransactionalProducer:
         """A transactional producer, initialised: its predecessor is fenced and its transaction ended.
 
         raises: AbortableError while the broker is not ready for it (try again); FatalError if it

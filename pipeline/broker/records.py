@@ -146,12 +146,11 @@ class Messages:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What a group consumer was at one moment: passed to `Transactor.send_offsets`, which fences by it.
+    """What a group consumer was at one moment; `TransactionalProducer.send_offsets` fences by it.
 
-    Each client has a class of its own below this one, with what its `Transactor` needs; roles see no more
-    than this.
+    Each client has a class of its own below this one, with what its producer needs; roles see no more.
 
-    generation: -1 outside a group; `Transactor.send_offsets` refuses a negative one.
+    generation: -1 outside a group; `TransactionalProducer.send_offsets` refuses a negative one.
     """
 
     generation: int

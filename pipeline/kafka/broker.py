@@ -6,7 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from twinsieve.pipeline.broker.ports import Admin, Appender, GroupConsumer, Reader, Transactor
+from twinsieve.pipeline.broker.ports import (
+    Admin,
+    GroupConsumer,
+    IdempotentProducer,
+    Reader,
+    TransactionalProducer,
+)
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.limits import Limits
@@ -49,11 +55,11 @@ class KafkaBroker(ABC, Generic[A]):
         self._reach()
         return self._kept(self._make_reader())
 
-    def appender(self) -> Appender:
+    def appender(self) -> IdempotentProducer:
         self._reach()
         return self._kept(self._make_appender())
 
-    def transactor(self, transactional_id: str) -> Transactor:
+    def transactor(self, transactional_id: str) -> TransactionalProducer:
         self._reach()
         return self._kept(self._make_transactor(transactional_id))
 
@@ -91,10 +97,10 @@ class KafkaBroker(ABC, Generic[A]):
     def _make_reader(self) -> Reader: ...
 
     @abstractmethod
-    def _make_appender(self) -> Appender: ...
+    def _make_appender(self) -> IdempotentProducer: ...
 
     @abstractmethod
-    def _make_transactor(self, transactional_id: str) -> Transactor: ...
+    def _make_transactor(self, transactional_id: str) -> TransactionalProducer: ...
 
     @abstractmethod
     def _make_admin(self) -> A: ...

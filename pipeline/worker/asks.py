@@ -9,13 +9,13 @@ import numpy as np
 
 from twinsieve.pipeline.broker.ports import (
     AbortableError,
-    Appender,
     Clock,
     Hook,
+    IdempotentProducer,
     Messages,
     Partition,
     Records,
-    Transactor,
+    TransactionalProducer,
 )
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block, split_block
 from twinsieve.pipeline.wire.positions import beyond_positions
@@ -41,8 +41,8 @@ class Asks:
 
     def __init__(
         self,
-        appender: Appender,
-        transactor: Transactor,
+        appender: IdempotentProducer,
+        transactor: TransactionalProducer,
         clock: Clock,
         config: WorkerConfig,
         reader: RecordReader,

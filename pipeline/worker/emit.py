@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Header, Messages, Records, Transactor
+from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Header, Messages, Records, TransactionalProducer
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock
@@ -69,7 +69,7 @@ class Emission:
         self.dead.update(other.dead)
 
 
-def unsendable(config: EmitConfig, records: Records, transactor: Transactor) -> dict[int, Reason]:
+def unsendable(config: EmitConfig, records: Records, transactor: TransactionalProducer) -> dict[int, Reason]:
     """Rows of these records that the output does not take as uniques, with the reason."""
     if not config.emit:
         return {}
@@ -83,7 +83,9 @@ class Emitter:
     counts: partitions of the input and output topics; transactor: knows what a topic does not take
     """
 
-    def __init__(self, config: EmitConfig, counts: Mapping[str, int], transactor: Transactor) -> None:
+    def __init__(
+        self, config: EmitConfig, counts: Mapping[str, int], transactor: TransactionalProducer
+    ) -> None:
         self._config = config
         self._counts = counts
         self._transactor = transactor

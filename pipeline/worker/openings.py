@@ -16,7 +16,7 @@ from twinsieve.pipeline.broker.ports import (
     Membership,
     Partition,
     TopicInfo,
-    Transactor,
+    TransactionalProducer,
 )
 from twinsieve.pipeline.worker.config import WorkerConfig
 from twinsieve.pipeline.worker.session import SESSION_WAYS, UNBOUNDED, Session, SessionPhase
@@ -135,7 +135,7 @@ class Openings:
     def __init__(
         self,
         consumer: GroupConsumer,
-        transactor: Transactor,
+        transactor: TransactionalProducer,
         topics: KnownTopics,
         clock: Clock,
         config: WorkerConfig,

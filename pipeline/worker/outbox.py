@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from twinsieve.pipeline.broker.key_partitions import partition_of
-from twinsieve.pipeline.broker.ports import Clock, Committed, Messages, Partition, Transactor
+from twinsieve.pipeline.broker.ports import Clock, Committed, Messages, Partition, TransactionalProducer
 from twinsieve.pipeline.worker.answers import Answered
 from twinsieve.pipeline.worker.emit import Emission, EmitConfig, Emitter
 from twinsieve.pipeline.worker.session import Session
@@ -34,7 +34,9 @@ class Outbox:
     blocked: input partitions whose next block has messages for a partition without a leader
     """
 
-    def __init__(self, config: EmitConfig, topics: KnownTopics, transactor: Transactor, clock: Clock) -> None:
+    def __init__(
+        self, config: EmitConfig, topics: KnownTopics, transactor: TransactionalProducer, clock: Clock
+    ) -> None:
         self._config = config
         self._topics = topics
         self._transactor = transactor

@@ -13,7 +13,7 @@ from twinsieve.pipeline.broker.ports import (
     FatalError,
     NewTopic,
     Partition,
-    Transactor,
+    TransactionalProducer,
     TruncatedError,
 )
 from twinsieve.pipeline.kafka.confluent import admin as confluent_admin
@@ -92,7 +92,7 @@ def test_a_transaction_that_finds_no_leader_leaves_nothing_to_be_seen(harmed: Ha
     assert read_all(again, alive).values == [b"warm-up", b"again"]
 
 
-def _write_to_both(transactor: Transactor, alive: Partition, dead: Partition) -> None:
+def _write_to_both(transactor: TransactionalProducer, alive: Partition, dead: Partition) -> None:
     for partition in (alive, dead):
         transactor.send(partition.topic, partition.number, messages([b"never"]))
     transactor.commit()

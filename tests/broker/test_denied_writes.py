@@ -23,14 +23,14 @@ from twinsieve.pipeline.broker.ports import (
     Membership,
     NewTopic,
     Partition,
-    Transactor,
+    TransactionalProducer,
 )
 from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.kafka.confluent import transactor as confluent_transactor
+from twinsieve.pipeline.kafka.confluent import transactions as confluent_transactor
 from twinsieve.pipeline.kafka.confluent.group_consumer import ConfluentMembership
-from twinsieve.pipeline.kafka.kafka_python import transactor as python_transactor
+from twinsieve.pipeline.kafka.kafka_python import transactions as python_transactor
 from twinsieve.pipeline.kafka.limits import Limits
-from twinsieve.pipeline.kafka.transactor import KafkaMembership
+from twinsieve.pipeline.kafka.transactions import KafkaMembership
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -74,7 +74,7 @@ class Denied:
             return polled.membership if polled.assignment else None
 
         self.membership = until(member)
-        self.transactor: Transactor = self.broker.transactor(name)
+        self.transactor: TransactionalProducer = self.broker.transactor(name)
         self.transactor.begin()
 
     def send(self, topic: str) -> None:
@@ -165,7 +165,7 @@ class OpenProducer(FailedProducer):
 def offsets_of(producer: type, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Sends offsets behind a message, with this in place of confluent-kafka's producer."""
     monkeypatch.setattr(confluent_transactor, "Producer", producer)
-    transactor = confluent_transactor.ConfluentTransactor(
+    transactor = confluent_transactor.ConfluentTransactionalProducer(
         KafkaSettings(), {"socket.timeout.ms": 1}, "tx", Limits(_nobody, 1 << 20, "none", **_ANY)
     )
     transactor.begin()
@@ -200,7 +200,7 @@ def test_offsets_behind_a_failure_of_kafka_python_are_denied(monkeypatch: pytest
         _transaction_manager=SimpleNamespace(last_error=first),
     )
     monkeypatch.setattr(python_transactor, "make_producer", lambda *_, **__: producer)
-    transactor = python_transactor.PythonTransactor(
+    transactor = python_transactor.PythonTransactionalProducer(
         KafkaSettings(), {}, "tx", Limits(_nobody, 1 << 20, "none", **_ANY)
     )
     transactor.begin()

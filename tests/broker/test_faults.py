@@ -31,7 +31,7 @@ from twinsieve.pipeline.broker.ports import (
     Partition,
     PollResult,
 )
-from twinsieve.pipeline.kafka.confluent import transactor as confluent_transactor
+from twinsieve.pipeline.kafka.confluent import transactions as confluent_transactor
 
 
 def quick(client: str, cluster: Cluster) -> Broker:

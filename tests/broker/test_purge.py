@@ -36,7 +36,7 @@ def test_an_appender_that_gives_up_waits_for_no_broker(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(confluent_producers, "Producer", LookingUp)
     limits = Limits(nobody, 1 << 20, "none", null_headers=True, bare_records=True)
-    appender = confluent_producers.ConfluentAppender(KafkaSettings(), {}, limits)
+    appender = confluent_producers.ConfluentIdempotentProducer(KafkaSettings(), {}, limits)
     with pytest.raises(AbortableError, match="refused"):
         appender.append(Partition("t", 0), messages([b"a"]))
     assert not LookingUp.waited

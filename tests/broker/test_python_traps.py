@@ -32,7 +32,7 @@ from twinsieve.pipeline.broker.ports import (
     FatalError,
     NewTopic,
     Partition,
-    Transactor,
+    TransactionalProducer,
 )
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
@@ -177,7 +177,7 @@ def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch:
     assert said.value.retryable
 
 
-def _send_and_commit(transactor: Transactor, topic: str) -> None:
+def _send_and_commit(transactor: TransactionalProducer, topic: str) -> None:
     transactor.send(topic, 0, messages([b"never"]))
     transactor.commit()
 

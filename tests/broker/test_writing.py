@@ -1,4 +1,4 @@
-"""What every implementation of `ports.Appender` and `ports.Transactor` must do."""
+"""What every implementation of `ports.IdempotentProducer` and `ports.TransactionalProducer` must do."""
 
 from __future__ import annotations
 

@@ -25,11 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.memory.appender import MemoryAppender
-from tests.memory.clients import MemoryAdmin, MemoryReader, MemoryTransactor
+from tests.memory.clients import MemoryAdmin, MemoryReader, MemoryTransactionalProducer
 from tests.memory.cluster import CrashError, ManualClock, MemoryCluster
 from tests.memory.consumer import MemoryConsumer
 from tests.memory.lock import one_at_a_time
+from tests.memory.producer import MemoryIdempotentProducer
 from twinsieve.pipeline.broker.ports import BrokerError, Hook, Messages, NewTopic, no_hook
 
 __all__ = ["CrashError", "Hook", "ManualClock", "MemoryBroker", "MemoryCluster", "Messages", "NewTopic"]
@@ -42,7 +42,7 @@ class MemoryBroker:
     def __init__(self, cluster: MemoryCluster, hook: Hook = no_hook) -> None:
         self._cluster = cluster
         self._hook = hook
-        self._appenders: list[MemoryAppender] = []
+        self._appenders: list[MemoryIdempotentProducer] = []
 
     def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> MemoryConsumer:
         """As `Broker.group_consumer`."""
@@ -57,17 +57,17 @@ class MemoryBroker:
         self._hook("broker.reader")
         return MemoryReader(self._cluster, self._hook)
 
-    def appender(self) -> MemoryAppender:
+    def appender(self) -> MemoryIdempotentProducer:
         """As `Broker.appender`."""
         self._hook("broker.appender")
-        made = MemoryAppender(self._cluster, self._hook)
+        made = MemoryIdempotentProducer(self._cluster, self._hook)
         self._appenders.append(made)
         return made
 
-    def transactor(self, transactional_id: str) -> MemoryTransactor:
+    def transactor(self, transactional_id: str) -> MemoryTransactionalProducer:
         """As `Broker.transactor`."""
         self._hook("broker.transactor")
-        return MemoryTransactor(self._cluster, self._hook, transactional_id)
+        return MemoryTransactionalProducer(self._cluster, self._hook, transactional_id)
 
     def admin(self) -> MemoryAdmin:
         """As `Broker.admin`."""

@@ -136,7 +136,7 @@ class MemoryReader:
 
 
 @one_at_a_time
-class MemoryTransactor:
+class MemoryTransactionalProducer:
     def __init__(self, cluster: MemoryCluster, hook: Hook, transactional_id: str) -> None:
         self._cluster = cluster
         self._hook = hook

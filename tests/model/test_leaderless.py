@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, VERDICTS, WORKER, Process, World, origin_of
-from tests.memory.clients import MemoryReader, MemoryTransactor
+from tests.memory.clients import MemoryReader, MemoryTransactionalProducer
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.broker.key_partitions import partition_of
 from twinsieve.pipeline.broker.ports import AbortableError, Messages, Partition
@@ -179,15 +179,17 @@ def test_a_partition_whose_transactions_are_refused_holds_up_no_other(
     """Its output partition has a leader, which takes nothing: too few replicas are in sync, say."""
     world = world_of_three()
     refusals: list[float] = []
-    send = MemoryTransactor.send
+    send = MemoryTransactionalProducer.send
 
-    def refuse(self: MemoryTransactor, topic: str, partition: int | None, messages: Messages) -> None:
+    def refuse(
+        self: MemoryTransactionalProducer, topic: str, partition: int | None, messages: Messages
+    ) -> None:
         if (topic, partition) == (OUTPUT, 1) and refusing:
             refusals.append(world.clock.monotonic_s())
             raise AbortableError("out[1]: not enough replicas")
         send(self, topic, partition, messages)
 
-    monkeypatch.setattr(MemoryTransactor, "send", refuse)
+    monkeypatch.setattr(MemoryTransactionalProducer, "send", refuse)
     refusing = True
     world.start("a")
     for first in range(0, 300, 10):

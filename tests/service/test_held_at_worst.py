@@ -13,7 +13,7 @@ import pytest
 from tests.configs import builder
 from twinsieve.pipeline.broker.ports import Partition, Records
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts
-from twinsieve.pipeline.kafka.confluent.options import Heard
+from twinsieve.pipeline.kafka.confluent.options import ClientEvents
 from twinsieve.pipeline.kafka.confluent.producers import producer_options
 from twinsieve.pipeline.kafka.confluent.reading import consumer_options
 from twinsieve.pipeline.kafka.kafka_python import producers as python_producers
@@ -99,7 +99,7 @@ def test_a_message_that_was_passed_over_costs_what_is_counted() -> None:
 @pytest.mark.parametrize("most", [48 << 20, 64 << 20, 1 << 30])
 def test_confluents_buffers_are_those_of_its_options(message_bytes: int, most: int) -> None:
     kafka = _settings(client="confluent", message_bytes=message_bytes, max_unpacked_bytes=most).kafka
-    reads, writes = consumer_options(kafka, {}, Heard()), producer_options(kafka, {}, Heard())
+    reads, writes = consumer_options(kafka, {}, ClientEvents()), producer_options(kafka, {}, ClientEvents())
     queued = reads["queued.max.messages.kbytes"] * 1024
     assert fetched_bytes(kafka, 1) == queued + reads["max.partition.fetch.bytes"]
     largest = max(reads["fetch.max.bytes"], reads["max.partition.fetch.bytes"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.configs import emit_config
-from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Messages, Partition, Records, Transactor
+from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Messages, Partition, Records, TransactionalProducer
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import ORIGIN, REASON, Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
@@ -38,7 +38,7 @@ def _emitted(refuses: Callable[[Messages], Reason | None]) -> Emission:
     ruling = Ruling(7, 1, Result.JUDGED, 50456, 50457, np.zeros(1, np.uint8), verdicts)
     config, transactor = (
         emit_config("posts.unique", dead_letter="posts.dead"),
-        cast(Transactor, _Refusing(refuses)),
+        cast(TransactionalProducer, _Refusing(refuses)),
     )
     pending = PendingBlock(50456, 50457, records, {}, frozenset(), 5, unsendable(config, records, transactor))
     emission = Emission()

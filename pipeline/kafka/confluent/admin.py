@@ -27,7 +27,7 @@ from twinsieve.pipeline.broker.ports import (
     Partition,
 )
 from twinsieve.pipeline.kafka.admin import EARLIEST, LATEST, PAUSE_S, RETRY_S, DescribedTopic, KafkaAdmin
-from twinsieve.pipeline.kafka.confluent.options import Heard, cause, reason
+from twinsieve.pipeline.kafka.confluent.options import ClientEvents, cause, reason
 from twinsieve.pipeline.kafka.confluent.refusals import (
     AWAY,
     MISSING,
@@ -58,8 +58,8 @@ class ConfluentAdmin(KafkaAdmin):
     """
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], connect_timeout_s: float) -> None:
-        heard = Heard()
-        self._options = {**options, **heard.options()}
+        events = ClientEvents()
+        self._options = {**options, **events.options()}
         self._client = _kafka.AdminClient(self._options)
         deadline = time.monotonic() + connect_timeout_s
         # The constructor connects to nobody; only a call shows a wrong address or password.
@@ -69,9 +69,9 @@ class ConfluentAdmin(KafkaAdmin):
                 return
             except KafkaException as error:
                 self._client.poll(0)
-                said = [*handshake_problem(settings), *heard.reasons, reason(error)]
+                said = [*handshake_problem(settings), *events.reasons, reason(error)]
                 found = unreachable(settings, said)
-                if time.monotonic() >= deadline or (heard.reasons and not found.retryable):
+                if time.monotonic() >= deadline or (events.reasons and not found.retryable):
                     raise found from error
 
     def _described(self, names: Collection[str]) -> dict[str, DescribedTopic | None]:

@@ -8,9 +8,9 @@ from twinsieve.pipeline.kafka.broker import CONNECT_TIMEOUT_S, KafkaBroker
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
 from twinsieve.pipeline.kafka.confluent.group_consumer import ConfluentGroupConsumer
 from twinsieve.pipeline.kafka.confluent.options import common_options
-from twinsieve.pipeline.kafka.confluent.producers import ConfluentAppender
+from twinsieve.pipeline.kafka.confluent.producers import ConfluentIdempotentProducer
 from twinsieve.pipeline.kafka.confluent.reader import ConfluentReader
-from twinsieve.pipeline.kafka.confluent.transactor import ConfluentTransactor
+from twinsieve.pipeline.kafka.confluent.transactions import ConfluentTransactionalProducer
 from twinsieve.pipeline.kafka.leaving import GroupAdmin
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -48,11 +48,11 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
     def _make_reader(self) -> ConfluentReader:
         return ConfluentReader(self._settings, self._options, self._shared_admin)
 
-    def _make_appender(self) -> ConfluentAppender:
-        return ConfluentAppender(self._settings, self._options, self._limits)
+    def _make_appender(self) -> ConfluentIdempotentProducer:
+        return ConfluentIdempotentProducer(self._settings, self._options, self._limits)
 
-    def _make_transactor(self, transactional_id: str) -> ConfluentTransactor:
-        return ConfluentTransactor(self._settings, self._options, transactional_id, self._limits)
+    def _make_transactor(self, transactional_id: str) -> ConfluentTransactionalProducer:
+        return ConfluentTransactionalProducer(self._settings, self._options, transactional_id, self._limits)
 
     def _make_admin(self) -> ConfluentAdmin:
         return ConfluentAdmin(self._settings, self._options, self._connect_timeout_s)

@@ -21,12 +21,12 @@ from twinsieve.pipeline.broker.ports import (
     UnstableError,
 )
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
-from twinsieve.pipeline.kafka.confluent.options import ERRORS, Heard
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents
 from twinsieve.pipeline.kafka.confluent.patches import generation_of
 from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer, consumer_options
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S
 from twinsieve.pipeline.kafka.leaving import GroupAdmin, leave
-from twinsieve.pipeline.kafka.transactor import KafkaMembership
+from twinsieve.pipeline.kafka.transactions import KafkaMembership
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _LAST_S = 5.0
@@ -66,7 +66,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         topics: Sequence[str],
         member: str | None,
     ) -> None:
-        heard = Heard()
+        events = ClientEvents()
         own: dict[str, Any] = {
             "group.id": group,
             "session.timeout.ms": settings.session_timeout_ms,
@@ -76,7 +76,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         }
         if member is not None:
             own["group.instance.id"] = member
-        super().__init__({**consumer_options(settings, options, heard), **own}, heard, admin)
+        super().__init__({**consumer_options(settings, options, events), **own}, events, admin)
         self._leaver = leaver
         self._group = group
         self._topics = list(topics)
@@ -128,7 +128,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         self._nameless = False
         self._settle()
         self._consumer.close()
-        self._heard.fatal = None
+        self._events.fatal = None
         self._moved()
         self._assigned = frozenset()
         self._consumer = Consumer(self._options)

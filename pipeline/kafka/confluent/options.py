@@ -41,7 +41,7 @@ class _Collect(logging.Handler):
         self._keep(record.getMessage())
 
 
-class Heard:
+class ClientEvents:
     """What librdkafka reports beside the calls: connection errors, and the fatal one."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from twinsieve.pipeline.broker.ports import AbortableError, FatalError, Messages, Partition
 from twinsieve.pipeline.kafka.client import Client
-from twinsieve.pipeline.kafka.confluent.options import ERRORS, Heard, cause, reason
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, reason
 from twinsieve.pipeline.kafka.confluent.patches import purge
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
@@ -26,11 +26,13 @@ _DENIED = "Topic authorization failed"
 """In the text alone, where a producer that may leave no gap reports its end."""
 
 
-def producer_options(settings: KafkaSettings, options: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
+def producer_options(
+    settings: KafkaSettings, options: Mapping[str, Any], events: ClientEvents
+) -> dict[str, Any]:
     """Options that every producer shares: acks=all, idempotent, keys placed as Kafka does."""
     return {
         **options,
-        **heard.options(),
+        **events.options(),
         "acks": "all",
         "enable.idempotence": True,
         "batch.size": _BATCH_BYTES,
@@ -94,14 +96,14 @@ def shut(kept: list[Producer], wait_s: float = CLOSE_S) -> None:
         within(CLOSE_S, kept.clear)
 
 
-class ConfluentAppender(Client):
-    """`ports.Appender` on confluent-kafka."""
+class ConfluentIdempotentProducer(Client):
+    """`ports.IdempotentProducer` on confluent-kafka."""
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], limits: Limits) -> None:
-        self._heard = Heard()
+        self._events = ClientEvents()
         # Without the guarantee a message that timed out would be missing between those around it.
         self._options = {
-            **producer_options(settings, options, self._heard),
+            **producer_options(settings, options, self._events),
             "enable.gapless.guarantee": True,
             "linger.ms": 0,
         }
@@ -160,7 +162,7 @@ class ConfluentAppender(Client):
             # So that a producer that nobody serves any more cannot send it later.
             purge(self._producer)
             self._producer = None
-        self._heard.fatal = None
+        self._events.fatal = None
         said = ERRORS.translated(error, doing)
         if isinstance(said, FatalError) and (said.denied or _DENIED in str(said)):
             raise FatalError(f"{doing}: {reason(error)}; {GRANT}", denied=True) from error

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException, TopicPartition
 
 from twinsieve.pipeline.broker.ports import NO_EPOCH, Partition, Records
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
-from twinsieve.pipeline.kafka.confluent.options import ERRORS, Heard
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents
 from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer, consumer_options
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -23,11 +23,11 @@ class ConfluentReader(ConfluentConsumer):
     def __init__(
         self, settings: KafkaSettings, options: Mapping[str, Any], admin: Callable[[], ConfluentAdmin]
     ) -> None:
-        heard = Heard()
+        events = ClientEvents()
         # librdkafka wants a group id even where no group is meant; it is never joined or committed to.
         # But librdkafka asks for its coordinator: the app's rights on groups must cover it.
         group = f"{options['client.id']}.reader"
-        super().__init__({**consumer_options(settings, options, heard), "group.id": group}, heard, admin)
+        super().__init__({**consumer_options(settings, options, events), "group.id": group}, events, admin)
         self._wanted: set[Partition] = set()
         self._known: set[str] = set()
 

@@ -20,7 +20,7 @@ from twinsieve.pipeline.broker.ports import (
     TruncatedError,
 )
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
-from twinsieve.pipeline.kafka.confluent.options import ERRORS, Heard, reason
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, reason
 from twinsieve.pipeline.kafka.confluent.patches import headers_of
 from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import undecodable
@@ -42,11 +42,13 @@ _NO_NEWS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
 _TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
 
 
-def consumer_options(settings: KafkaSettings, options: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
+def consumer_options(
+    settings: KafkaSettings, options: Mapping[str, Any], events: ClientEvents
+) -> dict[str, Any]:
     """Options that every consumer shares: read-committed, never commits, never resets an offset."""
     return {
         **options,
-        **heard.options(),
+        **events.options(),
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
@@ -73,9 +75,11 @@ def consumer_options(settings: KafkaSettings, options: Mapping[str, Any], heard:
 class ConfluentConsumer(PartitionConsumer):
     """What both kinds of consumer share: grouping messages into columns, positions, pauses."""
 
-    def __init__(self, options: dict[str, Any], heard: Heard, admin: Callable[[], ConfluentAdmin]) -> None:
+    def __init__(
+        self, options: dict[str, Any], events: ClientEvents, admin: Callable[[], ConfluentAdmin]
+    ) -> None:
         super().__init__(admin, ERRORS)
-        self._heard = heard
+        self._events = events
         self._live: dict[Partition, int] = {}
         self._last: dict[Partition, tuple[int, int]] = {}
         self._paused: set[Partition] = set()
@@ -118,9 +122,9 @@ class ConfluentConsumer(PartitionConsumer):
             messages = self._consumer.consume(count, timeout_s)
         except KafkaException as error:
             self._notice_failure(error, "reading")
-        if self._heard.fatal is not None:
+        if self._events.fatal is not None:
             # The exception says only "fatal"; what it was came to the error callback.
-            self._notice_failure(KafkaException(self._heard.fatal), "reading")
+            self._notice_failure(KafkaException(self._events.fatal), "reading")
         return messages
 
     def _notice_failure(self, error: KafkaException, doing: str) -> None:

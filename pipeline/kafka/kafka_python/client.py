@@ -8,9 +8,9 @@ from twinsieve.pipeline.kafka.broker import CONNECT_TIMEOUT_S, KafkaBroker
 from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
 from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonGroupConsumer
 from twinsieve.pipeline.kafka.kafka_python.options import common_options, warn_without_crc32c
-from twinsieve.pipeline.kafka.kafka_python.producers import PythonAppender
+from twinsieve.pipeline.kafka.kafka_python.producers import PythonIdempotentProducer
 from twinsieve.pipeline.kafka.kafka_python.reading import PythonReader
-from twinsieve.pipeline.kafka.kafka_python.transactor import PythonTransactor
+from twinsieve.pipeline.kafka.kafka_python.transactions import PythonTransactionalProducer
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 
@@ -40,11 +40,11 @@ class PythonBroker(KafkaBroker[PythonAdmin]):
     def _make_reader(self) -> PythonReader:
         return PythonReader(self._settings, self._options, self._shared_admin)
 
-    def _make_appender(self) -> PythonAppender:
-        return PythonAppender(self._settings, self._options, self._limits)
+    def _make_appender(self) -> PythonIdempotentProducer:
+        return PythonIdempotentProducer(self._settings, self._options, self._limits)
 
-    def _make_transactor(self, transactional_id: str) -> PythonTransactor:
-        return PythonTransactor(self._settings, self._options, transactional_id, self._limits)
+    def _make_transactor(self, transactional_id: str) -> PythonTransactionalProducer:
+        return PythonTransactionalProducer(self._settings, self._options, transactional_id, self._limits)
 
     def _make_admin(self) -> PythonAdmin:
         return PythonAdmin(self._settings, self._options)

@@ -22,7 +22,7 @@ from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
 from twinsieve.pipeline.kafka.kafka_python.patches import keep_finished_joins, watch_fencing
 from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, columns, errors_of, make_consumer
 from twinsieve.pipeline.kafka.leaving import leave
-from twinsieve.pipeline.kafka.transactor import KafkaMembership
+from twinsieve.pipeline.kafka.transactions import KafkaMembership
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _LOOKUP_S = 10.0

@@ -55,8 +55,8 @@ def shut(producer: KafkaProducer) -> None:
         cut_off(producer)
 
 
-class PythonAppender(Client):
-    """`ports.Appender` on kafka-python.
+class PythonIdempotentProducer(Client):
+    """`ports.IdempotentProducer` on kafka-python.
 
     After a failed batch kafka-python goes on with the next one, which would leave a gap. The first failure
     therefore ends the producer, on the very thread that sends, and a new one is made when it was reported.

@@ -43,9 +43,9 @@ class KafkaMembership(Membership):
         return False
 
 
-class KafkaTransactor(Client, ABC):
-    """The rules of `ports.Transactor`: what is refused before the library does anything, what ends the
-    client, and whether its slot was taken.
+class KafkaTransactionalProducer(Client, ABC):
+    """The rules of `ports.TransactionalProducer`: what is refused before the library does anything, what ends
+    the client, and whether its slot was taken.
 
     Subclasses make `_producer`, and say what its calls are.
     """

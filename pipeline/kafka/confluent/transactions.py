@@ -11,11 +11,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from twinsieve.pipeline.broker.ports import AbortableError, Committed, Messages, Partition
-from twinsieve.pipeline.kafka.confluent.options import ERRORS, Heard, cause
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause
 from twinsieve.pipeline.kafka.confluent.patches import error_of_open_transaction
 from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, producer_options, put, shut
 from twinsieve.pipeline.kafka.limits import Limits
-from twinsieve.pipeline.kafka.transactor import KafkaTransactor
+from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _GRACE_S = 2.0
@@ -26,7 +26,7 @@ _MAX_PAUSE_S = 0.5
 _LATER = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 
 
-class ConfluentTransactor(KafkaTransactor):
+class ConfluentTransactionalProducer(KafkaTransactionalProducer):
     """Calls librdkafka with a limit of its own, and with another where that one does not hold."""
 
     _raised = (KafkaException, BufferError)
@@ -51,7 +51,7 @@ class ConfluentTransactor(KafkaTransactor):
             "linger.ms": 1,
         }
         try:
-            self._producer = self._started({**producer_options(settings, options, Heard()), **own})
+            self._producer = self._started({**producer_options(settings, options, ClientEvents()), **own})
         except KafkaException as error:
             inner = cause(error)
             if inner is not None and inner.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:

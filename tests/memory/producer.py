@@ -13,7 +13,7 @@ _STEP_S = 0.1
 
 
 @one_at_a_time
-class MemoryAppender:
+class MemoryIdempotentProducer:
     def __init__(self, cluster: MemoryCluster, hook: Hook) -> None:
         self._cluster = cluster
         self._hook = hook

@@ -15,14 +15,14 @@ from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import cut_off, first_error
 from twinsieve.pipeline.kafka.kafka_python.producers import MAX_BLOCK_MS, make_producer, shut
 from twinsieve.pipeline.kafka.limits import Limits
-from twinsieve.pipeline.kafka.transactor import KafkaTransactor
+from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _LINGER_MS = 5
 _QUICK_S = 3.0
 
 
-class PythonTransactor(KafkaTransactor):
+class PythonTransactionalProducer(KafkaTransactionalProducer):
     """Offsets, commit and abort wait without limit in kafka-python, and for ever when the broker restarts
     inside a transaction: each is called with a limit. Upstream issue: none found."""
 
