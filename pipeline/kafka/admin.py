@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from twinsieve.pipeline.broker.ports import Admin, BrokerError, Partition, TopicInfo
 from twinsieve.pipeline.kafka.client import Client
@@ -22,14 +22,10 @@ EARLIEST, LATEST = -2, -1
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedTopic:
+class DescribedTopic(TopicInfo):
     """operations: what this user may do with the topic; empty where the broker does not tell."""
 
-    topic_id: bytes
-    partitions: int
-    replication: int
-    leaderless: frozenset[int]
-    operations: frozenset[str]
+    operations: frozenset[str] = frozenset()
 
 
 class KafkaAdmin(Client, Admin):
@@ -38,18 +34,11 @@ class KafkaAdmin(Client, Admin):
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
         if not names:
             return {}
-        found: dict[str, TopicInfo | None] = {}
+        found: dict[str, TopicInfo | None] = dict.fromkeys(names)
         described = self._described(names)
-        known = [name for name in names if described[name] is not None]
+        known = {name: row for name in names if (row := described[name]) is not None}
         held = self._settings(known) if settings and known else {}
-        for name in names:
-            row = described[name]
-            found[name] = None
-            if row is not None:
-                found[name] = TopicInfo(
-                    name, row.topic_id, row.partitions, row.replication, held.get(name, {}), row.leaderless
-                )
-        return found
+        return found | {name: replace(row, settings=held.get(name, {})) for name, row in known.items()}
 
     def require(self, topics: Collection[str], operations: Collection[str]) -> None:
         """Check that every topic exists and that these operations on it are allowed.

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from twinsieve.pipeline.broker.ports import (
-    Admin,
-    GroupConsumer,
-    IdempotentProducer,
-    Reader,
-    TransactionalProducer,
-)
+from twinsieve.pipeline.broker.ports import Admin
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.limits import Limits
@@ -30,7 +23,7 @@ C = TypeVar("C", bound=_Closable)
 
 
 class KafkaBroker(ABC, Generic[A]):
-    """Makes clients that share one set of settings, and closes them. Subclasses say how each is made.
+    """Keeps the clients that it made with one set of settings, and closes them. Subclasses make them.
 
     null_headers, bare_records: as `Limits`
     """
@@ -46,22 +39,6 @@ class KafkaBroker(ABC, Generic[A]):
             null_headers=null_headers,
             bare_records=bare_records,
         )
-
-    def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> GroupConsumer:
-        self._shared_admin().require(topics, ("READ",))
-        return self._kept(self._make_group_consumer(group, topics, member))
-
-    def reader(self) -> Reader:
-        self._reach()
-        return self._kept(self._make_reader())
-
-    def appender(self) -> IdempotentProducer:
-        self._reach()
-        return self._kept(self._make_appender())
-
-    def transactor(self, transactional_id: str) -> TransactionalProducer:
-        self._reach()
-        return self._kept(self._make_transactor(transactional_id))
 
     def admin(self) -> Admin:
         return self._kept(self._make_admin())
@@ -84,23 +61,6 @@ class KafkaBroker(ABC, Generic[A]):
         if self._own_admin is None:
             self._own_admin = self._make_admin()
         return self._own_admin
-
-    def _reach(self) -> None:
-        """Fails if no broker can be reached, where the clients themselves would not say so."""
-
-    @abstractmethod
-    def _make_group_consumer(
-        self, group: str, topics: Sequence[str], member: str | None
-    ) -> GroupConsumer: ...
-
-    @abstractmethod
-    def _make_reader(self) -> Reader: ...
-
-    @abstractmethod
-    def _make_appender(self) -> IdempotentProducer: ...
-
-    @abstractmethod
-    def _make_transactor(self, transactional_id: str) -> TransactionalProducer: ...
 
     @abstractmethod
     def _make_admin(self) -> A: ...

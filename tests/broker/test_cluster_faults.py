@@ -25,7 +25,7 @@ def test_a_partition_without_a_leader_stops_what_needs_it_and_nothing_else(
 ) -> None:
     for admin_module in (python_admin, confluent_admin):
         # Ten seconds otherwise.
-        monkeypatch.setattr(admin_module, "_RETRY_S", 3.0)
+        monkeypatch.setattr(admin_module, "RETRY_S", 3.0)
     dead, alive = harmed.topic()
     broker = harmed.broker()
     for partition in (dead, alive):

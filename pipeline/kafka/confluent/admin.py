@@ -82,12 +82,14 @@ class ConfluentAdmin(KafkaAdmin):
             except MissingError:
                 found[name] = None
                 continue
+            parts = row.partitions
             found[name] = DescribedTopic(
+                name,
                 _id_bytes(row.topic_id),
-                len(row.partitions),
-                min((len(part.replicas) for part in row.partitions), default=0),
-                frozenset(part.id for part in row.partitions if part.leader is None or part.leader.id < 0),
-                frozenset(operation.name for operation in row.authorized_operations or ()),
+                len(parts),
+                min((len(part.replicas) for part in parts), default=0),
+                leaderless=frozenset(part.id for part in parts if part.leader is None or part.leader.id < 0),
+                operations=frozenset(operation.name for operation in row.authorized_operations or ()),
             )
         return found
 

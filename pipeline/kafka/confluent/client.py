@@ -34,25 +34,30 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
         self._connect_timeout_s = connect_timeout_s
         self._options = common_options(settings, client_id)
 
-    def _reach(self) -> None:
-        # The other clients connect in the background and never say that they could not; this one asks.
-        self._shared_admin()
-
-    def _make_group_consumer(
-        self, group: str, topics: Sequence[str], member: str | None
+    def group_consumer(
+        self, group: str, topics: Sequence[str], member: str | None = None
     ) -> ConfluentGroupConsumer:
-        return ConfluentGroupConsumer(
-            self._settings, self._options, self._shared_admin, self._leaver, group, topics, member
+        admin, leaver = self._shared_admin, self._leaver
+        admin().require(topics, ("READ",))
+        return self._kept(
+            ConfluentGroupConsumer(self._settings, self._options, admin, leaver, group, topics, member)
         )
 
-    def _make_reader(self) -> ConfluentReader:
-        return ConfluentReader(self._settings, self._options, self._shared_admin)
+    # librdkafka's other clients connect in the background and never say that they could not; the admin client
+    # asks a broker before it is there.
 
-    def _make_appender(self) -> ConfluentIdempotentProducer:
-        return ConfluentIdempotentProducer(self._settings, self._options, self._limits)
+    def reader(self) -> ConfluentReader:
+        self._shared_admin()
+        return self._kept(ConfluentReader(self._settings, self._options, self._shared_admin))
 
-    def _make_transactor(self, transactional_id: str) -> ConfluentTransactionalProducer:
-        return ConfluentTransactionalProducer(self._settings, self._options, transactional_id, self._limits)
+    def appender(self) -> ConfluentIdempotentProducer:
+        self._shared_admin()
+        return self._kept(ConfluentIdempotentProducer(self._settings, self._options, self._limits))
+
+    def transactor(self, transactional_id: str) -> ConfluentTransactionalProducer:
+        self._shared_admin()
+        made = ConfluentTransactionalProducer(self._settings, self._options, transactional_id, self._limits)
+        return self._kept(made)
 
     def _make_admin(self) -> ConfluentAdmin:
         return ConfluentAdmin(self._settings, self._options, self._connect_timeout_s)

@@ -58,11 +58,12 @@ class PythonAdmin(KafkaAdmin):
             found[name] = None
             if row["error_code"] == 0:
                 found[name] = DescribedTopic(
+                    name,
                     uuid.UUID(row["topic_id"]).bytes if row["topic_id"] else NO_TOPIC_ID,
                     len(parts),
                     min((len(part["replica_nodes"]) for part in parts), default=0),
-                    frozenset(part["partition_index"] for part in parts if part["leader_id"] < 0),
-                    frozenset(row["authorized_operations"] or ()),
+                    leaderless=frozenset(part["partition_index"] for part in parts if part["leader_id"] < 0),
+                    operations=frozenset(row["authorized_operations"] or ()),
                 )
         return found
 

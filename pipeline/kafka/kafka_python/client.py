@@ -32,19 +32,22 @@ class PythonBroker(KafkaBroker[PythonAdmin]):
         self._options = common_options(settings, client_id, connect_timeout_s)
         warn_without_crc32c()
 
-    def _make_group_consumer(
-        self, group: str, topics: Sequence[str], member: str | None
+    def group_consumer(
+        self, group: str, topics: Sequence[str], member: str | None = None
     ) -> PythonGroupConsumer:
-        return PythonGroupConsumer(self._settings, self._options, self._shared_admin, group, topics, member)
+        admin = self._shared_admin
+        admin().require(topics, ("READ",))
+        return self._kept(PythonGroupConsumer(self._settings, self._options, admin, group, topics, member))
 
-    def _make_reader(self) -> PythonReader:
-        return PythonReader(self._settings, self._options, self._shared_admin)
+    def reader(self) -> PythonReader:
+        return self._kept(PythonReader(self._settings, self._options, self._shared_admin))
 
-    def _make_appender(self) -> PythonIdempotentProducer:
-        return PythonIdempotentProducer(self._settings, self._options, self._limits)
+    def appender(self) -> PythonIdempotentProducer:
+        return self._kept(PythonIdempotentProducer(self._settings, self._options, self._limits))
 
-    def _make_transactor(self, transactional_id: str) -> PythonTransactionalProducer:
-        return PythonTransactionalProducer(self._settings, self._options, transactional_id, self._limits)
+    def transactor(self, transactional_id: str) -> PythonTransactionalProducer:
+        made = PythonTransactionalProducer(self._settings, self._options, transactional_id, self._limits)
+        return self._kept(made)
 
     def _make_admin(self) -> PythonAdmin:
         return PythonAdmin(self._settings, self._options)
