@@ -207,33 +207,28 @@ def _best_of_chunk(
 ) -> BestMatch:
     """`best`, or a better entry kept in this chunk: of the row's buckets, or of all where there are none."""
     kept, buckets = work.kept, index.buckets
-    has_buckets = _has_buckets(index, params)
-    # Without buckets the kept rows themselves are one list, the newest last.
-    tables = buckets.bands + buckets.tables if has_buckets else 1
-    for probe in range(chunk.probes[row] if has_buckets else 1):
-        left = np.int64(kept.counts[0])
-        node = left - 1
-        if has_buckets:
-            cell = cell_of(kept, bucket_of(chunk, row, np.int64(probe), buckets))
-            node = np.int64(NONE) if kept.keys[cell] == NONE else np.int64(kept.heads[cell])
-            left = np.int64(WAYS)
+    if not _has_buckets(index, params):
+        for number in range(kept.counts[0] - 1, -1, -1):
+            best = _meet(chunk, row, number, index, params, work, best)
+        return best
+    tables = buckets.bands + buckets.tables
+    for probe in range(chunk.probes[row]):
+        cell = cell_of(kept, bucket_of(chunk, row, np.int64(probe), buckets))
+        if kept.keys[cell] == NONE:
+            continue
+        node = np.int64(kept.heads[cell])
+        left = WAYS
         while node != NONE and left > 0:
             left -= 1
             number = node // tables
-            node = np.int64(kept.next[node]) if has_buckets else node - 1
-            if has_buckets and not _may_be_alike(chunk, row, number, index, work):
+            node = np.int64(kept.next[node])
+            other = kept.kept_rows[number]
+            limit = index.candidates.limits[chunk.codes[row], chunk.codes[other]]
+            differing = np.int64(popcount(chunk.signatures[row] ^ chunk.signatures[other]))
+            if differing > limit or not first_meeting(work.scratch.seen, row, kept.kept_indices[number]):
                 continue
             best = _meet(chunk, row, number, index, params, work, best)
     return best
-
-
-@kernel(callee=True)
-def _may_be_alike(chunk: Chunk, row: int, number: int, index: NearIndex, work: Workspace) -> bool:
-    """Whether the `number`-th row kept in this chunk passes by its signature, and was not met before."""
-    other = work.kept.kept_rows[number]
-    limit = index.candidates.limits[chunk.codes[row], chunk.codes[other]]
-    differing = np.int64(popcount(chunk.signatures[row] ^ chunk.signatures[other]))
-    return differing <= limit and first_meeting(work.scratch.seen, row, work.kept.kept_indices[number])
 
 
 @kernel(callee=True)
@@ -258,7 +253,7 @@ def _meet(
     # Among earlier chunks the tables show nothing without a fingerprint; here we look ourselves.
     if not chunk.has_simhash[work.kept.kept_rows[number]]:
         return best
-    return _better(best, kept_index, compare_bits(chunk, row, ring, slot, index.chains, index.verify))
+    return _better(best, kept_index, compare_bits(chunk, row, index, slot))
 
 
 @kernel(callee=True)

@@ -21,9 +21,9 @@ from twinsieve.stages.intrinsics import GOLDEN, popcount
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.index import Chains, NearIndex
 from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, add_match, in_window
-from twinsieve.stages.near.verify import ALIKE, SAME_ID, Scratch, VerifyParams, first_meeting, same_id
+from twinsieve.stages.near.verify import ALIKE, SAME_ID, Scratch, first_meeting, same_id
 from twinsieve.stages.window.chunk import Chunk
-from twinsieve.stages.window.ring import KEPT, RingColumns
+from twinsieve.stages.window.ring import KEPT
 
 FINGERPRINT_BITS = 64
 
@@ -105,16 +105,15 @@ def allowed_distance(chains: Chains, length: int, other: int) -> np.int64:
 
 
 @kernel(callee=True)
-def compare_bits(
-    chunk: Chunk, row: int, ring: RingColumns, slot: int, chains: Chains, rules: VerifyParams
-) -> tuple[int, int, int]:
+def compare_bits(chunk: Chunk, row: int, index: NearIndex, slot: int) -> tuple[int, int, int]:
     """(status, equal bits, 64) of a row and a ring entry; status 0, or ALIKE, with SAME_ID if that blocks."""
+    ring, rules = index.ring, index.verify
     if not chunk.has_simhash[row] or ring.lengths[slot] <= 0:
         return 0, 0, 0
     if rules.scoped and chunk.scopes[row] != ring.scopes[slot]:
         return 0, 0, 0
     bits = np.int64(popcount(chunk.simhashes[row, 0] ^ ring.simhashes[slot]))
-    if bits > allowed_distance(chains, np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])):
+    if bits > allowed_distance(index.chains, np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])):
         return 0, 0, 0
     status = ALIKE
     if rules.pass_same_id and same_id(chunk, row, ring, slot):
@@ -145,8 +144,7 @@ def propose_row_bits(
                 ring, kept_index, capacity, index.candidates.near_age
             ):
                 continue
-            compared_as = compare_bits(chunk, row, ring, slot, chains, index.verify)
-            at = add_match(matches, at, end, kept_index, compared_as)
+            at = add_match(matches, at, end, kept_index, compare_bits(chunk, row, index, slot))
             if at == NOT_PROPOSED:
                 return NOT_PROPOSED
     return at - first
