@@ -273,7 +273,7 @@ class Broker(Protocol):
         """A reader without partitions."""
 
     def appender(self) -> IdempotentProducer:
-        """An idempotent producer."""
+        """An idempotent producer, which does not compress."""
 
     def transactor(self, transactional_id: str) -> TransactionalProducer:
         """A transactional producer, initialised: its predecessor is fenced and its transaction ended.

@@ -30,14 +30,19 @@ class KafkaBroker(ABC, Generic[A]):
 
     def __init__(self, settings: KafkaSettings, *, null_headers: bool, bare_records: bool) -> None:
         self._settings = settings
+        # What roles write to each other is compressed already, as far as that pays (docs/WIRE.md).
+        self._plain = settings.model_copy(update={"compression": "none"})
         self._made: list[_Closable] = []
         self._own_admin: A | None = None
-        self._limits = Limits(
-            self._shared_admin,
-            settings.message_bytes,
-            settings.compression,
-            null_headers=null_headers,
-            bare_records=bare_records,
+        self._limits, self._plain_limits = (
+            Limits(
+                self._shared_admin,
+                settings.message_bytes,
+                each.compression,
+                null_headers=null_headers,
+                bare_records=bare_records,
+            )
+            for each in (settings, self._plain)
         )
 
     def admin(self) -> Admin:

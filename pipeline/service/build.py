@@ -137,8 +137,10 @@ class Builder:
         settings, config = self.settings, self.index_config()
         sieve = sieve_config(settings, self.scheme.scheme_id)
         store = SnapshotStore(file_system(settings.state.dir), settings.app, settings.state.keep)
+        # Rulings are compressed already.
+        plain = settings.kafka.model_copy(update={"compression": "none"})
         with ExitStack() as stack:
-            broker = self.connect(settings)
+            broker = self.connect(settings.model_copy(update={"kafka": plain}))
             stack.callback(broker.close)
             index = Index(
                 broker,

@@ -52,7 +52,7 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
 
     def appender(self) -> ConfluentIdempotentProducer:
         self._shared_admin()
-        return self._kept(ConfluentIdempotentProducer(self._settings, self._options, self._limits))
+        return self._kept(ConfluentIdempotentProducer(self._plain, self._options, self._plain_limits))
 
     def transactor(self, transactional_id: str) -> ConfluentTransactionalProducer:
         self._shared_admin()

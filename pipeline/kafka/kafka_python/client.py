@@ -43,7 +43,7 @@ class PythonBroker(KafkaBroker[PythonAdmin]):
         return self._kept(PythonReader(self._settings, self._options, self._shared_admin))
 
     def appender(self) -> PythonIdempotentProducer:
-        return self._kept(PythonIdempotentProducer(self._settings, self._options, self._limits))
+        return self._kept(PythonIdempotentProducer(self._plain, self._options, self._plain_limits))
 
     def transactor(self, transactional_id: str) -> PythonTransactionalProducer:
         made = PythonTransactionalProducer(self._settings, self._options, transactional_id, self._limits)
