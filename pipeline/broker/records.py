@@ -110,6 +110,13 @@ class Records:
         """The offset behind the last message; not of no messages."""
         return self.offsets[-1] + 1
 
+    def slice(self, low: int, high: int) -> Records:
+        """Rows low…high; these records themselves where that is all."""
+        if high - low == len(self):
+            return self
+        columns = (self.offsets, self.timestamps_ms, self.keys, self.values, self.headers, self.epochs)
+        return Records(self.partition, *(column[low:high] for column in columns))  # type: ignore[arg-type]
+
 
 @dataclass(slots=True)
 class Messages:

@@ -150,16 +150,7 @@ def _pending_rows(
     high: int,
 ) -> PendingBlock:
     """The originals of rows low…high, which one block asks about."""
-    part = slice(low, high)
-    originals = Records(
-        records.partition,
-        records.offsets[part],
-        records.timestamps_ms[part],
-        records.keys[part],
-        records.values[part],
-        records.headers[part],
-        records.epochs[part],
-    )
+    originals = records.slice(low, high)
     reasons, unsendable = (
         {row - low: reason for row, reason in found.items() if low <= row < high}
         for found in (unreadable, refused)
