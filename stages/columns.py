@@ -88,7 +88,7 @@ class Column:
         return tuple(dims.get(one.name, one.usual) if isinstance(one, Dim) else one for one in self.shape)
 
     def blank(self, rows: int, fill: int, dims: Mapping[str, int]) -> Array:
-        """`rows` entries of one value; none where a row has no entry of its own."""
+        """`rows` entries that are all `fill`; an empty array where a row has no entry (packed, pooled)."""
         return np.full((rows if self.is_by_row else 0, *self.sizes(dims)), fill, self.dtype)
 
     def take(self, owner: Any, name: str, which: Which) -> Array:

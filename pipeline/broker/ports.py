@@ -194,8 +194,8 @@ class GroupConsumer(PartitionReader, Protocol):
 class IdempotentProducer(Protocol):
     """Idempotent producer, acks=all, outside any transaction.
 
-    In order within a partition, without gaps in one go: once a message failed, none that was appended after
-    it is written before the failure was reported.
+    Each partition gets messages in order and without gaps: once an append has failed, no later one is written
+    until the caller has heard of the failure.
     """
 
     def append(self, partition: Partition, messages: Messages) -> None:

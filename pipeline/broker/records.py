@@ -54,12 +54,13 @@ class TruncatedError(AbortableError):
 
 
 class FatalError(BrokerError):
-    """The client is finished; `fenced`: another process has taken its slot (exit), else build a new one.
+    """The client cannot be used any more; a new one may work.
 
-    denied: a permission is missing, which somebody must grant.
+    fenced: another process runs under the same member name or transactional id, so this process must exit
+    denied: a permission is missing; a new client fails again until somebody grants it
 
-    A producer whose open transaction merely outlived the transaction timeout is not `fenced`, although the
-    broker uses the same word for it.
+    The broker also calls a producer fenced whose transaction outlived the transaction timeout. Here that
+    one is not `fenced`.
     """
 
     def __init__(self, message: str, *, fenced: bool = False, denied: bool = False) -> None:

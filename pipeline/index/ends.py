@@ -137,7 +137,7 @@ def check_ends(ends: Ends, prove: Callable[[], None]) -> GoOn:
 
 
 def log_lost(log: Partition, end: int, recorded: int) -> str:
-    """What to say of a log that ends before what was recorded of it."""
+    """The text of the error for a fingerprint log that ends before a block whose decision was recorded."""
     return (
         f"{log} ends at {end}, but decisions were recorded up to {recorded}: it lost blocks "
         "or was created again; restore it, or start a new app"

@@ -124,7 +124,7 @@ class Loop(ABC):
     def _go(self, phase: LoopPhase) -> None:
         self.phase.go(phase)
         for entered in self.phase.changes():
-            _log.info("%s: %s", self.name, entered)
+            _log.info("%s: the role is %s now", self.name, entered)
         self._metrics.role.labels(self.name).state(phase)
 
     def _did_its_work(self) -> None:
@@ -254,7 +254,9 @@ class WorkerLoop(Loop):
                 if self._index is not None and self._index.error is not None and not emission.kinds:
                     break  # nobody here answers the rest, and what was answered is out
         except BrokerError as error:
-            _log.warning("worker: stopped without a last report (%s); nothing is lost", error)
+            _log.warning(
+                "worker: stopped before it told the index how far it has emitted (%s); nothing is lost", error
+            )
             return
         _log.warning("worker: stopped with %d blocks unanswered; they are asked again", worker.unanswered)
 

@@ -70,7 +70,11 @@ def _wait_for_known_output(settings: Settings, admin: Admin, stop: threading.Eve
             if not error.retryable:
                 raise
             if not told:
-                _log.warning("run: waiting to learn where app %s writes to (%s)", settings.app, error)
+                _log.warning(
+                    "run: the output topic of app %s is not known yet (%s); asking the broker again",
+                    settings.app,
+                    error,
+                )
             told = True
             stop.wait(_PAUSE_S)
 

@@ -50,7 +50,10 @@ class Answers:
         self._watched: set[Partition] = set()
 
     def watch(self, partitions: Collection[Partition]) -> None:
-        """Read answers for these input partitions, newly watched ones from their end on."""
+        """Read the answers to blocks of these input partitions, and no others.
+
+        Partitions of the verdicts topic that were not read so far are read from their present end on.
+        """
         wanted = {self._config.reply(partition) for partition in partitions}
         ends = self._reader.end_offsets(wanted - self._watched)
         self._reader.assign(wanted)

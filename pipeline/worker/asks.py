@@ -161,7 +161,7 @@ def _pending_rows(
 
 
 def bytes_held(records: Records) -> int:
-    """Bytes of memory: of keys, values and headers, and of the objects around them."""
+    """Bytes of memory of records: keys, values, headers, and an estimate for the objects around them."""
     held = sum(map(len, filter(None, records.values))) + sum(map(len, filter(None, records.keys)))
     for headers in filter(None, records.headers):
         held += sum(len(name) + len(value or b"") + HEADER_BYTES for name, value in headers)

@@ -79,7 +79,7 @@ def measure_apart(
     known: Composition,
     lengths: NDArray[np.int64],
 ) -> None:
-    """Fill lengths[i] with room enough for rows[i] when it is taken apart."""
+    """Set lengths[i] to an upper bound of the code points of rows[i] after its decomposition."""
     for r in range(len(rows)):
         row = rows[r]
         # one U+034F after each MAX_MARK_RUN marks
