@@ -9,7 +9,7 @@ from tests.driver import SCHEME, VERDICTS, Process, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.broker.ports import Messages, Partition
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, encode_ruling
-from twinsieve.stages.contract import Kind
+from twinsieve.stages.contract import Kind, Verdicts
 
 IN = Partition("in", 0)
 
@@ -37,7 +37,8 @@ def test_an_answer_that_fits_no_question_is_not_taken(first: int, end: int, rows
     session = next(world.sessions) - 1
     # Messages that are said to be out already would be dropped without a word.
     sources = np.full(rows, Source.REPLAYED, np.uint8)
-    wrong = Ruling(99, session, Result.JUDGED, first, end, sources(rows, Kind.REPLAYED))
+    verdicts = Verdicts.blank(rows, fill={"kinds": Kind.REPLAYED})
+    wrong = Ruling(99, session, Result.JUDGED, first, end, sources, verdicts)
     messages = Messages()
     messages.add(None, encode_ruling(wrong, SCHEME)[1])
     world.cluster.write(Partition(VERDICTS, 0), messages)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from tests.memory.broker import ManualClock
+from tests.twins import HashSieve
 from twinsieve.pipeline.broker.ports import FatalError
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexPhase
 from twinsieve.pipeline.service.build import Builder
@@ -72,7 +73,9 @@ class _Scripts:
 
     def index(self, _: object) -> Any:
         return SimpleNamespace(
-            state=SimpleNamespace(at=0, ledger=SimpleNamespace(sessions_started=0, given_up=0), sieve=None),
+            state=SimpleNamespace(
+                at=0, ledger=SimpleNamespace(sessions_started=0, given_up=0), sieve=HashSieve()
+            ),
             phase=Machine(INDEX_WAYS, IndexPhase.RESTORING),
             ready=True,
             live=False,
