@@ -1,16 +1,12 @@
-"""The Bloom generations asked in whole batches, and as pybloom-live's own filters on the same memory."""
+"""The Bloom generations, asked and filled in whole batches."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
-from bitarray import bitarray
 from numpy.typing import NDArray
-from pybloom_live import BloomFilter
 
 from twinsieve.stages.exact.bloom import BloomGenerations
-from twinsieve.stages.exact.bloom_kernel import add_batch, bloom_place, contains_batch
+from twinsieve.stages.exact.bloom_kernel import add_batch, contains_batch
 
 
 def contains(seen: BloomGenerations, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -29,24 +25,3 @@ def add(
     """Hold row i as kept index first_kept_index + i. times_ms: int64[n], not decreasing; default: 0"""
     kept = np.arange(first_kept_index, first_kept_index + len(digests), dtype=np.int64)
     add_batch(seen.bloom, digests, kept, np.zeros_like(kept) if times_ms is None else times_ms)
-
-
-def pybloom_filters(seen: BloomGenerations) -> list[BloomFilter]:
-    """A pybloom-live filter for each row, with the row as its bit array; its keys are digests as pairs."""
-    sizing = seen.sizing
-
-    # A key is asked of one filter after another, and has the same places in all of them.
-    @lru_cache(maxsize=1)
-    def places(key: tuple[int, int]) -> list[int]:
-        d0, d1 = map(np.uint64, key)
-        width = sizing.slice_bits
-        return [bloom_place(d0, d1, part, width) - part * width for part in range(sizing.slices)]
-
-    filters = []
-    for row in seen.bloom.bits.reshape(sizing.rows, -1):
-        made = BloomFilter(sizing.capacity, sizing.error_rate)
-        # Both are public attributes: one stands for memory, the other for hash functions.
-        made.bitarray = bitarray(buffer=row[: -(-made.num_bits // 8)].data, endian="little")
-        made.make_hashes = places
-        filters.append(made)
-    return filters
