@@ -146,8 +146,12 @@ class Node:
 
 def _stopped(process: int) -> bool:
     """True when every thread of the process stands still."""
-    threads = Path(f"/proc/{process}/task").glob("*/stat")
-    return all(thread.read_text().rpartition(")")[2].split()[0] == "T" for thread in threads)
+    try:
+        threads = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/stat")]
+    except (FileNotFoundError, ProcessLookupError):
+        # A thread has ended since it was listed; so not all stood still.
+        return False
+    return all(thread.rpartition(")")[2].split()[0] == "T" for thread in threads)
 
 
 def _java(*more: str) -> list[str]:
