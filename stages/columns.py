@@ -5,7 +5,7 @@ the text below it what it means:
 
 >>> @dataclass(slots=True)
 ... class Words(Columns):
-...     ids: Annotated[NDArray[np.uint64], Rows("<u8")]
+...     ids: Annotated[NDArray[np.uint64], PerRow("<u8")]
 ...     starts: Annotated[NDArray[np.int64], Starts("<u2")]
 ...     letters: Annotated[NDArray[np.uint32], Packed("<u4", by="starts")]
 >>> words = Words(np.array([7, 8], np.uint64), np.array([0, 1, 3]), np.array([97, 98, 99], np.uint32))
@@ -115,7 +115,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Rows(Column):
+class PerRow(Column):
     """One entry a row: an array [n, *shape]."""
 
     is_by_row: ClassVar[bool] = True
@@ -198,7 +198,7 @@ class Pooled(Column):
 
 
 @dataclass(frozen=True)
-class Places(Rows):
+class Places(PerRow):
     """One entry a row: its place in the `Pooled` column `of`, -1 for none. Selecting numbers them anew."""
 
     fill: int = -1
@@ -269,7 +269,7 @@ class Columns:
     def put(self, which: Which, rows: Columns) -> None:
         """Write the rows over some of these. Only for sets without packed or pooled columns."""
         for name, column in declared(type(self)).items():
-            if type(column) is Rows:
+            if type(column) is PerRow:
                 getattr(self, name)[which] = getattr(rows, name)
             elif isinstance(column, Column):
                 raise TypeError(f"{name} has no room of its own for each row")

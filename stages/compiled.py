@@ -53,7 +53,7 @@ _UNUSED_DAYS = 30
 _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt")
 
 
-class Target(NamedTuple):
+class MachineTarget(NamedTuple):
     """What machine code is made for: LLVM's triple, CPU name and features, as Numba gives them."""
 
     triple: str
@@ -110,11 +110,11 @@ def keep(dispatcher: Any, library: Callable[[Any, Any, Any], Any] = _kept_librar
 @cache
 def folders() -> Folders:
     """Where this process looks for kernels. They are not made by asking."""
-    own = Target(*_cpu.target_context.codegen().magic_tuple())
+    own = MachineTarget(*_cpu.target_context.codegen().magic_tuple())
     targets = [own]
     # Whoever names a CPU gets kernels for that one and no other.
     if _config.CPU_NAME is None and _config.CPU_FEATURES is None:
-        targets.append(Target(own.triple, portable_cpu(), ""))
+        targets.append(MachineTarget(own.triple, portable_cpu(), ""))
     root = cache_root()
     roots = [_CARRIED] if root is None else [_CARRIED, root]
     read = tuple(each / folder_name(target) for each in roots for target in targets)
@@ -134,7 +134,7 @@ def cache_root() -> Path | None:
         return None
 
 
-def folder_name(target: Target) -> str:
+def folder_name(target: MachineTarget) -> str:
     """Name of the folder for these sources, this Numba, llvmlite and Python, and that CPU."""
     return _PREFIX + blake2b(f"{_origin()} {tuple(target)}".encode(), digest_size=16).hexdigest()
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.columns import Columns, Dim, Packed, Places, Pooled, Rows, Sent, Starts
+from twinsieve.stages.columns import Columns, Dim, Packed, PerRow, Places, Pooled, Sent, Starts
 
 MIN_NEAR_LENGTH = 8
 """Bodies with fewer characters are compared exactly only (near_quality: short text moves too many bits)."""
@@ -91,11 +91,11 @@ class Bodies(Columns):
     word_starts: Annotated[NDArray[np.uint8], Packed("u1", by="starts", sent=Sent.NOT)]
     """for each character 1 where a word of a space-separated script, or a run of characters of an unspaced
     script, begins in the source text"""
-    body_lengths: Annotated[NDArray[np.int32], Rows("<i4")]
+    body_lengths: Annotated[NDArray[np.int32], PerRow("<i4")]
     """characters of the body; of exact-only rows perhaps fewer than the key's"""
-    own_lengths: Annotated[NDArray[np.int32], Rows("<i4")]
+    own_lengths: Annotated[NDArray[np.int32], PerRow("<i4")]
     """body characters before a shared card (poll, article); = body_lengths without one"""
-    exact_only: Annotated[NDArray[np.bool_], Rows("?")]
+    exact_only: Annotated[NDArray[np.bool_], PerRow("?")]
     """body shorter than MIN_NEAR_LENGTH, or made of digits (and their separators) alone"""
 
     def text(self, row: int) -> str:
@@ -108,22 +108,22 @@ class Bodies(Columns):
 class Fingerprints(Columns):
     """What the two stages compare, for n messages."""
 
-    digests: Annotated[NDArray[np.uint64], Rows("<u8", (2,), sent=Sent.PLAIN)]
+    digests: Annotated[NDArray[np.uint64], PerRow("<u8", (2,), sent=Sent.PLAIN)]
     """128-bit digest of the key text (or of the exact fields)"""
-    simhashes: Annotated[NDArray[np.uint64], Rows("<u8", (2,), sent=Sent.PLAIN)]
+    simhashes: Annotated[NDArray[np.uint64], PerRow("<u8", (2,), sent=Sent.PLAIN)]
     """128-bit SimHash; [:, 0] alone is the 64-bit one; see `has_simhash`"""
-    has_simhash: Annotated[NDArray[np.bool_], Rows("?")]
+    has_simhash: Annotated[NDArray[np.bool_], PerRow("?")]
     """False where no feature was found: no fingerprint, never fingerprint 0"""
     weak_bits: Annotated[
-        NDArray[np.uint8], Rows("u1", (Dim("tables", "B"), Dim("weak", "B")), sent=Sent.PLAIN)
+        NDArray[np.uint8], PerRow("u1", (Dim("tables", "B"), Dim("weak", "B")), sent=Sent.PLAIN)
     ]
     """for each SimHash table its least certain bits, weakest first (ties to the lowest bit), as bit numbers
     inside the table's key"""
-    band_keys: Annotated[NDArray[np.uint32], Rows("<u4", (Dim("bands", "H"),), sent=Sent.PLAIN)]
+    band_keys: Annotated[NDArray[np.uint32], PerRow("<u4", (Dim("bands", "H"),), sent=Sent.PLAIN)]
     """MinHash bands; meaningless for exact-only rows"""
-    bags: Annotated[NDArray[np.uint8], Rows("u1", (Dim("bag", "B", usual=32),), sent=Sent.PLAIN)]
+    bags: Annotated[NDArray[np.uint8], PerRow("u1", (Dim("bag", "B", usual=32),), sent=Sent.PLAIN)]
     """char bag: 64 bins of 4 bits, bin 2b in the low half of byte b, saturating at 15"""
-    signatures: Annotated[NDArray[np.uint32], Rows("<u4", sent=Sent.PLAIN)]
+    signatures: Annotated[NDArray[np.uint32], PerRow("<u4", sent=Sent.PLAIN)]
     """parity of hashed character counts below PARITY_BELOW characters, one-bit MinHash from there on"""
     sketches: Annotated[NDArray[np.uint8], Pooled("u1", (64,), by="sketch_rows", sent=Sent.PLAIN)]
     """whole-body MinHash values, 8 bits each, of long bodies"""
@@ -135,15 +135,15 @@ class Fingerprints(Columns):
 class Batch(Columns):
     """n readable messages in log order, ready to be judged."""
 
-    positions: Annotated[NDArray[np.int64], Rows("<i8", sent=Sent.NOT)]
+    positions: Annotated[NDArray[np.int64], PerRow("<i8", sent=Sent.NOT)]
     """the caller's name for each message: a line number; a packed partition and offset"""
-    times_ms: Annotated[NDArray[np.int64], Rows("<i8", fill=NO_TIME)]
+    times_ms: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_TIME)]
     """message time in ms since 1970, or NO_TIME"""
-    arrivals_ms: Annotated[NDArray[np.int64], Rows("<i8", fill=NO_TIME, sent=Sent.NOT)]
+    arrivals_ms: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_TIME, sent=Sent.NOT)]
     """clock of arrival, which bounds a message's time; NO_TIME for no bound"""
-    ids: Annotated[NDArray[np.uint64], Rows("<u8", sent=Sent.PLAIN)]
+    ids: Annotated[NDArray[np.uint64], PerRow("<u8", sent=Sent.PLAIN)]
     """hash of the message's id, 0 for none"""
-    scopes: Annotated[NDArray[np.uint64], Rows("<u8")]
+    scopes: Annotated[NDArray[np.uint64], PerRow("<u8")]
     """hash of the scope fields, 0 for none"""
     bodies: Bodies
     fingerprints: Fingerprints
@@ -153,17 +153,17 @@ class Batch(Columns):
 class Verdicts(Columns):
     """What the sieve says of n messages."""
 
-    leaders: Annotated[NDArray[np.int64], Rows("<i8", fill=NO_LEADER)]
+    leaders: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_LEADER)]
     """position of the leader, or NO_LEADER"""
-    matched: Annotated[NDArray[np.int32], Rows("<i4")]
+    matched: Annotated[NDArray[np.int32], PerRow("<i4")]
     """twice the length of the longest common subsequence (near, text); else 0"""
-    compared: Annotated[NDArray[np.int32], Rows("<i4")]
+    compared: Annotated[NDArray[np.int32], PerRow("<i4")]
     """summed length of both bodies; similarity = matched / compared"""
-    distances: Annotated[NDArray[np.int16], Rows("<i2", fill=-1)]
+    distances: Annotated[NDArray[np.int16], PerRow("<i2", fill=-1)]
     """bits of SimHash distance (near, hamming); else -1"""
-    kinds: Annotated[NDArray[np.uint8], Rows("u1")]
+    kinds: Annotated[NDArray[np.uint8], PerRow("u1")]
     """`Kind`"""
-    flags: Annotated[NDArray[np.uint8], Rows("u1")]
+    flags: Annotated[NDArray[np.uint8], PerRow("u1")]
     """`Flag`"""
 
     def similarity(self, row: int) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from twinsieve.pipeline.files.encoding import likely_encodings
 from twinsieve.pipeline.files.messages import RowChunk
-from twinsieve.pipeline.messages.decode import RefusedError, decode_json
+from twinsieve.pipeline.messages.decode import UnreadableError, decode_json
 from twinsieve.pipeline.messages.paths import name_of
 from twinsieve.pipeline.messages.reader import Unreadable
 from twinsieve.stages.dead_letter_reasons import Reason
@@ -104,6 +104,6 @@ def _fields(chunk: RowChunk, bad: Unreadable) -> tuple[str, ...]:
         return ()
     try:
         document = decode_json(chunk.raw(bad.row)[0])
-    except RefusedError:
+    except UnreadableError:
         return ()
     return tuple(name_of((name,)) for name in document) if isinstance(document, dict) else ()

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts, Ranges
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind
-from twinsieve.pipeline.wire.columns import SectionReader, arrays_of, pack_section, read_rows
+from twinsieve.pipeline.wire.columns import WireSection, arrays_of, pack_section, read_rows
 from twinsieve.pipeline.wire.positions import MAX_TOPICS, beyond_positions
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import Flag, Kind, Verdicts
@@ -318,7 +318,7 @@ def ledger_from_bytes(data: bytes, where: str, *, tagged: bool = True) -> Ledger
         ledger.topics = [KnownTopic(bytes.fromhex(known), name) for known, name in head["topics"]]
         ledger.sessions_started = head["sessions_started"]
         ledger.given_up = head["given_up"]
-        columns = SectionReader(memoryview(data), _SIZE.size + size, where)
+        columns = WireSection(memoryview(data), _SIZE.size + size, where)
         for each in head["books"]:
             book = Book(each["session"], each["covered"], each.get("began", -1), Ranges(each["judged"]))
             for count in each["open"]:
@@ -333,7 +333,7 @@ def ledger_from_bytes(data: bytes, where: str, *, tagged: bool = True) -> Ledger
     return ledger
 
 
-def _open_rows(reader: SectionReader, count: int, *, tagged: bool) -> OpenRows:
+def _open_rows(reader: WireSection, count: int, *, tagged: bool) -> OpenRows:
     if tagged:
         return read_rows(OpenRows, reader, count)
     offsets = reader.take("<i8", count)

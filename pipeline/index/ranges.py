@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.columns import Columns, Rows
+from twinsieve.stages.columns import Columns, PerRow
 from twinsieve.stages.contract import Kind, Verdicts
 
 
@@ -86,10 +86,10 @@ class Ranges:
 class OpenRows(Columns):
     """n open verdicts."""
 
-    offsets: Annotated[NDArray[np.int64], Rows("<i8")]
+    offsets: Annotated[NDArray[np.int64], PerRow("<i8")]
     """ascending"""
     verdicts: Verdicts
-    tags: Annotated[NDArray[np.uint64], Rows("<u8")]
+    tags: Annotated[NDArray[np.uint64], PerRow("<u8")]
     """first half of the digest, salted with the scope; 0 for a message without digest"""
 
 

@@ -10,7 +10,7 @@ import orjson
 from twinsieve.stages.dead_letter_reasons import Reason
 
 
-class RefusedError(Exception):
+class UnreadableError(Exception):
     """One message cannot be decoded: a short fixed reason, and what was found."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
@@ -22,13 +22,13 @@ class RefusedError(Exception):
 def decode_text(message: bytes | None) -> str:
     """The message as text."""
     if message is None:
-        raise RefusedError(Reason.NULL, "has no value")
+        raise UnreadableError(Reason.NULL, "has no value")
     if not message.strip():
-        raise RefusedError(Reason.EMPTY, "is empty")
+        raise UnreadableError(Reason.EMPTY, "is empty")
     try:
         return message.decode()
     except UnicodeDecodeError as error:
-        raise RefusedError(Reason.NOT_UTF8, f"is not UTF-8 at byte {error.start}") from error
+        raise UnreadableError(Reason.NOT_UTF8, f"is not UTF-8 at byte {error.start}") from error
 
 
 def decode_json(message: bytes | None) -> Any:
@@ -45,7 +45,7 @@ def decode_json(message: bytes | None) -> Any:
     try:
         return json.loads(text, parse_int=_as_orjson)
     except (ValueError, RecursionError):
-        raise RefusedError(
+        raise UnreadableError(
             Reason.INVALID_JSON, f"is no JSON: {refused.msg} at character {refused.pos}"
         ) from refused
 

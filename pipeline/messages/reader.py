@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.messages.decode import RefusedError, decode_json, decode_text
+from twinsieve.pipeline.messages.decode import UnreadableError, decode_json, decode_text
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_ms
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of, path_of
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
@@ -256,7 +256,7 @@ class MessageReader:
         for row, message in enumerate(messages):
             try:
                 documents.append(decode_json(message))
-            except RefusedError as error:
+            except UnreadableError as error:
                 documents.append(None)
                 unreadable.append(Unreadable(row, error.reason, error.detail))
         return documents, unreadable
@@ -309,7 +309,7 @@ class MessageReader:
         for row, message in enumerate(messages):
             try:
                 documents.append({self._texts[0][0]: decode_text(message)})
-            except RefusedError as error:
+            except UnreadableError as error:
                 documents.append(None)
                 unreadable.append(Unreadable(row, error.reason, error.detail))
         return documents, unreadable

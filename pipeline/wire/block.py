@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.wire.columns import (
-    SectionReader,
+    WireSection,
     decode_columns,
     encode_columns,
     pack_section,
@@ -127,7 +127,7 @@ def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
         program = str(content[at + topic_size : at + topic_size + program_size], "utf-8")
     except UnicodeDecodeError as error:
         raise StateError(f"{where}: its topic name is damaged; nothing else may write here") from error
-    rows = SectionReader(content, at + topic_size + program_size, where)
+    rows = WireSection(content, at + topic_size + program_size, where)
     offsets = rows.take("<u4", count).astype(np.int64) + first
     kinds = rows.take("u1", count)
     rows.finish()

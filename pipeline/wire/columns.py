@@ -186,8 +186,8 @@ def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) ->
     lengths |= {each.name: next(numbers) for each in [*packed, *pools]}
     dims = {name: next(numbers) for name in _dims(kind)}
     widths = {each.name: next(numbers) for each in packed}
-    compressed = SectionReader(content, at + shape.size, where)
-    plain = SectionReader(content, compressed.end, where)
+    compressed = WireSection(content, at + shape.size, where)
+    plain = WireSection(content, compressed.end, where)
     readers = {Sent.COMPRESSED: compressed, Sent.PLAIN: plain}
     arrays: dict[str, Array] = {}
     for each in _fields(kind):
@@ -212,20 +212,20 @@ def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) ->
     return rows, plain.end
 
 
-def read_rows(kind: type[Set], reader: SectionReader, count: int) -> Set:
+def read_rows(kind: type[Set], reader: WireSection, count: int) -> Set:
     """`count` rows of a set of which each column has one entry of a fixed shape a row, from a section."""
     arrays = {each.name: _taken(reader, each.column, count, {}) for each in _fields(kind)}
     return _made(kind, arrays, count, {}, ())
 
 
-def _taken(reader: SectionReader, column: Column, count: int, dims: Mapping[str, int]) -> Array:
+def _taken(reader: WireSection, column: Column, count: int, dims: Mapping[str, int]) -> Array:
     dtype = np.dtype(column.dtype)
     if dtype == np.bool_:
         return reader.take(np.uint8, count, *column.sizes(dims)).astype(np.bool_)
     return reader.take(dtype, count, *column.sizes(dims))
 
 
-def _checked_width(width: int, reader: SectionReader) -> int:
+def _checked_width(width: int, reader: WireSection) -> int:
     return width if width in {1, 2, 4, 8} else reader.contradiction()
 
 
@@ -256,7 +256,7 @@ def pack_section(arrays: Sequence[Array], *, compress: bool) -> bytes:
     return _SECTION.pack(_PLAIN, len(plain), len(plain)) + plain
 
 
-class SectionReader:
+class WireSection:
     """Reads a section's arrays back; every length is compared with what is there.
 
     end: where the section ends in the content

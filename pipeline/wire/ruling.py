@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.wire.columns import SectionReader, arrays_of, pack_section, read_rows
+from twinsieve.pipeline.wire.columns import WireSection, arrays_of, pack_section, read_rows
 from twinsieve.pipeline.wire.frame import (
     ENVELOPE_BYTES,
     OLDEST_VERSION,
@@ -141,7 +141,7 @@ def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
             number, size = _TOPIC.unpack_from(content, at)
             topics[number] = str(content[at + _TOPIC.size : at + _TOPIC.size + size], "utf-8")
             at += _TOPIC.size + size
-        rows = SectionReader(content, at, where)
+        rows = WireSection(content, at, where)
         verdicts = read_rows(Verdicts, rows, count)
         sources = rows.take("u1", count)
         rows.finish()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.wire.columns import (
-    SectionReader,
+    WireSection,
     arrays_of,
     decode_columns,
     encode_columns,
@@ -25,9 +25,9 @@ from twinsieve.stages.columns import (
     Columns,
     Dim,
     Packed,
+    PerRow,
     Places,
     Pooled,
-    Rows,
     Sent,
     Starts,
     declared,
@@ -42,17 +42,17 @@ class Inner(Columns):
     letters: Annotated[NDArray[np.uint32], Packed("<u4")]
     starts: Annotated[NDArray[np.int64], Starts("<u2", max_sent=5)]
     marks: Annotated[NDArray[np.uint8], Packed("u1", fill=3, sent=Sent.NOT)]
-    is_odd: Annotated[NDArray[np.bool_], Rows("?")]
+    is_odd: Annotated[NDArray[np.bool_], PerRow("?")]
 
 
 @dataclass(slots=True)
 class Outer(Columns):
-    numbers: Annotated[NDArray[np.int64], Rows("<i8", sent=Sent.PLAIN)]
-    pairs: Annotated[NDArray[np.uint16], Rows("<u2", (Dim("width", "B", usual=2),))]
+    numbers: Annotated[NDArray[np.int64], PerRow("<i8", sent=Sent.PLAIN)]
+    pairs: Annotated[NDArray[np.uint16], PerRow("<u2", (Dim("width", "B", usual=2),))]
     inner: Inner
     pool: Annotated[NDArray[np.uint8], Pooled("u1", (3,), by="places", sent=Sent.PLAIN)]
     places: Annotated[NDArray[np.int32], Places("<i4", of="pool")]
-    unsent: Annotated[NDArray[np.int16], Rows("<i2", fill=-4, sent=Sent.NOT)]
+    unsent: Annotated[NDArray[np.int16], PerRow("<i2", fill=-4, sent=Sent.NOT)]
 
 
 Row = tuple[int, str, bool]
@@ -164,7 +164,7 @@ def test_rows_are_written_over_others() -> None:
 
 def test_rows_of_one_section_are_read_back() -> None:
     verdicts = Verdicts.blank(3, fill={"flags": 2})
-    reader = SectionReader(memoryview(pack_section(arrays_of(verdicts), compress=True)), 0, "here")
+    reader = WireSection(memoryview(pack_section(arrays_of(verdicts), compress=True)), 0, "here")
     assert read_rows(Verdicts, reader, 3).flags.tolist() == [2, 2, 2]
     reader.finish()
 

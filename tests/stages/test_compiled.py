@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from twinsieve.stages import compiled
-from twinsieve.stages.compiled import Target, folder_name
+from twinsieve.stages.compiled import MachineTarget, folder_name
 
 _SMALL = """
 import numpy as np
@@ -228,7 +228,7 @@ def test_a_folder_in_use_does_not_grow_old(cache: Path, run: Run) -> None:
 
 
 def test_the_name_of_the_folder_holds_cpu_and_features() -> None:
-    one = Target("x86_64-unknown-linux-gnu", "znver3", "+avx2")
+    one = MachineTarget("x86_64-unknown-linux-gnu", "znver3", "+avx2")
     assert (
         len(
             {

@@ -19,7 +19,7 @@ from typing import Any
 FINGERPRINT = {
     "twinsieve.stages.contract": (
         "    signatures: Annotated[",
-        '    trial: Annotated[NDArray[np.uint16], Rows("<u2")]\n'
+        '    trial: Annotated[NDArray[np.uint16], PerRow("<u2")]\n'
         '    """characters of the key text, and 1,000"""\n'
         "    signatures: Annotated[",
     ),
@@ -31,9 +31,9 @@ FINGERPRINT = {
 }
 VERDICT = {
     "twinsieve.stages.contract": (
-        '    flags: Annotated[NDArray[np.uint8], Rows("u1")]\n',
-        '    flags: Annotated[NDArray[np.uint8], Rows("u1")]\n'
-        '    trial: Annotated[NDArray[np.int16], Rows("<i2", fill=-7)]\n'
+        '    flags: Annotated[NDArray[np.uint8], PerRow("u1")]\n',
+        '    flags: Annotated[NDArray[np.uint8], PerRow("u1")]\n'
+        '    trial: Annotated[NDArray[np.int16], PerRow("<i2", fill=-7)]\n'
         '    """the trial of the fingerprint, less 2,000"""\n',
     ),
     "twinsieve.stages.judge.sieve": (
