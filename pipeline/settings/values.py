@@ -175,7 +175,8 @@ OptionalText = Annotated[Text | None, BeforeValidator(_read_none)]
 def moment_ms(value: object) -> int | None:
     """Milliseconds since 1970 of an ISO 8601 date or time, or of seconds or milliseconds as a number.
 
-    No zone means UTC. Numbers below 10^11 are seconds, below 10^14 milliseconds. None: it is something else.
+    No zone means UTC. Numbers below 10^11 are seconds, below 10^14 milliseconds; as text, eight digits that
+    make a date are one. None: it is something else.
 
     >>> moment_ms("2020-02-12"), moment_ms("2012-09-01T00:00:52+08:00"), moment_ms(1581465600)
     (1581465600000, 1346428852000, 1581465600000)

@@ -141,7 +141,7 @@ def test_a_hit_names_the_first_kept_index_of_the_oldest_generation_that_pybloom_
 ) -> None:
     story = _Story(window, BloomGenerations(window, 0.3, generations=4))
     _play(story, steps)
-    filters = story.seen
+    filters = story.seen.filters
     oldest, live = story.seen.bloom.cursor.tolist()
     rows = [(oldest + number) % story.seen.sizing.rows for number in range(live)]
     for index in range(len(story.entries) + 20):
