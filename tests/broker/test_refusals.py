@@ -28,16 +28,21 @@ def never_left() -> GroupAdmin:
     raise AssertionError("nobody leaves a group here")
 
 
-def hasty(client: str, bootstrap: str, **security: object) -> Broker:
+def hasty(client: str, bootstrap: str, *, connect_s: float = 2.5, **security: object) -> Broker:
     """A broker that gives up connecting soon."""
     settings = KafkaSettings.model_validate({"client": client, "bootstrap": bootstrap, "security": security})
     if client == "confluent":
         from twinsieve.pipeline.kafka.confluent.client import ConfluentBroker
 
-        return ConfluentBroker(settings, "test", never_left, 2.5)
+        return ConfluentBroker(settings, "test", never_left, connect_s)
     from twinsieve.pipeline.kafka.kafka_python.client import PythonBroker
 
-    return PythonBroker(settings, "test", 2.5)
+    return PythonBroker(settings, "test", connect_s)
+
+
+def patient(client: str, bootstrap: str, **security: object) -> Broker:
+    """A broker that is there, on a machine that may be busy with other tests."""
+    return hasty(client, bootstrap, connect_s=30.0, **security)
 
 
 def refusal(broker: Broker) -> BrokerError:
@@ -66,7 +71,7 @@ def scram(broker: SecureCluster, user: str = "admin", **more: object) -> dict[st
 def test_messages_pass_over_tls_with_each_mechanism(
     secure_broker: SecureCluster, client: str, mechanism: str
 ) -> None:
-    broker = hasty(client, secure_broker.secure, **scram(secure_broker, mechanism=mechanism))
+    broker = patient(client, secure_broker.secure, **scram(secure_broker, mechanism=mechanism))
     log = Partition(fresh(), 0)
     broker.admin().create_topic(NewTopic(log.topic, 1))
     write(broker, log, [b"a"])
@@ -82,7 +87,7 @@ def test_a_password_may_stand_in_a_file(secure_broker: SecureCluster, client: st
     secret = tmp_path / "password"
     secret.write_text(PASSWORDS["admin"] + "\n")
     more = {"password": None, "password_file": str(secret)}
-    broker = hasty(client, secure_broker.secure, **scram(secure_broker, **more))
+    broker = patient(client, secure_broker.secure, **scram(secure_broker, **more))
     assert broker.admin().topics(["nowhere"]) == {"nowhere": None}
     broker.close()
 
@@ -119,7 +124,7 @@ def test_a_right_plain_password_is_in_no_log_and_no_repr(
     secure_broker: SecureCluster, client: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    broker = hasty(client, secure_broker.secure, **scram(secure_broker, mechanism="plain"))
+    broker = patient(client, secure_broker.secure, **scram(secure_broker, mechanism="plain"))
     broker.admin().topics(["nowhere"])
     assert PASSWORDS["admin"] not in caplog.text
     assert PASSWORDS["admin"] not in repr(broker)
@@ -157,7 +162,7 @@ def test_a_client_certificate_is_accepted(
     secret.write_text(KEY_PASSWORD + "\n")
     given = {"key_password": KEY_PASSWORD} if where == "settings" else {"key_password_file": str(secret)}
     shown = mutual(secure_broker, secure_broker.certificates.client, **given)
-    broker = hasty(client, secure_broker.mutual, **shown)
+    broker = patient(client, secure_broker.mutual, **shown)
     log = Partition(fresh(), 0)
     broker.admin().create_topic(NewTopic(log.topic, 1))
     transactor = broker.transactor(fresh("tx"))
@@ -199,11 +204,11 @@ def test_plain_text_to_a_tls_port_is_said_so(secure_broker: SecureCluster, clien
 
 
 def test_each_missing_permission_is_named(secure_broker: SecureCluster, client: str) -> None:
-    chief = hasty(client, secure_broker.bootstrap)
+    chief = patient(client, secure_broker.bootstrap)
     topic = fresh()
     chief.admin().create_topic(NewTopic(topic, 1))
     write(chief, Partition(topic, 0), [b"a"])
-    nobody = hasty(client, secure_broker.secure, **scram(secure_broker, "nobody"))
+    nobody = patient(client, secure_broker.secure, **scram(secure_broker, "nobody"))
     with pytest.raises(BrokerError, match=topic) as described:
         nobody.admin().topics([topic])
     assert not described.value.retryable
@@ -230,11 +235,11 @@ def test_each_missing_permission_is_named(secure_broker: SecureCluster, client: 
 
 
 def test_a_group_that_may_not_be_read_is_fatal(secure_broker: SecureCluster, client: str) -> None:
-    chief = hasty(client, secure_broker.bootstrap)
+    chief = patient(client, secure_broker.bootstrap)
     topic = fresh()
     chief.admin().create_topic(NewTopic(topic, 1))
     _allow_topic(secure_broker.bootstrap, "User:nobody", topic)
-    nobody = hasty(client, secure_broker.secure, **scram(secure_broker, "nobody"))
+    nobody = patient(client, secure_broker.secure, **scram(secure_broker, "nobody"))
     group = fresh("g")
     consumer = nobody.group_consumer(group, [topic])
     with pytest.raises(FatalError, match=r"group|Group"):
@@ -251,7 +256,7 @@ def _allow_topic(bootstrap: str, principal: str, topic: str) -> None:
 
 
 def test_a_message_of_5_mb_is_named_and_the_rest_goes_through(bootstrap: str, client: str) -> None:
-    broker = hasty(client, bootstrap)
+    broker = patient(client, bootstrap)
     topic = fresh()
     broker.admin().create_topic(NewTopic(topic, 1))
     batch = Messages()
@@ -271,7 +276,7 @@ def test_a_message_of_5_mb_is_named_and_the_rest_goes_through(bootstrap: str, cl
 
 
 def test_a_timestamp_the_topic_refuses_is_named(bootstrap: str, client: str) -> None:
-    broker = hasty(client, bootstrap)
+    broker = patient(client, bootstrap)
     topic = fresh()
     limit = {"message.timestamp.after.max.ms": "3600000"}
     broker.admin().create_topic(NewTopic(topic, 1, 1, limit))

@@ -11,7 +11,7 @@ from tests.accuracy.data_sets import WEIBO
 from tests.broker.deployment import Findings
 from tests.broker.soak import MAX_P99_S, shortcomings, soak
 
-_RATE = 2_000.0
+_RATE = 1_000.0
 _PAUSE_S = 1.5
 """Between two troubles: as many of them in a short time as can be, the next before the last is over."""
 
@@ -25,7 +25,7 @@ def lose_and_double_nothing(client: str, seconds: float, posts: Path | None = No
 
 @pytest.mark.needs("own broker")
 def test_killed_frozen_and_joining_processes_lose_and_double_nothing(client: str) -> None:
-    lose_and_double_nothing(client, 25.0)
+    lose_and_double_nothing(client, 20.0)
 
 
 @pytest.mark.needs("own broker")
