@@ -77,7 +77,9 @@ def _serve(calls: _Calls) -> None:
 
 
 def within(seconds: float, call: Callable[[], _T]) -> _T:
-    """As `CallThread.within`, for a single call.
+    """Make one call in a thread of its own, and wait for it no longer than `seconds`.
+
+    raises: DeadlineError
 
     >>> within(5.0, lambda: 6 * 7)
     42

@@ -101,7 +101,7 @@ def check_tree(
     *,
     on_files: bool = False,
 ) -> tuple[Settings | None, list[Finding]]:
-    """As `check_settings`, of values that were read already; base: the folder of the file names in them.
+    """Check values that were read already. base: the folder that file names in them start from
 
     `tree` holds all values afterwards, and the place that each came from.
     """

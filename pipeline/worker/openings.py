@@ -211,7 +211,7 @@ class Openings:
         }
 
     def _known_partitions(self, info: TopicInfo, membership: Membership) -> int | None:
-        """As `plan_opening`, by the marks beside the offsets of all partitions of a topic."""
+        """Plan the opening from the marks beside the committed offsets of all partitions of the topic."""
         found = None
         for number in range(info.partitions):
             at = Partition(info.name, number)

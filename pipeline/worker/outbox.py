@@ -57,7 +57,7 @@ class Outbox:
             self.blocked.clear()
 
     def prepare(self, taken: Sequence[Answered]) -> Outgoing:
-        """A transaction for what is taken, up to the first block of each session that is blocked.
+        """Make a transaction of the answered blocks; each session's end before its first blocked one.
 
         raises: as `KnownTopics.partitions`
         """
