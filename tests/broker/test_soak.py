@@ -25,7 +25,7 @@ def lose_and_double_nothing(client: str, seconds: float, posts: Path | None = No
 
 @pytest.mark.needs("own broker")
 def test_killed_frozen_and_joining_processes_lose_and_double_nothing(client: str) -> None:
-    lose_and_double_nothing(client, 20.0)
+    lose_and_double_nothing(client, 14.0)
 
 
 @pytest.mark.needs("own broker")

@@ -18,9 +18,19 @@ from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.worker.config import WorkerStep
 
 STEPS: list[str] = [*WorkerStep, *IndexStep]
-OCCURRENCES = (1, 2, 4)
+_OCCURRENCES = {1: (1, 4), 2: (1, 2, 4), 3: (2,)}
+"""At which times a step is disturbed that comes again and again, by the number of processes."""
 _ONCE = {IndexStep.RESTORED, WorkerStep.OPENED}
 """Passed once in the life of a process that nothing disturbs."""
+
+
+def occurrences(step: str, count: int) -> tuple[int, ...]:
+    """At which times a step is disturbed.
+
+    >>> occurrences(WorkerStep.OPENED, 2), occurrences(IndexStep.JUDGED, 2)
+    ((1,), (1, 2, 4))
+    """
+    return (1,) if step in _ONCE else _OCCURRENCES[count]
 
 
 class Trap:
@@ -92,9 +102,9 @@ class Deployment:
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_crash_loses_nothing(step: str, count: int, tmp_path: Path) -> None:
-    for occurrence in OCCURRENCES:
+    for occurrence in occurrences(step, count):
         deployment = Deployment(count, tmp_path / str(occurrence))
-        trap = Trap(step, 1 if step in _ONCE else occurrence, crash)
+        trap = Trap(step, occurrence, crash)
         deployment.world.processes[0].hook = trap
         deployment.run_until(lambda: trap.sprung)  # noqa: B023 (called at once)
         assert trap.sprung, f"{step} was never reached"
@@ -104,7 +114,7 @@ def test_a_crash_loses_nothing(step: str, count: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_rebalance_loses_nothing(step: str, count: int, tmp_path: Path) -> None:
-    for occurrence in OCCURRENCES:
+    for occurrence in occurrences(step, count):
         deployment = Deployment(count, tmp_path / str(occurrence))
         cluster = deployment.world.cluster
 
@@ -112,7 +122,7 @@ def test_a_rebalance_loses_nothing(step: str, count: int, tmp_path: Path) -> Non
             cluster.group(GROUP).rebalance()  # noqa: B023 (called in this turn)
             cluster.group(INDEX_GROUP).rebalance()  # noqa: B023
 
-        trap = Trap(step, 1 if step in _ONCE else occurrence, rebalance)
+        trap = Trap(step, occurrence, rebalance)
         deployment.world.processes[0].hook = trap
         deployment.run_until(lambda: trap.sprung)  # noqa: B023
         assert trap.sprung, f"{step} was never reached"
@@ -122,7 +132,7 @@ def test_a_rebalance_loses_nothing(step: str, count: int, tmp_path: Path) -> Non
 @pytest.mark.parametrize("step", STEPS)
 def test_a_process_that_stops_while_others_take_over_loses_nothing(step: str, tmp_path: Path) -> None:
     """SIGSTOP in the middle of a step; when it goes on, its partitions have long been another's."""
-    for occurrence in OCCURRENCES:
+    for occurrence in occurrences(step, 2):
         deployment = Deployment(2, tmp_path / str(occurrence))
         stopped, other = deployment.world.processes
 
@@ -131,7 +141,7 @@ def test_a_process_that_stops_while_others_take_over_loses_nothing(step: str, tm
             for _ in range(40):
                 other.step()  # noqa: B023
 
-        trap = Trap(step, 1 if step in _ONCE else occurrence, stand_still)
+        trap = Trap(step, occurrence, stand_still)
         stopped.hook = trap
         deployment.run_until(lambda: trap.sprung)  # noqa: B023
         assert trap.sprung, f"{step} was never reached"
@@ -141,7 +151,7 @@ def test_a_process_that_stops_while_others_take_over_loses_nothing(step: str, tm
 @pytest.mark.parametrize("step", STEPS)
 def test_a_process_whose_slot_is_taken_loses_nothing(step: str, tmp_path: Path) -> None:
     """A second process starts in the slot of one that stands still; the older one must give way."""
-    for occurrence in OCCURRENCES:
+    for occurrence in occurrences(step, 1):
         deployment = Deployment(1, tmp_path / str(occurrence))
         (stopped,) = deployment.world.processes
 
@@ -150,7 +160,7 @@ def test_a_process_whose_slot_is_taken_loses_nothing(step: str, tmp_path: Path) 
             for _ in range(40):
                 newer.step()
 
-        trap = Trap(step, 1 if step in _ONCE else occurrence, take_slot)
+        trap = Trap(step, occurrence, take_slot)
         stopped.hook = trap
         deployment.run_until(lambda: trap.sprung)  # noqa: B023
         assert trap.sprung, f"{step} was never reached"

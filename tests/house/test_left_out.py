@@ -19,7 +19,6 @@ _MEASURED = (
 _OTHER = "tests/house/test_surface.py"
 _BROKER = "tests/broker/test_topics.py"
 _NO_DATA = "1 test on real posts left out: TWINSIEVE_DATA is not set"
-_PROCESSES = [["-p", "no:xdist"], ["-n", "2"]]
 
 
 def run_tests(root: Path, *arguments: str, **setting: str) -> tuple[int, list[str]]:
@@ -50,7 +49,7 @@ def commands(folder: Path, **scripts: str) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("processes", _PROCESSES)
+@pytest.mark.parametrize("processes", [["-p", "no:xdist"], ["-n", "2"]])
 def test_without_data_the_last_line_counts_what_was_left_out_and_the_rest_passes(
     root: Path, processes: list[str]
 ) -> None:
@@ -69,10 +68,9 @@ def test_whoever_requires_all_is_told_what_to_set(root: Path) -> None:
     assert "passed" not in "".join(lines)
 
 
-@pytest.mark.parametrize("processes", _PROCESSES)
-def test_a_folder_without_the_posts_is_an_error(root: Path, tmp_path: Path, processes: list[str]) -> None:
+def test_a_folder_without_the_posts_is_an_error(root: Path, tmp_path: Path) -> None:
     (tmp_path / missing_files(tmp_path)[0]).touch()
-    code, lines = run_tests(root, *processes, _MEASURED, _OTHER, TWINSIEVE_DATA=str(tmp_path))
+    code, lines = run_tests(root, "-n", "2", _MEASURED, _OTHER, TWINSIEVE_DATA=str(tmp_path))
     assert code == pytest.ExitCode.USAGE_ERROR, lines
     first, *others = missing_files(tmp_path)
     (said,) = [line for line in lines if line.startswith("ERROR")]

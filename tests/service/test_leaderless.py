@@ -17,7 +17,7 @@ from twinsieve.pipeline.worker.worker import Worker
 
 _RATE = 20
 _SPELL_S = 60.0
-_STEP_S = 0.05
+_STEP_S = 0.1
 """So long each turn takes besides what it waits for."""
 _DEAD = Partition("in", 2)
 
