@@ -61,7 +61,7 @@ def clusters_bytes(rows: int, rng: np.random.Generator) -> tuple[float, float]:
 def keep_bytes(keep: Keep, rows: int, rng: np.random.Generator) -> tuple[float, float]:
     """Bytes for each row of the inputs: at most in the first pass, and where rows are about to be written."""
     columns = MessageReader(Settings()).read([b'{"text": "a text"}'] * _CHUNK)
-    chunk = RowChunk("", Rows([b""] * _CHUNK, 1, 1), columns)
+    chunk = RowChunk("", Rows([b""] * _CHUNK, 1), columns)
     reader = InputReader(Settings(), "jsonl", Dialect())
     with Output(os.devnull) as output:
         kept_rows = KeptRows(output, reader)

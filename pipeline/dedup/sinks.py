@@ -19,7 +19,8 @@ from twinsieve.pipeline.dedup.report import Example, Summary
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.write import ByteSink, Output
-from twinsieve.pipeline.messages.reader import MessageColumns, Unreadable
+from twinsieve.pipeline.messages.decode import Unreadable
+from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.contract import NO_LEADER, Flag, Kind, Verdicts
 

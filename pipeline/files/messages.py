@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.encoding import codec_of, is_wide
@@ -15,8 +15,8 @@ from twinsieve.pipeline.files.format import TABLES, Dialect, Format
 from twinsieve.pipeline.files.rows import Rows, holds_lines, join_records, split_documents, split_lines
 from twinsieve.pipeline.files.source import InputSource, is_stream
 from twinsieve.pipeline.files.table import Table, TableKind, documents_of, shown_row
-from twinsieve.pipeline.messages.paths import path_of
-from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader, Unreadable
+from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_rows, too_large
+from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import UsageError
@@ -49,16 +49,16 @@ class RowChunk:
 
     def raw(self, row: int) -> tuple[bytes, int]:
         """The row's bytes, or the head of one that is too large; and its full size."""
-        if self.batch is not None:
-            shown = shown_row(self.batch, row)
-            return shown, len(shown)
-        content = self.rows.rows[row]
-        return (content, len(content)) if content is not None else self.rows.heads[row]
+        if self.batch is None:
+            return self.rows.raw(row)
+        shown = shown_row(self.batch, row)
+        return shown, len(shown)
 
 
 class InputReader:
     """Reads inputs one after the other.
 
+    names: of the columns of CSV inputs, once the first one was begun
     header: of CSV inputs, once the first one was begun: the bytes of its header row, with the byte order mark
         that stands before it (of UTF-16 and UTF-32: as UTF-8, without the mark)
     documents: of JSON inputs, once the first one was begun: whether it is an array, or documents that span
@@ -89,18 +89,13 @@ class InputReader:
         self._codec = codec_of(dialect.encoding)
         self.codec = self._codec or "utf-8"
         self._reader = MessageReader(self._settings, flat=format_ == "csv", ids_shown=ids_shown)
-        self._columns: list[str] = []
+        self.names: list[str] = []
         self.header: bytes | None = None
         self.documents: bool | None = None
         self._whole = whole
         self.schema: pa.Schema | None = None
         self.table_kind: TableKind = "parquet"
         self.packing = ""
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the columns of CSV inputs, once the first one was begun."""
-        return self._columns
 
     def chunks(self, source: InputSource) -> Iterator[RowChunk]:
         """Every row of an input in order; none is left out.
@@ -109,22 +104,24 @@ class InputReader:
         """
         for chunk in self.rows_alone(source):
             if chunk.batch is not None:
-                found = documents_of(chunk.batch, self._reader.roots, self._settings.input.max_bytes)
-                yield replace(chunk, columns=self._reader.columns(*found))
+                columns = self._reader.columns(
+                    *documents_of(chunk.batch, self._reader.roots, self._settings.input.max_bytes)
+                )
             elif self._format == "csv":
-                yield _read(chunk, self._read_csv(chunk.rows))
+                bad = _too_large(chunk.rows)
+                columns = self._reader.columns(decode_rows(chunk.rows.rows, self._record, bad), bad)
             else:
-                payloads, foreign = self._payloads(chunk.rows)
-                yield _read(chunk, _corrected(chunk.rows, self._reader.read(payloads), foreign))
+                columns = self._reader.read(*self._payloads(chunk.rows))
+            yield _without_blank(chunk, columns)
 
     def rows_alone(self, source: InputSource) -> Iterator[RowChunk]:
         """The same chunks, with nothing read of their rows. raises: as `chunks`"""
         shown = source.shown
-        nothing = self._reader.columns([], [])
+        nothing = self._reader.columns([], {})
         if self._format in TABLES:
             first = 1
             for batch in self._begin_table(source).batches():
-                yield RowChunk(shown, Rows([b""] * batch.num_rows, first, first), nothing, batch=batch)
+                yield RowChunk(shown, Rows([b""] * batch.num_rows, first), nothing, batch=batch)
                 first += batch.num_rows
             return
         if self._format == "csv":
@@ -170,12 +167,18 @@ class InputReader:
         self._refuse_without_text(shown, table.schema.names)
         return table
 
-    def _refuse_without_text(self, where: str, names: list[str]) -> None:
-        wanted = [str(path_of(name)[0]) for name in self._settings.input.text_field]
-        if not set(wanted) & set(names) and not self._settings.exact.fields:
-            listed = ", ".join(repr(name) for name in names[:20])
-            asked = " or ".join(map(repr, wanted))
-            raise UsageError(f"{where}: has no column {asked} but {listed}; name one with --text-field")
+    def _refuse_without_text(self, where: str, names: list[str], header: str = "") -> None:
+        wanted = self._reader.text_roots
+        if set(wanted) & set(names) or self._settings.exact.fields:
+            return
+        asked = " or ".join(map(repr, wanted))
+        other = _other_delimiter(header, wanted, names)
+        if other is not None:
+            said = "tab" if other == "\t" else repr(other)
+            seen = f"its columns look separated by {said}: add --delimiter {said}"
+            raise UsageError(f"{where}: has no column {asked}; {seen}")
+        listed = ", ".join(repr(name) for name in names[:20])
+        raise UsageError(f"{where}: has no column {asked} but {listed}; name one with --text-field")
 
     def _rows(self, blocks: Iterator[bytes], shown: str) -> Iterator[Rows]:
         limit = self._settings.input.max_bytes
@@ -193,109 +196,73 @@ class InputReader:
                 return split_documents(blocks, limit, shown)
         return split_lines(blocks, limit)
 
-    def _payloads(self, rows: Rows) -> tuple[list[bytes | None], dict[int, Unreadable]]:
-        """What is read of the rows, in UTF-8, and those that are not in the encoding they should be in."""
+    def _payloads(self, rows: Rows) -> tuple[Sequence[bytes | None], dict[int, Unreadable]]:
+        """What is read of the rows, in UTF-8, and those that are too large or in another encoding."""
+        bad = _too_large(rows)
         payloads = rows.rows
-        foreign: dict[int, Unreadable] = {}
         if self._codec is not None:
-            payloads = list(payloads)
-            for row, raw in enumerate(payloads):
-                text = None if raw is None else self._decoded(row, raw)
-                if isinstance(text, Unreadable):
-                    foreign[row] = text
-                payloads[row] = text.encode() if isinstance(text, str) else None
+            payloads = decode_rows(payloads, lambda row: self._decoded(row).encode(), bad)
         if self._format == "text":
             payloads = [None if row is None else row.removesuffix(b"\r") for row in payloads]
-        return payloads, foreign
+        return payloads, bad
 
-    def _decoded(self, row: int, raw: bytes) -> str | Unreadable:
+    def _decoded(self, raw: bytes | None) -> str:
         try:
-            text = raw.decode(self.codec)
+            text = (raw or b"").decode(self.codec)
             if self._codec is not None:
                 text.encode()  # Some encodings have bytes that decode to a half of a character.
         except UnicodeError as error:
             at = error.start if isinstance(error, UnicodeDecodeError) else 0
-            return Unreadable(row, Reason.NOT_UTF8, f"is not {self._codec or 'UTF-8'} at byte {at}")
+            raise UnreadableError(Reason.NOT_UTF8, f"is not {self._codec or 'UTF-8'} at byte {at}") from error
         return text
 
     def _begin(self, source: InputSource, first: Rows | None) -> Rows:
         """The first rows of a CSV input; its header is known and fits the inputs before."""
-        shown = source.shown
+        where = f"{source.shown}:1"
         if first is None or first.rows == [b""]:
-            raise FileError(f"{shown}: has no header row; the first row of a CSV file names its columns")
-        head = first.rows[0]
-        text = self._decoded(0, head) if head is not None else None
-        names = _csv_fields(text, self._delimiter) if isinstance(text, str) else None
-        if names is None or not isinstance(text, str):
-            raise FileError(f"{shown}:1: is no CSV header; the first row names the columns")
-        self._accept(shown, names, text)
-        if self.header is None and head is not None:
+            said = "has no header row; the first row of a CSV file names its columns"
+            raise FileError(f"{source.shown}: {said}")
+        head = first.rows[0] or b""
+        try:
+            text = self._decoded(head)
+        except UnreadableError:
+            text = ""
+        names = _csv_fields(text, self._delimiter)
+        if names is None:
+            raise FileError(f"{where}: is no CSV header; the first row names the columns")
+        if self.names and names != self.names:
+            raise FileError(f"{where}: has other columns than the input before; run it on its own")
+        if len(set(names)) < len(names):
+            raise FileError(f"{where}: names a column twice; rename one")
+        self._refuse_without_text(where, names, text)
+        self.names = names
+        if self.header is None:
             self.header = head if is_wide(self.encoding) else source.mark + head
         return first
 
     def _without_header(self, source: InputSource, batches: Iterator[Rows]) -> Iterator[Rows]:
         first = self._begin(source, next(batches, None))
-        skipped = first.lines_of[0] if first.lines_of else 1
-        rest = Rows(
-            first.rows[1:],
-            1,
-            first.line + skipped,
-            first.lines_of[1:] if first.lines_of else None,
-            {row - 1: head for row, head in first.heads.items()},
-            first.terminated,
+        spans = first.lines_of or [1]
+        heads = {row - 1: head for row, head in first.heads.items()}
+        rest = replace(
+            first, rows=first.rows[1:], line=first.line + spans[0], lines_of=spans[1:], heads=heads
         )
-        if rest.rows:
-            yield rest
-        for rows in batches:
-            yield replace(rows, first=rows.first - 1)
+        yield from chain([rest] if rest.rows else [], batches)
 
-    def _accept(self, shown: str, names: list[str], head: str) -> None:
-        if self._columns and names != self._columns:
-            raise FileError(f"{shown}:1: has other columns than the input before; run it on its own")
-        if len(set(names)) < len(names):
-            raise FileError(f"{shown}:1: names a column twice; rename one")
-        wanted = self._settings.input.text_field
-        if not set(wanted) & set(names) and not self._settings.exact.fields:
-            asked = " or ".join(map(repr, wanted))
-            other = _other_delimiter(head, wanted, names)
-            if other is not None:
-                said = "tab" if other == "\t" else repr(other)
-                raise UsageError(
-                    f"{shown}:1: has no column {asked}; its columns look separated by {said}: "
-                    f"add --delimiter {said}"
-                )
-            listed = ", ".join(repr(name) for name in names[:20])
-            raise UsageError(f"{shown}:1: has no column {asked} but {listed}; name one with --text-field")
-        self._columns = names
-
-    def _read_csv(self, rows: Rows) -> MessageColumns:
-        documents: list[Any] = []
-        unreadable: list[Unreadable] = []
-        for row, record in enumerate(rows.rows):
-            fields = _too_large(rows, row) if record is None else self._fields(row, record)
-            if isinstance(fields, Unreadable):
-                documents.append(None)
-                unreadable.append(fields)
-            else:
-                documents.append(dict(zip(self._columns, fields, strict=True)))
-        return self._reader.columns(documents, unreadable)
-
-    def _fields(self, row: int, record: bytes) -> list[str] | Unreadable:
-        if not record.strip() and self._delimiter.encode() not in record:
-            return Unreadable(row, Reason.EMPTY, "is empty")
-        text = self._decoded(row, record)
-        if isinstance(text, Unreadable):
-            return text
-        fields, width = _csv_fields(text, self._delimiter), len(self._columns)
+    def _record(self, record: bytes | None) -> dict[str, str]:
+        """The fields of a CSV record by name. raises: UnreadableError"""
+        if record is None or (not record.strip() and self._delimiter.encode() not in record):
+            raise UnreadableError(Reason.EMPTY, "is empty")
+        fields, width = _csv_fields(self._decoded(record), self._delimiter), len(self.names)
         if fields is None:
             problem = "is no CSV record; a quote is not closed or followed by text"
-            return Unreadable(row, Reason.INVALID_CSV, problem)
+            raise UnreadableError(Reason.INVALID_CSV, problem)
         if len(fields) != width:
-            return Unreadable(row, Reason.INVALID_CSV, f"has {len(fields)} fields, the header {width}")
-        return fields
+            raise UnreadableError(Reason.INVALID_CSV, f"has {len(fields)} fields, the header {width}")
+        return dict(zip(self.names, fields, strict=True))
 
 
-def _read(chunk: RowChunk, columns: MessageColumns) -> RowChunk:
+def _without_blank(chunk: RowChunk, columns: MessageColumns) -> RowChunk:
     """The chunk with its columns, its blank rows passed over.
 
     Editors and `cat` leave some, and none holds a message.
@@ -305,19 +272,8 @@ def _read(chunk: RowChunk, columns: MessageColumns) -> RowChunk:
     return replace(chunk, columns=replace(columns, unreadable=unreadable), blank=blank)
 
 
-def _too_large(rows: Rows, row: int) -> Unreadable:
-    return Unreadable(row, Reason.TOO_LARGE, f"has {rows.heads[row][1]} bytes, more than input.max_bytes")
-
-
-def _corrected(rows: Rows, columns: MessageColumns, foreign: dict[int, Unreadable]) -> MessageColumns:
-    """The columns, with the true reasons of rows that were not read because they are too large or foreign."""
-    if not rows.heads and not foreign:
-        return columns
-    unreadable = [
-        _too_large(rows, bad.row) if bad.row in rows.heads else foreign.get(bad.row, bad)
-        for bad in columns.unreadable
-    ]
-    return replace(columns, unreadable=unreadable)
+def _too_large(rows: Rows) -> dict[int, Unreadable]:
+    return {row: too_large(row, size) for row, (_, size) in rows.heads.items()}
 
 
 def _other_delimiter(head: str, wanted: Sequence[str], names: list[str]) -> str | None:

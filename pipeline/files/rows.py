@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeVar
 
 from twinsieve.pipeline.files import FileError
@@ -22,7 +23,6 @@ class Rows:
     """Consecutive rows of one input.
 
     rows: bytes of each without its newline; a carriage return before it is still there. None: too large
-    first: number of the first row in its input, from 1 (a CSV header has none)
     line: line that the first row begins in, from 1
     lines_of: lines each row spans, None where every row is one line
     heads: of rows that are too large, their first bytes and their size
@@ -30,11 +30,48 @@ class Rows:
     """
 
     rows: list[bytes | None]
-    first: int
     line: int
     lines_of: list[int] | None = None
     heads: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     terminated: bool = True
+
+    def add(self, row: bytes, size: int, max_bytes: int) -> None:
+        """Append a row; of one that is too large `row` may be no more than its head."""
+        if size > max_bytes:
+            self.heads[len(self.rows)] = (row[:SHOWN_BYTES], size)
+            self.rows.append(None)
+        else:
+            self.rows.append(row)
+
+    def raw(self, row: int) -> tuple[bytes, int]:
+        """The row's bytes, or the head of one that is too large; and its full size."""
+        content = self.rows[row]
+        return self.heads[row] if content is None else (content, len(content))
+
+
+class _OpenRow:
+    """A row whose end has not come; of one that is too large its head alone is held.
+
+    size: how many bytes it has so far
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._pieces: list[bytes] = []
+        self.size = 0
+
+    def add(self, piece: bytes, size: int | None = None) -> None:
+        """Go on; size: of the piece, where that is no more than a head."""
+        self.size += len(piece) if size is None else size
+        self._pieces.append(piece[:SHOWN_BYTES] if self.size > self._max_bytes else piece)
+        if self.size > self._max_bytes:
+            self._pieces = [b"".join(self._pieces)[:SHOWN_BYTES]]
+
+    def end(self, rows: Rows) -> Rows:
+        """Append it to these rows, which come back; the next row may begin."""
+        rows.add(b"".join(self._pieces), self.size, self._max_bytes)
+        self._pieces, self.size = [], 0
+        return rows
 
 
 def shown_bytes(name: str, raw: bytes, codec: str) -> dict[str, str]:
@@ -51,39 +88,24 @@ def shown_bytes(name: str, raw: bytes, codec: str) -> dict[str, str]:
 
 def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
     """Every line of the input, in batches of what came in one block."""
-    number = 1
-    rest = b""
-    head, dropped = b"", 0
-    for block in _noting(blocks, lambda: len(rest) + dropped):  # noqa: B023 (as they are then)
-        parts = block.split(b"\n")
-        if len(parts) == 1:
-            if dropped or len(rest) + len(block) > max_bytes:
-                head = (head + rest + block)[:SHOWN_BYTES]
-                dropped += len(rest) + len(block)
-                rest = b""
-            else:
-                rest += block
+    line = 1
+    rest = _OpenRow(max_bytes)
+    for block in _noting(blocks, lambda: rest.size):
+        first, *others = block.split(b"\n")
+        rest.add(first)
+        if not others:
             continue
-        rows: list[bytes | None] = []
-        heads: dict[int, tuple[bytes, int]] = {}
-        if dropped:
-            heads[0] = ((head + parts[0])[:SHOWN_BYTES], dropped + len(parts[0]))
-            head, dropped = b"", 0
-            rows.append(None)
+        rows = rest.end(Rows([], line))
+        rest.add(others.pop())
+        if max(map(len, others), default=0) <= max_bytes:
+            rows.rows += others
         else:
-            rows.append(rest + parts[0])
-        rows += parts[1:-1]
-        rest = parts[-1]
-        _take_out(rows, heads, max_bytes)
-        yield Rows(rows, number, number, heads=heads)
-        number += len(rows)
-    if dropped:
-        yield Rows([None], number, number, heads={0: (head, dropped)}, terminated=False)
-    elif rest:
-        last: list[bytes | None] = [rest]
-        heads = {}
-        _take_out(last, heads, max_bytes)
-        yield Rows(last, number, number, heads=heads, terminated=False)
+            for other in others:
+                rows.add(other, len(other), max_bytes)
+        yield rows
+        line += len(rows.rows)
+    if rest.size:
+        yield rest.end(Rows([], line, terminated=False))
 
 
 def _noting(items: Iterator[_T], unfinished: Callable[[], int]) -> Iterator[_T]:
@@ -95,52 +117,40 @@ def _noting(items: Iterator[_T], unfinished: Callable[[], int]) -> Iterator[_T]:
         raise
 
 
-def _take_out(rows: list[bytes | None], heads: dict[int, tuple[bytes, int]], max_bytes: int) -> None:
-    if max(map(len, filter(None, rows)), default=0) <= max_bytes:
-        return
-    for index, row in enumerate(rows):
-        if row is not None and len(row) > max_bytes:
-            heads[index] = (row[:SHOWN_BYTES], len(row))
-            rows[index] = None
-
-
 def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",") -> Iterator[Rows]:
     """CSV records of these lines: a line with an open quote goes on in the next one.
 
     A quote opens where a field begins, and nowhere else: `5" pipe` is a field like others. A record that
     outgrows the limit is given up there, and the next line begins a new one, so that a lost quote costs one.
     """
-    number = 1
-    open_lines: list[bytes] = []
-    open_bytes = 0
+    record = _OpenRow(max_bytes)
+    lines = 0
     quoted = False
     start = 1
-    for batch in _noting(batches, lambda: open_bytes):  # noqa: B023 (as it is then)
-        rows: list[bytes | None] = []
-        lines_of: list[int] = []
-        heads: dict[int, tuple[bytes, int]] = {}
-        for line, too_large in _with_heads(batch):
-            open_lines.append(line)
-            open_bytes += too_large or len(line) + 1
+    terminated = True
+    # Held is the newline of its last line too.
+    for batch in _noting(batches, lambda: record.size + bool(lines)):  # noqa: B023 (as it is then)
+        spans: list[int] = []
+        rows = Rows([], start, spans)
+        for number in range(len(batch.rows)):
+            line, size = batch.raw(number)
+            if lines:
+                record.add(b"\n")
+            record.add(line, size)
+            lines += 1
             if quoted or b'"' in line:
                 quoted = _ends_quoted(line, quoted, delimiter)
-            if quoted and not too_large and open_bytes <= max_bytes:
-                continue
-            record = open_lines[0] if len(open_lines) == 1 else b"\n".join(open_lines)
-            if too_large or open_bytes > max_bytes + 1:
-                heads[len(rows)] = (record[:SHOWN_BYTES], open_bytes - 1)
-                rows.append(None)
-            else:
-                rows.append(record)
-            lines_of.append(len(open_lines))
-            open_lines, open_bytes, quoted = [], 0, False
-        if rows:
-            yield Rows(rows, number, start, lines_of, heads, batch.terminated or bool(open_lines))
-            number += len(rows)
-            start += sum(lines_of)
-        ended = not batch.terminated
-    if open_lines:
-        yield Rows([b"\n".join(open_lines)], number, start, [len(open_lines)], terminated=not ended)
+            if not quoted or record.size >= max_bytes:
+                record.end(rows)
+                spans.append(lines)
+                lines, quoted = 0, False
+        terminated = batch.terminated
+        if spans:
+            rows.terminated = terminated or lines > 0
+            yield rows
+            start += sum(spans)
+    if lines:
+        yield record.end(Rows([], start, [lines], terminated=terminated))
 
 
 def _ends_quoted(line: bytes, quoted: bool, delimiter: bytes) -> bool:
@@ -163,16 +173,6 @@ def _ends_quoted(line: bytes, quoted: bool, delimiter: bytes) -> bool:
         at = line.find(delimiter, at) + 1
         if not at:
             return False
-
-
-def _with_heads(batch: Rows) -> Iterator[tuple[bytes, int]]:
-    """Each line with 0, or the head of one that is too large with its size and a newline."""
-    for index, line in enumerate(batch.rows):
-        if line is None:
-            head, size = batch.heads[index]
-            yield head, size + 1
-        else:
-            yield line, 0
 
 
 _OUTSIDE = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
@@ -212,42 +212,32 @@ class _Document:
     def __init__(self, first: int) -> None:
         self._depth = 1 if first in _OPENS else 0
         self._in_text = first == _QUOTE
-        self._is_plain = not self._depth and not self._in_text
+        self.is_plain = not self._depth and not self._in_text
+        """A number or a word, which needs nothing behind it."""
         self._escaped = False
 
     def end(self, block: bytes, at: int) -> int:
         """Where it ends in the block, -1 if it goes on behind; at: where to go on."""
-        if self._is_plain:
+        if self.is_plain:
             found = _after(_PLAIN, block, at)
             return found if found < len(block) else -1
         while at < len(block):
             if self._escaped:
                 self._escaped = False
-                at += 1
-            elif self._in_text:
-                at = _after(_INSIDE, block, at)
-                if at < len(block):
-                    self._escaped = block[at] == _BACKSLASH
-                    self._in_text = self._escaped
-                    at += 1
-                    if not self._in_text and not self._depth:
-                        return at
             else:
-                at = _after(_OUTSIDE, block, at)
-                if at < len(block):
-                    if block[at] == _QUOTE:
-                        self._in_text = True
-                    else:
-                        self._depth += 1 if block[at] in _OPENS else -1
-                    at += 1
-                    if not self._depth and not self._in_text:
-                        return at
+                at = _after(_INSIDE if self._in_text else _OUTSIDE, block, at)
+                if at == len(block):
+                    break
+                if self._in_text:
+                    self._in_text = self._escaped = block[at] == _BACKSLASH
+                elif block[at] == _QUOTE:
+                    self._in_text = True
+                else:
+                    self._depth += 1 if block[at] in _OPENS else -1
+            at += 1
+            if not self._depth and not self._in_text:
+                return at
         return -1
-
-    @property
-    def ends_with_the_file(self) -> bool:
-        """A number needs nothing behind it."""
-        return self._is_plain
 
 
 def split_documents(blocks: Iterator[bytes], max_bytes: int, shown: str) -> Iterator[Rows]:
@@ -270,20 +260,16 @@ class _Cutter:
     """Cuts blocks that follow each other."""
 
     def __init__(self, max_bytes: int, shown: str) -> None:
-        self._max_bytes = max_bytes
         self._shown = shown
         self._line = 1
-        self._number = 1
         self._array_from = 0
         """Line in which the array begins that is open; 0: none is."""
         self._comma_due = self._just_opened = False
         self._document: _Document | None = None
         self._began = 1
-        self._held: list[bytes] = []
-        self._held_bytes = 0
-        self._rows: list[bytes | None] = []
+        self._row = _OpenRow(max_bytes)
+        self._rows = Rows([], 1)
         self._starts: list[int] = []
-        self._heads: dict[int, tuple[bytes, int]] = {}
 
     def cut(self, block: bytes) -> Rows:
         """The rows that end in the block."""
@@ -297,7 +283,7 @@ class _Cutter:
                 self._document, seen = document, 1
             end = document.end(block, start + seen)
             stop = len(block) if end < 0 else end
-            self._hold(block[start:stop])
+            self._row.add(block[start:stop])
             self._line += block.count(b"\n", start, stop)
             if end < 0:
                 return self._taken()
@@ -306,7 +292,7 @@ class _Cutter:
 
     def last(self) -> Rows:
         """What ends with the file. raises: FileError for what has no end"""
-        if self._document is not None and self._document.ends_with_the_file:
+        if self._document is not None and self._document.is_plain:
             self._close()
         advice = "has no end; fetch the file again, or mend it"
         if self._document is not None:
@@ -347,35 +333,17 @@ class _Cutter:
         found = repr(chr(byte)) if byte < 0x80 else f"the byte 0x{byte:02x}"
         return FileError(f"{self._shown}:{self._line}: has {found} where {due} is due; mend it there")
 
-    def _hold(self, piece: bytes) -> None:
-        self._held_bytes += len(piece)
-        if self._held_bytes > self._max_bytes:
-            self._held = [b"".join([*self._held, piece[:SHOWN_BYTES]])[:SHOWN_BYTES]]
-        else:
-            self._held.append(piece)
-
     def _close(self) -> None:
-        content = self._held[0] if len(self._held) == 1 else b"".join(self._held)
-        if self._held_bytes > self._max_bytes:
-            self._heads[len(self._rows)] = (content, self._held_bytes)
-            self._rows.append(None)
-        else:
-            self._rows.append(content)
+        self._row.end(self._rows)
         self._starts.append(self._began)
-        self._document, self._held, self._held_bytes = None, [], 0
+        self._document = None
         self._comma_due = bool(self._array_from)
 
     def _taken(self) -> Rows:
-        starts = self._starts
-        rows = Rows(
-            self._rows,
-            self._number,
-            starts[0] if starts else self._line,
-            [after - before for before, after in zip(starts, [*starts[1:], self._line], strict=False)],
-            self._heads,
-        )
-        self._number += len(self._rows)
-        self._rows, self._starts, self._heads = [], [], {}
+        """The rows that ended; the span of each reaches to where the next one begins."""
+        rows, starts = self._rows, [*self._starts, self._line]
+        rows.line, rows.lines_of = starts[0], [after - before for before, after in pairwise(starts)]
+        self._rows, self._starts = Rows([], 1), []
         return rows
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import ByteSink
-from twinsieve.pipeline.messages.reader import Unreadable
+from twinsieve.pipeline.messages.decode import Unreadable
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import UsageError
@@ -98,7 +98,7 @@ def _arrow() -> Any:
 
 def documents_of(
     batch: pa.RecordBatch, names: Iterable[str], max_bytes: int
-) -> tuple[list[dict[str, Any] | None], list[Unreadable]]:
+) -> tuple[list[dict[str, Any] | None], dict[int, Unreadable]]:
     """The named columns of each row as a message, and the rows where one of them cannot be read.
 
     Text is text, also as bytes, which are hex where they are none. Numbers, booleans, lists and structs are
@@ -117,10 +117,10 @@ def documents_of(
                     detail = f"has {size} bytes in {name!r}, more than input.max_bytes"
                     bad.setdefault(row, Unreadable(row, Reason.TOO_LARGE, detail))
     if not columns:
-        return [{} for _ in range(batch.num_rows)], []
+        return [{} for _ in range(batch.num_rows)], bad
     rows = zip(*columns, strict=True)
     documents = [None if at in bad else dict(zip(known, row, strict=True)) for at, row in enumerate(rows)]
-    return documents, [bad[row] for row in sorted(bad)]
+    return documents, bad
 
 
 def shown_row(batch: pa.RecordBatch, row: int) -> bytes:

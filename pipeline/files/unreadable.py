@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from twinsieve.pipeline.files.encoding import likely_encodings
 from twinsieve.pipeline.files.messages import RowChunk
-from twinsieve.pipeline.messages.decode import UnreadableError, decode_json
+from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_json
 from twinsieve.pipeline.messages.paths import name_of
-from twinsieve.pipeline.messages.reader import Unreadable
+from twinsieve.pipeline.messages.unseen import but_these
 from twinsieve.stages.dead_letter_reasons import Reason
-
-_SHOWN_FIELDS, _SHOWN_CHARACTERS = 12, 40
 
 _ADVICE = {
     Reason.MISSING_FIELD: "name the right one, as with --text-field",
@@ -31,15 +29,16 @@ _OF_JSON = (Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.TOO_LARGE)
 
 @dataclass(frozen=True, slots=True)
 class FirstUnreadable:
-    """The first row that could not be read: where it stands, why, its fields, where they are known, the
-    setting that names the field in question, and what to do where its bytes tell that, else None."""
+    """The first row that could not be read: where it stands and why, its fields, where they are known, and
+    what to do where its bytes tell that, else None."""
 
     where: str
-    reason: Reason
-    detail: str
+    bad: Unreadable
     fields: tuple[str, ...]
-    setting: str
-    advice: str | None = None
+    advice: str | None
+
+    def __str__(self) -> str:
+        return f"{self.where} {self.bad.detail}"
 
 
 def first_unreadable(chunk: RowChunk) -> FirstUnreadable | None:
@@ -48,8 +47,7 @@ def first_unreadable(chunk: RowChunk) -> FirstUnreadable | None:
         return None
     bad = chunk.columns.unreadable[0]
     where = f"{chunk.source}:{chunk.line_of(bad.row)}"
-    fields, advice = _fields(chunk, bad), _advice(chunk, bad)
-    return FirstUnreadable(where, bad.reason, bad.detail, fields, bad.setting, advice)
+    return FirstUnreadable(where, bad, _fields(chunk, bad), _advice(chunk, bad))
 
 
 def unreadable_line(reasons: Counter[str], rows: int, first: FirstUnreadable, dead_letter: str | None) -> str:
@@ -58,14 +56,14 @@ def unreadable_line(reasons: Counter[str], rows: int, first: FirstUnreadable, de
     where = f"they are in {dead_letter}" if dead_letter is not None else "see all with --dead-letter FILE"
     return (
         f"unreadable: {reasons.total():,} of {rows:,} rows ({why}); "
-        f"the first, {first.where}, {first.detail}{f'; {first.advice}' if first.advice else ''}; {where}"
+        f"the first, {first.where}, {first.bad.detail}{f'; {first.advice}' if first.advice else ''}; {where}"
     )
 
 
 def strict_line(first: FirstUnreadable) -> str:
     """One line for a run that no unreadable row may have."""
     return (
-        f"{first.where} {first.detail}, and --strict allows no unreadable row; mend it, "
+        f"{first}, and --strict allows no unreadable row; mend it, "
         "or see all with --dead-letter FILE and without --strict"
     )
 
@@ -75,12 +73,9 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
     count = reasons.total()
     rows = "the only row" if count == 1 else f"all {count:,} rows"
     why = ", ".join(reason for reason, _ in reasons.most_common())
-    shown = ", ".join(repr(name[:_SHOWN_CHARACTERS]) for name in first.fields[:_SHOWN_FIELDS])
-    instead = f" but {shown}" if shown else ""
-    more = ", …" if len(first.fields) > _SHOWN_FIELDS else ""
-    said = f"{rows} could not be read ({why}): {first.where} {first.detail}{instead}{more}"
-    advice = first.advice or _ADVICE.get(first.reason)
-    if first.setting == "exact.fields":
+    said = f"{rows} could not be read ({why}): {first}{but_these(first.fields)}"
+    advice = first.advice or _ADVICE.get(first.bad.reason)
+    if first.bad.setting == "exact.fields":
         advice = "name fields in exact.fields that rows have"
     return f"{said}; {advice}" if advice else said
 

@@ -1,13 +1,30 @@
-"""One raw message as text or as a JSON document, or the reason why not."""
+"""Raw messages as text or as JSON documents, or the reason why not."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import orjson
 
 from twinsieve.stages.dead_letter_reasons import Reason
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A message that cannot be judged: its row in what was read, the reason, and what was found.
+
+    setting: that names the field in question
+    """
+
+    row: int
+    reason: Reason
+    detail: str
+    setting: str = "input.text_field"
 
 
 class UnreadableError(Exception):
@@ -17,6 +34,25 @@ class UnreadableError(Exception):
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
+
+
+def decode_rows(
+    rows: Sequence[bytes | None], decode: Callable[[bytes | None], _T], bad: dict[int, Unreadable]
+) -> list[_T | None]:
+    """What `decode` makes of each row, None of those in `bad`, which those join that it refuses."""
+    found: list[_T | None] = [None] * len(rows)
+    for row, content in enumerate(rows):
+        if row not in bad:
+            try:
+                found[row] = decode(content)
+            except UnreadableError as error:
+                bad[row] = Unreadable(row, error.reason, error.detail)
+    return found
+
+
+def too_large(row: int, size: int) -> Unreadable:
+    """A row of that many bytes."""
+    return Unreadable(row, Reason.TOO_LARGE, f"has {size} bytes, more than input.max_bytes")
 
 
 def decode_text(message: bytes | None) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 import mmh3
@@ -11,7 +12,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.messages.decode import UnreadableError, decode_json, decode_text
+from twinsieve.pipeline.messages.decode import Unreadable, decode_json, decode_rows, decode_text, too_large
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_ms
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of, path_of
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
@@ -29,19 +30,6 @@ _SCOPE_SEED = 0x5C0
 _KNOWN_TIMES = 4096
 _MAX_KNOWN_LENGTH = 64
 """Characters of a time that is remembered; strangers write them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A message that cannot be judged: its row in what was read, the reason, and what was found.
-
-    setting: that names the field in question
-    """
-
-    row: int
-    reason: Reason
-    detail: str
-    setting: str = "input.text_field"
 
 
 @dataclass(slots=True)
@@ -107,6 +95,7 @@ class MessageReader:
 
     flat: field names are names (of CSV columns), not paths
     ids_shown: ids go to an output, where they stand byte for byte: escapes of their strings are kept too
+    text_roots: names at the top of a message that a text is in or below
     raises: UsageError for a name that is no path, with its setting and column
     """
 
@@ -123,6 +112,7 @@ class MessageReader:
                 raise UsageError(f"{setting}: {error}") from error
 
         self._texts = paths("input.text_field", source.text_field)
+        self.text_roots = [str(path[0]) for path in self._texts]
         self._id = next(iter(paths("input.id_field", [source.id_field])), None)
         self._time = next(iter(paths("input.time_field", [source.time_field])), None)
         self._scope = paths("scope", settings.scope)
@@ -131,7 +121,6 @@ class MessageReader:
         self._text_needed = not (settings.exact.fields and settings.near.method == "none")
         self._max_bytes = source.max_bytes
         self._ids_shown = ids_shown
-        self._times: dict[object, int | None] = {}
         self._watch = FieldWatch(self._watched(source.model_fields_set), flat=flat)
 
     def _watched(self, given: set[str]) -> list[tuple[str, Path]]:
@@ -151,64 +140,51 @@ class MessageReader:
         paths = [*self._texts, self._id or (), self._time or (), *self._scope, *self._key]
         return {str(path[0]) for path in paths if path}
 
-    def read(self, messages: Sequence[bytes | None]) -> MessageColumns:
-        """Columns of raw messages, JSON or plain text by `input.encoding`; None is one without value."""
-        large: dict[int, int] = {}
+    def read(
+        self, messages: Sequence[bytes | None], known: Mapping[int, Unreadable] | None = None
+    ) -> MessageColumns:
+        """Columns of raw messages, JSON or plain text by `input.encoding`; None is one without value.
+
+        known: rows that are unreadable whatever they hold
+        """
+        bad = dict(known or {})
         if max(map(len, filter(None, messages)), default=0) > self._max_bytes:
-            large = {row: len(one) for row, one in enumerate(messages) if one and len(one) > self._max_bytes}
-            messages = [None if row in large else one for row, one in enumerate(messages)]
-        documents, unreadable = self._decoded(messages) if self._json else self._as_texts(messages)
-        unreadable = [_or_too_large(bad, large) for bad in unreadable]
-        return self.columns(documents, unreadable, messages if self._json else None)
+            for row, one in enumerate(messages):
+                if one is not None and len(one) > self._max_bytes:
+                    bad.setdefault(row, too_large(row, len(one)))
+        return self.columns(self._decoded(messages, bad), bad, messages if self._json else None)
 
     def columns(
         self,
         documents: Sequence[Any],
-        unreadable: list[Unreadable],
+        bad: Mapping[int, Unreadable],
         messages: Sequence[bytes | None] | None = None,
     ) -> MessageColumns:
-        """Columns of decoded messages; rows that are unreadable already are skipped.
+        """Columns of decoded messages but for the rows in `bad`, which are unreadable already.
 
         documents: one a row, of any kind; messages are mappings
         messages: the JSON they were decoded from; None: they hold text alone, which has one spelling
         """
-        columns = self._columns(documents, unreadable, messages)
-        columns.unseen = self._watch.look(documents)
-        return columns
-
-    def _columns(
-        self,
-        documents: Sequence[Any],
-        unreadable: list[Unreadable],
-        messages: Sequence[bytes | None] | None,
-    ) -> MessageColumns:
-        skipped = {bad.row for bad in unreadable}
-        rows = (
-            [row for row in range(len(documents)) if row not in skipped]
-            if skipped
-            else list(range(len(documents)))
-        )
-        wanted = [documents[row] for row in rows] if skipped else list(documents)
-        texts = self._joined([self._values(wanted, path) for path in self._texts])
+        rows = [row for row in range(len(documents)) if row not in bad]
+        wanted = [documents[row] for row in rows]
+        parts = [self._values(wanted, path) for path in self._texts]
+        texts = parts[0] if len(parts) == 1 else list(map(_one_text, *parts))
         if not self._text_needed:
             texts = [text if isinstance(text, str) else "" for text in texts]
         keys = [self._values(wanted, path) for path in self._key]
         ids = self._values(wanted, self._id) if self._id else []
         scopes = [self._values(wanted, path) for path in self._scope]
-        bad: list[Unreadable] = []
+        found: list[Unreadable] = []
         if set(map(type, texts)) - {str} or any(MISSING in column or None in column for column in keys):
-            bad = self._find_bad(rows, wanted, texts, keys)
+            found = self._find_bad(rows, wanted, texts, keys)
         else:
             for path, column in zip(
                 [self._id or (), *self._key, *self._scope], [ids, *keys, *scopes], strict=True
             ):
-                bad += _too_deep(rows, path, column)
-        if bad:
-            unreadable = sorted(
-                {one.row: one for one in [*unreadable, *bad]}.values(), key=lambda one: one.row
-            )
-            return self._columns(documents, unreadable, messages)
-        raw = None if messages is None else [messages[row] for row in rows] if skipped else messages
+                found += _too_deep(rows, path, column)
+        if found:
+            return self.columns(documents, {**bad, **{one.row: one for one in found}}, messages)
+        raw = None if messages is None else [messages[row] for row in rows]
         if raw is not None:
             keys = [spelled(column, path, raw) for path, column in zip(self._key, keys, strict=True)]
             scopes = [spelled(column, path, raw) for path, column in zip(self._scope, scopes, strict=True)]
@@ -217,7 +193,7 @@ class MessageReader:
         if raw is not None and self._id and self._ids_shown:
             ids = spelled_strings(ids, self._id, raw)
         ids = [None if value is MISSING else value for value in ids]
-        times, bad_times = self._times_of(self._values(wanted, self._time) if self._time else [])
+        times, bad_times = _times_of(self._values(wanted, self._time) if self._time else [])
         count = len(rows)
         return MessageColumns(
             rows=rows,
@@ -227,15 +203,10 @@ class MessageReader:
             times_ms=times if len(times) else np.full(count, NO_TIME, np.int64),
             scopes=hash_scopes(list(zip(*scopes, strict=True))) if scopes else np.zeros(count, np.uint64),
             keys=[b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)] if keys else None,
-            unreadable=unreadable,
+            unreadable=[bad[row] for row in sorted(bad)],
             bad_times=bad_times,
+            unseen=self._watch.look(documents),
         )
-
-    def _joined(self, columns: list[list[Any]]) -> list[Any]:
-        """The texts of each row as one, a line each in the order of the setting; empty ones are left out."""
-        if len(columns) == 1:
-            return columns[0]
-        return [_one_text(parts) for parts in zip(*columns, strict=True)]
 
     def _values(self, documents: list[Any], path: Path) -> list[Any]:
         if len(path) == 1:
@@ -246,20 +217,16 @@ class MessageReader:
                 pass
         return [field_at(document, path) for document in documents]
 
-    def _decoded(self, messages: Sequence[bytes | None]) -> tuple[list[Any], list[Unreadable]]:
-        try:
-            return [orjson.loads(message) for message in messages], []  # type: ignore[arg-type]
-        except orjson.JSONDecodeError:
-            pass
-        documents: list[Any] = []
-        unreadable: list[Unreadable] = []
-        for row, message in enumerate(messages):
+    def _decoded(self, messages: Sequence[bytes | None], bad: dict[int, Unreadable]) -> list[Any]:
+        if self._json and not bad:
             try:
-                documents.append(decode_json(message))
-            except UnreadableError as error:
-                documents.append(None)
-                unreadable.append(Unreadable(row, error.reason, error.detail))
-        return documents, unreadable
+                return [orjson.loads(message) for message in messages]  # type: ignore[arg-type]
+            except orjson.JSONDecodeError:
+                pass
+        return decode_rows(messages, decode_json if self._json else self._only_text, bad)
+
+    def _only_text(self, message: bytes | None) -> dict[str | int, str]:
+        return {self._texts[0][0]: decode_text(message)}
 
     def _find_bad(
         self, rows: list[int], documents: list[Any], texts: list[Any], keys: list[list[Any]]
@@ -288,41 +255,30 @@ class MessageReader:
         path, value = max(wrong, key=lambda one: one[1] is not None)
         return f"field {self._shown(path)!r} is {_kind(value)}, not text"
 
-    def _times_of(self, values: list[Any]) -> tuple[NDArray[np.int64], int]:
-        known = self._times
-        if len(known) > _KNOWN_TIMES:
-            known.clear()
-        times: list[int | None] = []
-        for value in values:
-            if isinstance(value, str) and len(value) <= _MAX_KNOWN_LENGTH:
-                if value not in known:
-                    known[value] = time_ms(value)
-                times.append(known[value])
-            else:
-                times.append(time_ms(value))
-        bad = times.count(None)
-        return np.array([NO_TIME if time is None else time for time in times], dtype=np.int64), bad
-
-    def _as_texts(self, messages: Sequence[bytes | None]) -> tuple[list[Any], list[Unreadable]]:
-        documents: list[Any] = []
-        unreadable: list[Unreadable] = []
-        for row, message in enumerate(messages):
-            try:
-                documents.append({self._texts[0][0]: decode_text(message)})
-            except UnreadableError as error:
-                documents.append(None)
-                unreadable.append(Unreadable(row, error.reason, error.detail))
-        return documents, unreadable
-
 
 def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
     """uint64[n] of ids as they came, 0 where there is none; 7 and "7" are one id."""
-    return _hashes(list(map(id_text, ids)), _ID_SEED)
+    texts = map(id_text, ids)
+    return _hashes(
+        (text if text is None else text.encode("utf-8", "surrogatepass") for text in texts), _ID_SEED
+    )
 
 
 def hash_scopes(scopes: Sequence[Sequence[object] | None]) -> NDArray[np.uint64]:
     """uint64[n] of scopes, each the values of its fields; 0 for None alone."""
     return _hashes([None if one is None else b"".join(map(as_bytes, one)) for one in scopes], _SCOPE_SEED)
+
+
+_known_time_ms = lru_cache(_KNOWN_TIMES)(time_ms)
+
+
+def _times_of(values: list[Any]) -> tuple[NDArray[np.int64], int]:
+    """int64[n] of times, NO_TIME for none, and how many could not be understood."""
+    times = [
+        _known_time_ms(value) if type(value) is str and len(value) <= _MAX_KNOWN_LENGTH else time_ms(value)
+        for value in values
+    ]
+    return np.array([NO_TIME if time is None else time for time in times], np.int64), times.count(None)
 
 
 def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable]:
@@ -336,14 +292,11 @@ def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable
     ]
 
 
-def _or_too_large(bad: Unreadable, large: dict[int, int]) -> Unreadable:
-    if bad.row not in large:
-        return bad
-    return Unreadable(bad.row, Reason.TOO_LARGE, f"has {large[bad.row]} bytes, more than input.max_bytes")
+def _one_text(*parts: Any) -> Any:
+    """The parts as one text, a line each, without empty ones; MISSING where there is none.
 
-
-def _one_text(parts: tuple[Any, ...]) -> Any:
-    """The parts as one text, MISSING without any; what is no text comes back instead."""
+    What is no text comes back instead.
+    """
     given = [part for part in parts if part is not MISSING and part is not None]
     if not given:
         return MISSING
@@ -351,29 +304,23 @@ def _one_text(parts: tuple[Any, ...]) -> Any:
     return "\n".join(filter(None, given)) if other is None else other
 
 
+_KINDS = {
+    type(None): "null",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+}
+
+
 def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    kinds: dict[type, str] = {
-        int: "a number",
-        float: "a number",
-        str: "text",
-        list: "a list",
-        dict: "an object",
-    }
-    return kinds.get(type(value), "something else")
+    return _KINDS.get(type(value), "something else")
 
 
-def _hashes(values: Sequence[str | bytes | None], seed: int) -> NDArray[np.uint64]:
+def _hashes(values: Iterable[bytes | None], seed: int) -> NDArray[np.uint64]:
     """64 bits of each, 0 for None alone."""
     hash64: Callable[..., tuple[int, int]] = mmh3.hash64
-    found = np.empty(len(values), np.uint64)
-    for row, value in enumerate(values):
-        if value is None:
-            found[row] = 0
-            continue
-        content = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-        found[row] = hash64(content, seed, signed=False)[0] or 1
-    return found
+    hashes = [0 if value is None else hash64(value, seed, signed=False)[0] or 1 for value in values]
+    return np.array(hashes, np.uint64)

@@ -39,13 +39,21 @@ class Unseen:
 
     def line(self, messages: str) -> str:
         """What is wrong and what to do, in one line; messages: what they are called."""
-        shown = ", ".join(repr(name[:_SHOWN_CHARACTERS]) for name in self.there[:_SHOWN_NAMES])
-        more = ", …" if len(self.there) > _SHOWN_NAMES else ""
-        there = f" but {shown}{more}" if shown else ""
         advice = f"did you mean {self.meant!r}?" if self.meant else f"name another in {self.setting}"
         effect = _EFFECTS[self.setting]
         none = f"none of the first {self.count:,} {messages} has the field {self.name!r} of {self.setting}"
-        return f"{none}{there}, {effect}; {advice}"
+        return f"{none}{but_these(self.there)}, {effect}; {advice}"
+
+
+def but_these(names: Sequence[str]) -> str:
+    """What there is instead, behind what there is not; nothing where no name is known.
+
+    >>> but_these(["id", "body"])
+    " but 'id', 'body'"
+    """
+    shown = ", ".join(repr(name[:_SHOWN_CHARACTERS]) for name in names[:_SHOWN_NAMES])
+    more = ", …" if len(names) > _SHOWN_NAMES else ""
+    return f" but {shown}{more}" if shown else ""
 
 
 class FieldWatch:
@@ -78,7 +86,6 @@ class FieldWatch:
         return [self._told(setting, path, objects[:_LOOKED_AT]) for setting, path in self._unseen]
 
     def _told(self, setting: str, path: Path, objects: list[Any]) -> Unseen:
-        name = str(path[0]) if self._flat else name_of(path)
         known = path
         beside: list[Path] = []
         while not beside and known:
@@ -86,7 +93,9 @@ class FieldWatch:
             beside = _below(objects, known)
         there = [self._name(one) for one in beside]
         deeper = [one for outer in beside if not self._flat for one in _below(objects, outer)]
-        return Unseen(setting, name, self._count, tuple(there), self._nearest(path, [*beside, *deeper]))
+        return Unseen(
+            setting, self._name(path), self._count, tuple(there), self._nearest(path, [*beside, *deeper])
+        )
 
     def _nearest(self, path: Path, paths: list[Path]) -> str | None:
         """A key that is called as the whole path is written comes first: its dots were meant as such."""

@@ -33,7 +33,6 @@ def _rows(batches: Iterator[Rows]) -> tuple[list[bytes | None], bool]:
     rows: list[bytes | None] = []
     terminated = True
     for batch in batches:
-        assert batch.first == len(rows) + 1
         rows += batch.rows
         terminated = batch.terminated
     return rows, terminated
