@@ -8,7 +8,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from itertools import chain
-from types import TracebackType
 from typing import Any, Self
 
 from twinsieve.pipeline.files import FileError
@@ -23,7 +22,7 @@ from twinsieve.pipeline.files.encoding import (
     order_of,
 )
 from twinsieve.pipeline.files.table import Table
-from twinsieve.pipeline.files.unpack import CutOffError, DamagedError, NeedsMemoryError, unpacked
+from twinsieve.pipeline.files.unpack import PackedError, unpacked
 from twinsieve.pipeline.files.write import descriptor_of
 
 STDIN = "-"
@@ -89,16 +88,12 @@ class InputSource:
             return self
         try:
             # Closed by `__exit__`: the blocks are read long after this returns.
-            self._raw = open(0 if self.name == STDIN else self.name, "rb", closefd=self.name != STDIN)
-            if self._wait is not None:
-                self._raw = io.BufferedReader(_Waiting(self._raw.detach(), self._wait))
+            self._raw = io.BufferedReader(_Waiting(0 if self.name == STDIN else self.name, self._wait))
         except OSError as error:
             raise self._cannot_be_read(error) from error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._opened().close()
 
     def _opened(self) -> io.BufferedReader:
@@ -146,38 +141,20 @@ class InputSource:
                 )
             yield head
             yield from blocks
-        except CutOffError as error:
-            raise FileError(
-                f"{self.shown}: ends in the middle of its compressed data; fetch it again"
-            ) from error
-        except NeedsMemoryError as error:
-            raise FileError(
-                f"{self.shown}: asks for more memory to be unpacked than it gets; unpack it first"
-            ) from error
-        except DamagedError as error:
-            raise FileError(f"{self.shown}: compressed data is damaged ({error}); fetch it again") from error
+        except PackedError as error:
+            raise FileError(f"{self.shown}: {error}") from error
         except OSError as error:
             raise self._cannot_be_read(error) from error
 
 
-class _Waiting(io.RawIOBase):
-    """A stream that waits before it reads."""
+class _Waiting(io.FileIO):
+    """A file that waits before it is read; wait: as of `InputSource`."""
 
-    def __init__(self, raw: io.RawIOBase, wait: Callable[[int], None]) -> None:
-        self._raw = raw
+    def __init__(self, file: str | int, wait: Callable[[int], None] | None) -> None:
+        super().__init__(file, closefd=isinstance(file, str))
         self._wait = wait
 
-    def readable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._raw.fileno()
-
     def readinto(self, buffer: Any, /) -> int | None:
-        self._wait(self._raw.fileno())
-        taken: int | None = self._raw.readinto(buffer)
-        return taken
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
+        if self._wait is not None:
+            self._wait(self.fileno())
+        return super().readinto(buffer)

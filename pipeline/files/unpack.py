@@ -11,7 +11,6 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Protocol
 
 import zstandard
 
@@ -33,32 +32,25 @@ _ZSTD_WINDOW = 1 << 31
 """`zstd --long=31`, the longest there is. Memory is used as far as the content goes, and twice that far."""
 _XZ_MEMORY = 256 << 20
 """`xz -9` asks for 65 MiB."""
+_CUT_OFF = "ends in the middle of its compressed data; fetch it again"
 
 
-class CutOffError(Exception):
-    """Packed data end before their end."""
-
-
-class NeedsMemoryError(Exception):
-    """Packed data ask for more memory to be unpacked than they get."""
-
-
-class DamagedError(Exception):
-    """Packed data are not what they should be; the text says what the library found."""
+class PackedError(Exception):
+    """Packed data cannot be unpacked; the text says why, and what to do."""
 
 
 def unpacked(raw: io.BufferedReader, name: str) -> Iterator[bytes]:
     """The plain content in blocks of up to about 1 MiB; what a stream gave so far is not held back.
 
     name: where it ends as packed files do, a file that ends before its first bytes tell is cut off
-    raises: CutOffError, NeedsMemoryError, DamagedError, OSError
+    raises: PackedError, OSError
     """
     reads = iter(lambda: raw.read1(BLOCK_BYTES), b"")
     head = b""
     while _is_undecided(head) and (read := next(reads, b"")):
         head += read
     if _is_stump(name, head):
-        raise CutOffError
+        raise PackedError(_CUT_OFF)
     reads = chain([head] if head else [], reads)
     try:
         if head.startswith(_GZIP):
@@ -75,8 +67,12 @@ def unpacked(raw: io.BufferedReader, name: str) -> Iterator[bytes]:
             yield from reads
     except (zlib.error, zstandard.ZstdError, lzma.LZMAError) as error:
         if "emory" in str(error):  # neither library has an error of its own for it
-            raise NeedsMemoryError from error
-        raise DamagedError(str(error)) from error
+            raise PackedError("asks for more memory to be unpacked than it gets; unpack it first") from error
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> PackedError:
+    return PackedError(f"compressed data is damaged ({error}); fetch it again")
 
 
 def _is_undecided(head: bytes) -> bool:
@@ -127,22 +123,7 @@ def _zstd_blocks(reads: Iterator[bytes]) -> Iterator[bytes]:
         if size:
             yield b"".join(pieces)
     if frame is not None:
-        raise CutOffError
-
-
-class _Unpacker(Protocol):
-    """One stream of bzip2 or xz."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def needs_input(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes: ...
+        raise PackedError(_CUT_OFF)
 
 
 class _Gzip:
@@ -167,6 +148,9 @@ class _Gzip:
         return self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
 
 
+_Unpacker = _Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor
+
+
 def _streams(reads: Iterator[bytes], make: Callable[[], _Unpacker], padding: bytes = b"") -> Iterator[bytes]:
     """What streams that follow each other hold; padding: bytes that may stand between them."""
     packed = next(reads, b"")
@@ -174,14 +158,14 @@ def _streams(reads: Iterator[bytes], make: Callable[[], _Unpacker], padding: byt
         stream = make()
         while not stream.eof:
             if stream.needs_input and not packed and not (packed := next(reads, b"")):
-                raise CutOffError
+                raise PackedError(_CUT_OFF)
             try:
                 block = stream.decompress(packed if stream.needs_input else b"", BLOCK_BYTES)
             except OSError as error:  # bz2 has no error of its own
-                raise DamagedError(str(error)) from error
+                raise _damaged(error) from error
             packed = b""
             if block:
                 yield block
-        packed = stream.unused_data.lstrip(padding) if padding else stream.unused_data
+        packed = stream.unused_data.lstrip(padding)
         while not packed and (more := next(reads, b"")):
-            packed = more.lstrip(padding) if padding else more
+            packed = more.lstrip(padding)
