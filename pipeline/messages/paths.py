@@ -15,6 +15,9 @@ MISSING = object()
 """Stands for a field that is not there; a field that is null is None."""
 
 _BRACKET = re.compile(r"""\[(?:([0-9]{1,9})|"((?:[^"\\]|\\.)*)"|'([^']*)')\]""", re.DOTALL)
+_ESCAPED = re.compile(r"\\([.\\\[\]])")
+_BARE = re.compile(r"(?:\\[.\\\[\]]|[^.\[\]])++")
+"""Before anything else than these four a backslash is a character of the name."""
 _PLAIN = re.compile(r"[^.\[\]\\]+")
 
 
@@ -76,19 +79,11 @@ def field_at(document: Any, path: Path) -> Any:
 
 
 def _bare(name: str, at: int) -> tuple[str, int]:
-    start, part = at, ""
-    while at < len(name) and name[at] not in ".[]":
-        if name[at] == "\\":
-            # Before anything else a backslash is a character of the name.
-            escaped = name[at + 1 : at + 2] in (".", "\\", "[", "]") and at + 1 < len(name)
-            part += name[at + 1] if escaped else "\\"
-            at += 2 if escaped else 1
-        else:
-            part += name[at]
-            at += 1
-    if not part:
-        raise _refused(name, start, "a name is missing")
-    return part, at
+    """The name that begins there, without its backslashes, and where it ends."""
+    written = _BARE.match(name, at)
+    if written is None:
+        raise _refused(name, at, "a name is missing")
+    return _ESCAPED.sub(r"\1", written[0]), written.end()
 
 
 def _inside(name: str, bracket: re.Match[str]) -> str | int:

@@ -33,12 +33,6 @@ class Written:
         return str(decoded(content)) if content.startswith(b'"') else content.decode()
 
 
-class _Number(str):
-    """A number inside a list or an object, as it is spelled."""
-
-    __slots__ = ()
-
-
 def spelled(values: list[object], path: Path, rows: Sequence[bytes | None]) -> list[object]:
     """The values, `Written` where the value alone does not tell how its row spells it, strings apart.
 
@@ -95,9 +89,9 @@ def same_value(written: Written) -> bytes:
     """
     if written.json[:1] not in (b"{", b"[", b'"'):
         return written.json
-    return _same(
-        json.loads(written.json, parse_int=_Number, parse_float=_Number, parse_constant=_Number),
-    )
+    spelt = orjson.Fragment
+    value = json.loads(written.json, parse_int=spelt, parse_float=spelt, parse_constant=spelt)
+    return to_json(value, sort_keys=True)
 
 
 def to_json(value: object, *, sort_keys: bool = False) -> bytes:
@@ -161,13 +155,3 @@ def _members(row: bytes, start: int) -> Iterator[tuple[str | int, int, int]]:
             if begin < 0 and token.start() > start:
                 begin = token.start()
             end = token.end()
-
-
-def _same(value: object) -> bytes:
-    if isinstance(value, _Number):
-        return value.encode()
-    if isinstance(value, dict):
-        return b"{" + b",".join([to_json(key) + b":" + _same(value[key]) for key in sorted(value)]) + b"}"
-    if isinstance(value, list):
-        return b"[" + b",".join([_same(one) for one in value]) + b"]"
-    return to_json(value)
