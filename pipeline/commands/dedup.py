@@ -174,7 +174,7 @@ def command(
 
         console = talk()
         for example in summary.examples.chosen():
-            console.print(pair_panel(example.entry), soft_wrap=True)
+            console.print(pair_panel(example), soft_wrap=True)
     if not quiet:
         from twinsieve.pipeline.dedup.report import summary_table
 

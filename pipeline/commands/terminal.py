@@ -24,15 +24,11 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(_escaped(char) if _acts(char) else char for char in text)
+    return "".join(char.encode("unicode_escape").decode() if _acts(char) else char for char in text)
 
 
 def _acts(char: str) -> bool:
     return char in _LINES or char in _DIRECTIONS or unicodedata.category(char) in ("Cc", "Cs")
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode()
 
 
 def say_error(text: str) -> None:

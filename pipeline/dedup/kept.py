@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
 import numpy as np
 
 from twinsieve.pipeline.dedup.marked import Marker, marks_of
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files.encoding import Encoded, is_wide, order_of
+from twinsieve.pipeline.files.format import ending_of
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import one_line
 from twinsieve.pipeline.files.table import TableWriter
-from twinsieve.pipeline.files.unpack import PACKED_ENDINGS
 from twinsieve.pipeline.files.write import ByteSink, Output, RowWriter
 from twinsieve.stages.contract import Kind
 
@@ -101,6 +99,4 @@ class KeptRows:
 
     @property
     def _is_array(self) -> bool:
-        path = PurePath(self._output.name)
-        inner = PurePath(path.stem) if path.suffix.lower() in PACKED_ENDINGS else path
-        return bool(self._reader.documents) and inner.suffix.lower() == ".json"
+        return bool(self._reader.documents) and ending_of(self._output.name) == ".json"

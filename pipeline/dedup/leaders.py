@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files.write import write_all
 from twinsieve.pipeline.messages.spelling import Written, decoded, to_json, written_at
 from twinsieve.stages.errors import StateError
 
@@ -130,11 +131,9 @@ class _Generation:
         self._mapped: NDArray[np.void] | None = None
         with ExitStack() as undo:
             self._rows = undo.enter_context(self._open(self.names[0], kept=count > 0))
+            self._index = undo.enter_context(self._open(self.names[1], kept=count > 0 and sum_ is not None))
             if sum_ is None and count:
-                self._index = undo.enter_context(self._open(self.names[1], kept=False))
                 self._sum_up()
-            else:
-                self._index = undo.enter_context(self._open(self.names[1], kept=count > 0))
             self._end = self._cut_to(count)
             undo.pop_all()
 
@@ -170,7 +169,7 @@ class _Generation:
         for slot, end in enumerate(old["end"].tolist()):
             entries["sum"][slot] = zlib.crc32(os.pread(self._rows.fileno(), end - start, start))
             start = end
-        _write_all(self._index, entries.tobytes())
+        write_all(self._index, entries.tobytes())
         self.sum = zlib.crc32(entries.data)
 
     def _damaged(self, name: str, what: str) -> StateError:
@@ -184,7 +183,7 @@ class _Generation:
         try:
             descriptor = os.open(self._folder / name, flags, 0o600)
         except FileNotFoundError as error:
-            raise StateError(f"{self._folder / name}: is missing; restore it, or {ANEW}") from error
+            raise self._damaged(name, "is missing") from error
         return os.fdopen(descriptor, "r+b", buffering=0)
 
     def append(self, positions: NDArray[np.int64], rows: list[bytes]) -> None:
@@ -192,8 +191,8 @@ class _Generation:
         entries["position"] = positions
         entries["end"] = self._end + np.cumsum([len(row) for row in rows])
         entries["sum"] = [zlib.crc32(row) for row in rows]
-        _write_all(self._rows, b"".join(rows))
-        _write_all(self._index, entries.tobytes())
+        write_all(self._rows, b"".join(rows))
+        write_all(self._index, entries.tobytes())
         self._end = int(entries["end"][-1])
         self.sum = zlib.crc32(entries.data, self.sum)
         self.count += len(rows)
@@ -231,12 +230,6 @@ class _Generation:
         self._mapped = None
         self._rows.close()
         self._index.close()
-
-
-def _write_all(stream: BinaryIO, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[stream.write(view) :]
 
 
 def _decoded(row: bytes) -> tuple[object, str]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.format import TABLES, Dialect, Format
+from twinsieve.pipeline.files.format import Dialect, Format
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.source import STDIN
@@ -70,7 +70,6 @@ class Marker:
         self._reader = reader
         self.in_bits = in_bits
         self._is_csv = format_ == "csv"
-        self._is_table = format_ in TABLES
         self._delimiter = dialect.delimiter
         self._shown = "stdin" if first == STDIN else first
 
@@ -118,9 +117,8 @@ class Marker:
             body.decode(self._reader.codec)
         except UnicodeError:
             # Bytes that are no text would keep others from reading the file; the dead letter holds them.
-            body = body.decode(self._reader.codec, "backslashreplace").encode(
-                self._reader.codec, "backslashreplace"
-            )
+            text = body.decode(self._reader.codec, "backslashreplace")
+            body = text.encode(self._reader.codec, "backslashreplace")
         others = self._delimiter * (len(self._reader.names) - 1)
         quoted = b'"' + body.replace(b'"', b'""') + b'"' + others.encode()
         return self._with_fields(quoted + end, fields)

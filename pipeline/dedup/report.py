@@ -13,7 +13,7 @@ from rich.table import Table
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.unreadable import FirstUnreadable
 from twinsieve.pipeline.settings.values import duration_text
-from twinsieve.stages.contract import NO_TIME, Batch, Flag, Kind, SieveConfig, SieveStats, Verdicts, Window
+from twinsieve.stages.contract import NO_TIME, Batch, Flag, Kind, SieveConfig, SieveStats, Verdicts
 
 STEPS = {
     "read": "read",
@@ -47,14 +47,11 @@ class Reaches:
     """
 
     def __init__(self, config: SieveConfig, begun: SieveStats) -> None:
-        def reach(window: Window) -> Reach:
-            return Reach(window.messages, window.age_ms)
-
-        self.by_stage: dict[str, Reach] = {}
-        if config.near.method != "none":
-            self.by_stage["near"] = reach(config.near.window)
-        if config.exact.method != "none":
-            self.by_stage["exact"] = reach(config.exact.window)
+        self.by_stage = {
+            stage: Reach(kept.window.messages, kept.window.age_ms)
+            for stage, kept in (("near", config.near), ("exact", config.exact))
+            if kept.method != "none"
+        }
         self._max_ahead_ms = config.time.max_ahead_ms
         self._kept = begun.kept
         self._stream_time = NO_TIME if begun.stream_time_ms is None else begun.stream_time_ms
@@ -80,45 +77,39 @@ class Reaches:
         self._stream_time = int(stream[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A dropped message beside its leader, as it stands in the duplicates."""
-
-    entry: dict[str, Any]
-
-    @property
-    def kind(self) -> tuple[str, int]:
-        """Examples of one kind look alike: stage and similarity in steps of .05, or distance."""
-        entry = self.entry
-        if "distance" in entry:
-            return entry["stage"], entry["distance"]
-        return entry["stage"], int(entry["similarity"] * 20)
-
-
 class Examples:
-    """The first example of every kind, so that a few of them show much."""
+    """The first example of every kind, so that a few of them show much; each as it stands in the duplicates.
 
-    def __init__(self) -> None:
-        self._first: dict[tuple[str, int], Example] = {}
-        self._others: list[Example] = []
-        self._copies: list[Example] = []
-        self.wanted = 0
+    wanted: how many at most
+    """
 
-    def offer(self, example: Example) -> None:
+    def __init__(self, wanted: int = 0) -> None:
+        self._first: dict[tuple[str, int], dict[str, Any]] = {}
+        self._others: list[dict[str, Any]] = []
+        self._copies: list[dict[str, Any]] = []
+        self.wanted = wanted
+
+    def offer(self, entry: dict[str, Any]) -> None:
         """Take it while examples are wanted; copies of the leader show least, and come after all others."""
-        if example.entry["text"] == example.entry["leader_text"]:
+        if entry["text"] == entry["leader_text"]:
             if len(self._copies) < self.wanted:
-                self._copies.append(example)
-        elif example.kind not in self._first:
+                self._copies.append(entry)
+        elif (kind := _kind(entry)) not in self._first:
             if self.wanted:
-                self._first[example.kind] = example
+                self._first[kind] = entry
         elif len(self._others) < self.wanted:
-            self._others.append(example)
+            self._others.append(entry)
 
-    def chosen(self) -> list[Example]:
+    def chosen(self) -> list[dict[str, Any]]:
         """At most as many as wanted: one of each kind, the least alike last, then others, then copies."""
         first = [self._first[kind] for kind in sorted(self._first, key=lambda kind: (kind[0], -kind[1]))]
         return (first + self._others + self._copies)[: self.wanted]
+
+
+def _kind(entry: dict[str, Any]) -> tuple[str, int]:
+    """Examples of one kind look alike: stage and similarity in steps of .05, or distance."""
+    likeness = entry["distance"] if "distance" in entry else int(entry["similarity"] * 20)
+    return entry["stage"], likeness
 
 
 @dataclass(slots=True)
@@ -131,7 +122,6 @@ class Summary:
     windows: by stage, how far each reached
     """
 
-    examples_wanted: int = 0
     rows: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     unreadable: Counter[str] = field(default_factory=Counter)
@@ -144,9 +134,6 @@ class Summary:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(["start", *STEPS], 0.0))
     examples: Examples = field(default_factory=Examples)
     windows: dict[str, Reach] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.examples.wanted = self.examples_wanted
 
     @property
     def dropped(self) -> int:
@@ -165,8 +152,7 @@ class Summary:
             number = int(np.count_nonzero(verdicts.flags & flag.value))
             if number and flag.name:
                 self.flags[flag.name.lower()] += number
-        for bad in columns.unreadable:
-            self.unreadable[bad.reason] += 1
+        self.unreadable.update(bad.reason for bad in columns.unreadable)
         self.bad_times += columns.bad_times
 
     def micros(self) -> dict[str, float]:

@@ -23,7 +23,7 @@ from twinsieve.pipeline.dedup.inputs import Inputs, content_digest, refuse_empty
 from twinsieve.pipeline.dedup.kept import KeptRows
 from twinsieve.pipeline.dedup.leaders import LeaderBook
 from twinsieve.pipeline.dedup.marked import Marker, refuse_unmarked
-from twinsieve.pipeline.dedup.report import Reaches, Summary
+from twinsieve.pipeline.dedup.report import Examples, Reaches, Summary
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Saves, Stop
 from twinsieve.pipeline.dedup.second_pass import Keep, SecondPass, refuse_keep
 from twinsieve.pipeline.dedup.sinks import DeadLetters, DroppedRows, Judged, Sink
@@ -152,7 +152,7 @@ class Dedup:
         self._keeps_book = bool(shows_leaders or self._state.leaders)
         self._reader = InputReader(settings, job.format, job.dialect, whole=True, ids_shown=self._keeps_book)
         self._reaches = Reaches(config, self._sieve.stats())
-        self.summary = Summary(examples_wanted=job.examples, windows=self._reaches.by_stage)
+        self.summary = Summary(examples=Examples(job.examples), windows=self._reaches.by_stage)
         self._inputs = Inputs(job.inputs, self._reader, self.summary.seconds)
         self._streams = False
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.dedup.clusters import Clusters
 from twinsieve.pipeline.dedup.leaders import Leader, LeaderBook
-from twinsieve.pipeline.dedup.report import Example, Summary
+from twinsieve.pipeline.dedup.report import Summary
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.write import ByteSink, Output
@@ -106,7 +106,7 @@ class DroppedRows:
             position = int(positions[row])
             entry = dropped_entry(columns, verdicts, row, position, leader, in_bits=self._in_bits)
             if leader is not None:
-                summary.examples.offer(Example(entry))
+                summary.examples.offer(entry)
             elif entry["duplicate_of"] is not None:
                 summary.leaders_unknown += 1
             if self._duplicates is not None:

@@ -68,13 +68,7 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
     raises: StateError for a damaged or foreign file, or one of another configuration; FileError
     """
     try:
-        stream = Path(name).open("rb")  # noqa: SIM115 closed below; only opening may find no file
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
-    with stream:
-        try:
+        with Path(name).open("rb") as stream:
             head = stream.read(len(_MAGIC) + _HEAD.size)
             if head[: len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _HEAD.size:
                 raise StateError(f"{name}: is no state of `twinsieve dedup`; {ANEW}")
@@ -102,14 +96,15 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
                     f"{name}: has format {version}, which rounded the numbers in keys, scopes and ids; "
                     "begin again with another state file: rows repeated from before are kept once more"
                 )
-            sieve = Sieve.load(stream, config)
-        except OSError as error:
-            raise FileError(f"{name}: cannot be read: {error.strerror}") from error
-        except StateError as error:
-            if str(error).startswith(name):
-                raise
-            raise StateError(f"{name}: {error}") from error
-    return state, sieve
+            return state, Sieve.load(stream, config)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
+    except StateError as error:
+        if str(error).startswith(name):
+            raise
+        raise StateError(f"{name}: {error}") from error
 
 
 def _listed(names: list[str]) -> str:

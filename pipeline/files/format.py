@@ -134,8 +134,8 @@ def _delimiter(given: str) -> str:
 
 def _is_by_tab(names: list[str]) -> bool:
     """Whether the inputs are CSV with tabs by their names. raises: UsageError if some are and some are not"""
-    by_tab = [name for name in names if _suffix(name) == _BY_TAB]
-    others = [name for name in names if _suffix(name) not in (_BY_TAB, "")]
+    by_tab = [name for name in names if ending_of(name) == _BY_TAB]
+    others = [name for name in names if ending_of(name) not in (_BY_TAB, "")]
     if by_tab and others:
         raise UsageError(
             f"{shown(by_tab[0])} looks separated by tabs, {shown(others[0])} by commas; "
@@ -146,7 +146,7 @@ def _is_by_tab(names: list[str]) -> bool:
 
 def has_known_ending(name: str) -> bool:
     """Whether a file of that name is read without --format."""
-    return _by_ending(name) is not None
+    return ending_of(name) in _ENDINGS
 
 
 def known_endings() -> str:
@@ -209,12 +209,12 @@ def _promised(name: str) -> str | None:
     """What the ending of an output's name says, None where it says nothing."""
     if name == STDOUT:
         return None
-    suffix = _suffix(name)
+    suffix = ending_of(name)
     return "tsv" if suffix == _BY_TAB else _ENDINGS.get(suffix) or _OTHER_ENDINGS.get(suffix)
 
 
 def _input_format(name: str) -> Format:
-    found = _by_ending(name) if name != STDIN else None
+    found = _ENDINGS.get(ending_of(name)) if name != STDIN else None
     is_file = is_address(name) or (Path(name).is_file() and not PurePath(name).is_relative_to("/dev"))
     if found is None and name != STDIN and is_file:
         known = ", ".join(_ENDINGS)
@@ -225,11 +225,7 @@ def _input_format(name: str) -> Format:
     return found or "jsonl"
 
 
-def _by_ending(name: str) -> Format | None:
-    return _ENDINGS.get(_suffix(name))
-
-
-def _suffix(name: str) -> str:
+def ending_of(name: str) -> str:
     """The ending in small letters, before that of a packing."""
     path = PurePath(shown(name))
     packed = path.suffix.lower() in PACKED_ENDINGS

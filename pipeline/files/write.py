@@ -14,11 +14,10 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Protocol, Self, cast
 
 import zstandard
@@ -48,6 +47,7 @@ class Output:
     mode: permissions of a new file; an existing one keeps its own unless 0600 is asked for, and its owner and
         group where the system allows that
     packed: an ending .gz, .zst, .bz2 or .xz means compressed
+    is_stream: what is written is out at once; `place` has nothing to do
     raises: FileError when it cannot be made, written or renamed; nothing is left behind then
 
     A link is followed: the file it points to is replaced, the link stays. Other hard links to that
@@ -56,6 +56,7 @@ class Output:
 
     def __init__(self, name: str, *, mode: int = 0o666, packed: bool = True) -> None:
         self.name = name
+        self._shown = "stdout" if name == STDOUT else name
         self._mode = mode
         self._packed = packed
         self._packer: _Packer | None = None
@@ -67,7 +68,7 @@ class Output:
             self._raw = self._open()
         except OSError as error:
             raise FileError(f"{self._shown}: cannot be written: {error.strerror}") from error
-        self._stream = self._part is None
+        self.is_stream = self._part is None
         try:
             # A gzip file begins with its header, for which the disk may be too full already.
             with self._named():
@@ -76,17 +77,8 @@ class Output:
             self.discard()
             raise
 
-    @property
-    def _shown(self) -> str:
-        return "stdout" if self.name == STDOUT else self.name
-
     def _pack(self) -> _Packer:
         return _packer(self.name, self._raw) if self._packed else _Plain(self._raw)
-
-    @property
-    def is_stream(self) -> bool:
-        """What is written is out at once; `place` has nothing to do."""
-        return self._stream
 
     def _open(self) -> BinaryIO:
         if self._descriptor is not None:
@@ -136,7 +128,7 @@ class Output:
         with self._named():
             if self._packer is not None:
                 self._packer.close()
-            if not self._stream:
+            if not self.is_stream:
                 os.fsync(self._raw.fileno())
             elif self._descriptor is None:
                 self._raw.close()
@@ -145,7 +137,7 @@ class Output:
         """Give what `sync` put on disk its name."""
         with self._named():
             self._rename()
-        if not self._stream:
+        if not self.is_stream:
             self._raw.close()
 
     def _rename(self) -> None:
@@ -171,7 +163,7 @@ class Output:
                 self._packer.close()
                 # The next one begins with the next byte: a head without an end is a damaged file.
                 self._packer = None
-            if not self._stream:
+            if not self.is_stream:
                 os.fsync(self._raw.fileno())
             self._rename()
 
@@ -191,9 +183,7 @@ class Output:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.discard()
 
     @contextmanager
@@ -246,35 +236,39 @@ class _Packer(Protocol):
     def close(self) -> None: ...
 
 
+def write_all(stream: BinaryIO, data: bytes) -> None:
+    """Write all of it: a raw file may take less than it is given."""
+    view = memoryview(data)
+    while view:
+        view = view[stream.write(view) :]
+
+
 class _Plain:
-    """Writes all of it: a raw file may take less than it is given."""
+    """Writes to a raw file, which is closed by its output."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
 
     def write(self, data: bytes, /) -> None:
-        view = memoryview(data)
-        while view:
-            taken = self._raw.write(view)
-            view = view[taken:]
+        write_all(self._raw, data)
 
     def close(self) -> None:
         """The file itself is closed by its output."""
 
 
 def _packer(name: str, raw: BinaryIO) -> _Packer:
+    plain = _Plain(raw)
+    stream = cast(BinaryIO, plain)
     if name.endswith(".gz"):
-        plain = _Plain(raw)
-        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=cast(BinaryIO, plain), mtime=0)
+        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=stream, mtime=0)
     if name.endswith(".zst"):
-        return zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(
-            cast(BinaryIO, _Plain(raw)), closefd=False
-        )
+        packer = zstandard.ZstdCompressor(level=3, write_checksum=True)
+        return packer.stream_writer(stream, closefd=False)
     if name.endswith(".bz2"):
-        return bz2.BZ2File(cast(BinaryIO, _Plain(raw)), "wb")
+        return bz2.BZ2File(stream, "wb")
     if name.endswith(".xz"):
-        return lzma.LZMAFile(cast(BinaryIO, _Plain(raw)), "wb")
-    return _Plain(raw)
+        return lzma.LZMAFile(stream, "wb")
+    return plain
 
 
 def place_all(outputs: list[Output]) -> None:
