@@ -16,10 +16,11 @@ from typing import get_args
 import numpy as np
 
 from bench.machine import machine_line
+from twinsieve.pipeline.dedup import Keep
 from twinsieve.pipeline.dedup.clusters import Clusters
 from twinsieve.pipeline.dedup.kept import KeptRows
 from twinsieve.pipeline.dedup.leaders import Leader
-from twinsieve.pipeline.dedup.second_pass import Keep, SecondPass
+from twinsieve.pipeline.dedup.second_pass import SecondPass
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files.format import Dialect
 from twinsieve.pipeline.files.messages import InputReader, RowChunk

@@ -8,25 +8,25 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from twinsieve.pipeline.commands.options import (
     FILE_NAME,
-    delimiter_option,
-    encoding_option,
-    file_settings_from,
-    format_option,
+    FormatFlags,
+    SettingsFlags,
+    format_options,
+    gathered,
     settings_options,
 )
 from twinsieve.pipeline.commands.terminal import examples as help_examples
 from twinsieve.pipeline.commands.terminal import say_error, talk
+from twinsieve.pipeline.dedup import Keep, Wanted
 from twinsieve.pipeline.files import FileError
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.dedup.run import OnProgress
-    from twinsieve.pipeline.dedup.second_pass import Keep
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of text"}
@@ -56,7 +56,7 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
 @click.option("--mark", is_flag=True, help="Write all rows, each with its verdict added.")
 @click.option(
     "--keep",
-    type=click.Choice(("first", "last", "longest")),
+    type=click.Choice(get_args(Keep)),
     default="first",
     help="Row of each cluster to write (first); the others read files twice and hold 9 or 13 bytes a row.",
 )
@@ -64,9 +64,7 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
 @click.option(
     "--state", type=FILE_NAME, help="Continue from this file if it exists; write it for a later run."
 )
-@format_option("Format of inputs and output (by file name).")
-@delimiter_option
-@encoding_option
+@format_options("Format of inputs and output (by file name).")
 @click.option("--strict", is_flag=True, help="Fail at the first row that cannot be read.")
 @click.option(
     "--max-unreadable",
@@ -81,26 +79,15 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
     is_flag=True,
     help="No progress, no summary; unreadable rows and --examples are still shown.",
 )
+@gathered("wanted", Wanted)
 def command(
     inputs: tuple[str, ...],
-    output: str,
-    duplicates: str | None,
-    dead_letter: str | None,
-    clusters: str | None,
-    mark: bool,
-    keep: Keep,
-    stats: str | None,
-    state: str | None,
-    form: str | None,
-    delimiter: str | None,
-    encoding: str | None,
+    wanted: Wanted,
+    spelt: FormatFlags,
     strict: bool,
     max_unreadable: float | None,
-    examples: int,
     quiet: bool,
-    config: str | None,
-    pairs: tuple[str, ...],
-    **given: str | None,
+    flags: SettingsFlags,
 ) -> None:
     """Write the unique messages of INPUTs (`-`: stdin) in order; drop exact and near duplicates.
 
@@ -116,7 +103,6 @@ def command(
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.dedup.run import Dedup, Job
     from twinsieve.pipeline.files.format import (
-        format_of,
         refuse_empty_names,
         refuse_endings_of_reports,
         refuse_output_ending,
@@ -126,38 +112,19 @@ def command(
 
     if strict and max_unreadable is not None:
         raise click.UsageError("--strict is --max-unreadable 0; give one of the two")
-    settings = file_settings_from(config, pairs, **given)
+    settings = flags.settings(on_files=True)
     refuse_empty_names(list(inputs))
-    names, stood_for = expand(
-        list(inputs) or ["-"], [output, duplicates, dead_letter, clusters, stats, state]
-    )
-    format_, dialect = format_of(names, form, settings, delimiter, encoding)
-    said = form is not None or delimiter is not None or settings.input.encoding != "json"
-    refuse_output_ending(output, format_, dialect, given=said)
-    refuse_endings_of_reports(
-        {"--duplicates": duplicates, "--dead-letter": dead_letter, "--clusters": clusters, "--stats": stats}
-    )
+    names, stood_for = expand(list(inputs) or ["-"], [*wanted.outputs().values(), wanted.state])
+    format_, dialect = spelt.format_of(names, settings)
+    said = spelt.form is not None or spelt.delimiter is not None or settings.input.encoding != "json"
+    refuse_output_ending(wanted.output, format_, dialect, given=said)
+    refuse_endings_of_reports(wanted.reports())
     typed = "-" in names and sys.stdin is not None and sys.stdin.isatty()
     if typed and not quiet:
         say_error(
             f"reading {_HELD.get(format_, format_)} from this terminal; end them with Ctrl-D, or name a file"
         )
-    job = Job(
-        inputs=names,
-        format=format_,
-        output=output,
-        duplicates=duplicates,
-        dead_letter=dead_letter,
-        clusters=clusters,
-        stats=stats,
-        state=state,
-        settings_file=config,
-        examples=examples,
-        mark=mark,
-        keep=keep,
-        max_unreadable=0.0 if strict else max_unreadable,
-        dialect=dialect,
-    )
+    job = Job(names, format_, wanted, flags.config, 0.0 if strict else max_unreadable, dialect)
     if not quiet:
         for line in stood_for:
             say_error(line)
@@ -169,7 +136,7 @@ def command(
         dedup.summary.seconds["start"] = time.perf_counter() - started
         with _progress(quiet or typed) as shown:
             summary = dedup.run(shown, before_placing=signals.no_more, stop=signals.stop, warn=say_error)
-    if examples:
+    if wanted.examples:
         from twinsieve.pipeline.commands.terminal import pair_panel
 
         console = talk()
@@ -180,15 +147,16 @@ def command(
 
         talk().print(summary_table(summary, dedup.sieve_stats()))
     for name in dedup.repeated:
-        say_error(f"{name}: an earlier run on {state} read this content; all its rows are dropped")
-    if duplicates is not None and summary.leaders_unknown:
+        say_error(f"{name}: an earlier run on {wanted.state} read this content; all its rows are dropped")
+    if wanted.duplicates is not None and summary.leaders_unknown:
         say_error(
-            f"{duplicates}: {summary.leaders_unknown:,} of {summary.explained:,} duplicates name a leader "
-            "without text and id: "
-            f"earlier runs on {state} kept none; they are kept since --duplicates was given"
+            f"{wanted.duplicates}: {summary.leaders_unknown:,} of {summary.explained:,} duplicates "
+            f"name a leader without text and id: earlier runs on {wanted.state} kept none; "
+            "they are kept since --duplicates was given"
         )
     if summary.first_unreadable is not None:
-        say_error(unreadable_line(summary.unreadable, summary.rows, summary.first_unreadable, dead_letter))
+        first, dead_letter = summary.first_unreadable, wanted.dead_letter
+        say_error(unreadable_line(summary.unreadable, summary.rows, first, dead_letter))
     if dedup.stopped is not None:
         raise FileError(dedup.stopped_line(dedup.stopped))
 
@@ -200,23 +168,18 @@ def _progress(quiet: bool) -> Iterator[OnProgress | None]:
     if console is None or not console.is_terminal:
         yield None
         return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        SpinnerColumn,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
+    from rich import progress
 
     columns = (
-        SpinnerColumn(),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rows]:,} rows  {task.fields[rate]:,}/s  {task.fields[share]:.1%} dropped"),
-        TimeElapsedColumn(),
+        progress.SpinnerColumn(),
+        progress.BarColumn(),
+        progress.TaskProgressColumn(),
+        progress.TextColumn(
+            "{task.fields[rows]:,} rows  {task.fields[rate]:,}/s  {task.fields[share]:.1%} dropped"
+        ),
+        progress.TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, refresh_per_second=4, transient=True) as bar:
+    with progress.Progress(*columns, console=console, refresh_per_second=4, transient=True) as bar:
         task = bar.add_task("", total=None, rows=0, rate=0, share=0.0)
         began = time.perf_counter()
 

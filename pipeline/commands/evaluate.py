@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from twinsieve.pipeline.commands.options import FILE_NAME, file_settings_from, settings_options
+from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
 
 
@@ -34,9 +34,7 @@ def command(
     rows: int | None,
     wrong: str | None,
     stats: str | None,
-    config: str | None,
-    pairs: tuple[str, ...],
-    **given: str | None,
+    flags: SettingsFlags,
 ) -> None:
     """Measure the sieve on INPUT against PAIRS, the true pairs of its first rows.
 
@@ -56,16 +54,14 @@ def command(
     from twinsieve.pipeline.evaluate.tables import report_tables
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.files.format import refuse_endings_of_reports
-    from twinsieve.pipeline.files.write import Output, inputs_of, outputs_of, refuse_clashes, settings_of
+    from twinsieve.pipeline.files.write import Output, refuse_clashes
     from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
     from twinsieve.pipeline.settings.values import read_similarity
 
-    settings = file_settings_from(config, pairs, **given)
-    refuse_clashes(
-        inputs_of([input_, pairs_file]) + settings_of(config, settings),
-        outputs_of({"--wrong": wrong, "--stats": stats}),
-    )
-    refuse_endings_of_reports({"--wrong": wrong, "--stats": stats})
+    settings = flags.settings(on_files=True)
+    reports = {"--wrong": wrong, "--stats": stats}
+    refuse_clashes([input_, pairs_file], reports, settings=settings, config=flags.config)
+    refuse_endings_of_reports(reports)
     try:
         similarity = read_similarity(at) if at is not None else None
     except ValueError as error:

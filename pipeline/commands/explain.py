@@ -6,10 +6,9 @@ import click
 
 from twinsieve.pipeline.commands.options import (
     FILE_NAME,
-    delimiter_option,
-    encoding_option,
-    file_settings_from,
-    format_option,
+    FormatFlags,
+    SettingsFlags,
+    format_options,
     settings_options,
 )
 from twinsieve.pipeline.commands.terminal import examples, printable, report
@@ -41,20 +40,14 @@ from twinsieve.pipeline.commands.terminal import examples, printable, report
     type=click.IntRange(1),
     help="Row of a message in --input, from 1.",
 )
-@format_option("Format of --input (by file name).")
-@delimiter_option
-@encoding_option
+@format_options("Format of --input (by file name).")
 def command(
     texts: tuple[str, ...],
     source: str | None,
     ids: tuple[str, ...],
     positions: tuple[int, ...],
-    form: str | None,
-    delimiter: str | None,
-    encoding: str | None,
-    config: str | None,
-    pairs: tuple[str, ...],
-    **given: str | None,
+    spelt: FormatFlags,
+    flags: SettingsFlags,
 ) -> None:
     """Show what each step of the sieve finds for two texts: if EARLIER was kept, is LATER dropped?"""
     from rich.table import Table
@@ -63,16 +56,15 @@ def command(
     from twinsieve.pipeline.commands.terminal import diff
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate.explain import Message, explain, messages_by_id, messages_by_position
-    from twinsieve.pipeline.files.format import format_of
     from twinsieve.pipeline.files.messages import InputReader
 
-    settings = file_settings_from(config, pairs, **given)
+    settings = flags.settings(on_files=True)
     if source is not None:
         if (len(ids), len(positions)) not in ((2, 0), (0, 2)) or texts:
             raise click.UsageError(
                 "--input needs --id or --position twice and no texts, as in --input FILE --id 1 --id 2"
             )
-        reader = InputReader(settings, *format_of([source], form, settings, delimiter, encoding))
+        reader = InputReader(settings, *spelt.format_of([source], settings))
         if ids:
             earlier, later = messages_by_id(source, list(ids), reader)
         else:

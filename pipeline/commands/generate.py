@@ -34,10 +34,10 @@ def command(messages: int, seed: int, repeats: float, truth: bool, output: str) 
     import orjson
 
     from twinsieve.pipeline.files.format import refuse_endings_of_reports
-    from twinsieve.pipeline.files.write import Output, outputs_of, refuse_clashes
+    from twinsieve.pipeline.files.write import Output, refuse_clashes
     from twinsieve.pipeline.generate.stream import CHUNK, generate
 
-    refuse_clashes([], outputs_of({"-o": output}))
+    refuse_clashes([], {"-o": output})
     refuse_endings_of_reports({"-o": output})
     posts = generate(messages, seed, repeats=repeats, truth=truth)
     with Output(output) as out:

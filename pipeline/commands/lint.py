@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinsieve.pipeline.commands.options import FILE_NAME, overrides_from, settings_options
+from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples, printable
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.stages.errors import SieveError
@@ -49,9 +49,7 @@ def command(
     rate: float,
     partitions: int,
     show: bool,
-    config: str | None,
-    pairs: tuple[str, ...],
-    **given: str | None,
+    flags: SettingsFlags,
 ) -> None:
     """Show every problem of a settings FILE as `path:line:column: problem`; if there is none, show the costs.
 
@@ -62,12 +60,12 @@ def command(
     from twinsieve.pipeline.settings.load import base_of, check_tree, load_settings, tree_of_file
     from twinsieve.pipeline.settings.show import settings_in_force
 
-    if file is not None and config is not None:
+    if file is not None and flags.config is not None:
         raise click.UsageError("name the file once: lint FILE, or -c FILE")
-    name = file or config
+    name = file or flags.config
     path = path_here("lint", name) if name is not None else None
-    tree, flags = tree_of_file(path), overrides_from(pairs, **given)
-    settings, findings = check_tree(tree, base_of(path), os.environ, flags)
+    tree, overrides = tree_of_file(path), flags.overrides()
+    settings, findings = check_tree(tree, base_of(path), os.environ, overrides)
     for finding in findings:
         click.echo(printable(str(finding)))
     if findings or settings is None:
@@ -78,7 +76,7 @@ def command(
     if show:
         _print_settings(settings_in_force(settings, tree))
         return
-    _print_cost(settings, load_settings(path, os.environ, flags, on_files=True), rate, partitions)
+    _print_cost(settings, load_settings(path, os.environ, overrides, on_files=True), rate, partitions)
     for key, problem in missing_secrets(settings):
         click.echo(f"not checked: secrets; {key} {problem}")
 

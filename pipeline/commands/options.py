@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass, fields
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,16 +20,39 @@ from twinsieve.pipeline.files import FORMATS
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from twinsieve.pipeline.files.format import Dialect, Format
     from twinsieve.pipeline.settings.load import Override
     from twinsieve.pipeline.settings.model import Settings
 
 _KEYS = {
-    "profile": ("--profile", "profile"),
-    "similarity": ("--similarity", "near.similarity"),
-    "text_field": ("--text-field", "input.text_field"),
-    "id_field": ("--id-field", "input.id_field"),
-    "time_field": ("--time-field", "input.time_field"),
+    "profile": "profile",
+    "similarity": "near.similarity",
+    "text_field": "input.text_field",
+    "id_field": "input.id_field",
+    "time_field": "input.time_field",
 }
+"""What the flags of `SettingsFlags` set."""
+
+_Command = Callable[..., Any]
+
+
+def gathered(
+    name: str, kind: type[Any], *options: Callable[[_Command], _Command]
+) -> Callable[[_Command], _Command]:
+    """Adds options, and makes one argument of that name of all that the dataclass `kind` has a field for."""
+
+    def add(command: _Command) -> _Command:
+        @wraps(command)
+        def called(*args: Any, **given: Any) -> Any:
+            taken = {one.name: given.pop(one.name) for one in fields(kind)}
+            return command(*args, **given, **{name: kind(**taken)})
+
+        added: _Command = called
+        for option in reversed(options):
+            added = option(added)
+        return added
+
+    return add
 
 
 class _FileName(StringParamType):
@@ -59,32 +83,42 @@ def _one_word(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
     return given[0] if given else None
 
 
-def _once(
-    *names: str,
-    help: str,  # noqa: A002
-    metavar: str | None = None,
-    type: click.ParamType[Any] = click.STRING,  # noqa: A002
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(*names, metavar=metavar, help=help, type=type, multiple=True, callback=_one_word)
+def _once(*names: str, **more: Any) -> Callable[[_Command], _Command]:
+    return click.option(*names, multiple=True, callback=_one_word, **more)
 
 
-def format_option(of: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """--format, which arrives as `form`; of: its help."""
-    return click.option("--format", "form", type=click.Choice(FORMATS), help=of)
+@dataclass(frozen=True, slots=True)
+class FormatFlags:
+    """What was given of --format, --delimiter and --encoding."""
+
+    form: str | None
+    delimiter: str | None
+    encoding: str | None
+
+    def format_of(self, names: list[str], settings: Settings) -> tuple[Format, Dialect]:
+        """The format of these inputs, and how it is spelt. raises: UsageError"""
+        from twinsieve.pipeline.files.format import format_of
+
+        return format_of(names, self.form, settings, self.delimiter, self.encoding)
 
 
-delimiter_option = click.option(
-    "--delimiter",
-    metavar="CHAR",
-    help="Separator of CSV columns: a character, or tab (comma; .tsv: tab).",
-)
-
-
-encoding_option = click.option(
-    "--encoding",
-    metavar="NAME",
-    help="Encoding of text that is not UTF-8, as gb18030 or utf-16; outputs keep it.",
-)
+def format_options(of: str) -> Callable[[_Command], _Command]:
+    """Adds --format, --delimiter and --encoding, which arrive as `spelt`; of: help of --format."""
+    return gathered(
+        "spelt",
+        FormatFlags,
+        click.option("--format", "form", type=click.Choice(FORMATS), help=of),
+        click.option(
+            "--delimiter",
+            metavar="CHAR",
+            help="Separator of CSV columns: a character, or tab (comma; .tsv: tab).",
+        ),
+        click.option(
+            "--encoding",
+            metavar="NAME",
+            help="Encoding of text that is not UTF-8, as gb18030 or utf-16; outputs keep it.",
+        ),
+    )
 
 
 def _as_list(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> str | None:
@@ -92,67 +126,68 @@ def _as_list(_context: click.Context, _option: click.Parameter, names: tuple[str
     return json.dumps(names, ensure_ascii=False) if names else None
 
 
-def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds -c, --set and flags of often used keys; they arrive as the arguments of `settings_from`."""
-    for option in (
-        click.option(
-            "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, as near.shards=2."
-        ),
-        _once("--similarity", metavar="SHARE", help="near.similarity: how alike, 0.5 to 1 (0.85)."),
-        _once("--profile", metavar="NAME", help="profile: microblog or plain (microblog)."),
-        _once("--time-field", metavar="NAME", help="input.time_field (created_at)."),
-        _once("--id-field", metavar="NAME", help="input.id_field (id)."),
-        click.option(
-            "--text-field",
-            multiple=True,
-            callback=_as_list,
-            metavar="NAME",
-            help="input.text_field (text); repeat it to join several fields.",
-        ),
-        _once(
-            "-c",
-            "--config",
-            type=FILE_NAME,
-            metavar="FILE",
-            help="Settings, a YAML file; examples: twinsieve config list.",
-        ),
-    ):
-        command = option(command)
-    return command
+@dataclass(frozen=True, slots=True)
+class SettingsFlags:
+    """What was given of -c, --set and the flags of often used keys."""
+
+    config: str | None
+    pairs: tuple[str, ...]
+    profile: str | None
+    similarity: str | None
+    text_field: str | None
+    id_field: str | None
+    time_field: str | None
+
+    def overrides(self) -> list[Override]:
+        """What flags set, `--set` last. raises: click.UsageError for a pair without `=`"""
+        from twinsieve.pipeline.settings.load import Override
+
+        found = []
+        for name, key in _KEYS.items():
+            text = getattr(self, name)
+            if text is not None:
+                found.append(Override(key, text, f"--{name.replace('_', '-')}"))
+        for pair in self.pairs:
+            key, equals, text = pair.partition("=")
+            if not equals:
+                raise click.UsageError(f"--set {pair!r}: write key=value, as in --set near.similarity=0.9")
+            found.append(Override(key.strip(), text.strip(), f"--set {key.strip()}"))
+        return found
+
+    def settings(self, *, on_files: bool) -> Settings:
+        """Settings of file, environment and flags.
+
+        on_files: windows have no age limit unless one is set
+        raises: ConfigError
+        """
+        from twinsieve.pipeline.files.address import path_here
+        from twinsieve.pipeline.settings.load import load_settings
+
+        path = path_here("-c", self.config) if self.config is not None else None
+        return load_settings(path, os.environ, self.overrides(), on_files=on_files)
 
 
-def overrides_from(pairs: tuple[str, ...], **given: str | None) -> list[Override]:
-    """What flags set, `--set` last. raises: click.UsageError for a pair without `=`"""
-    from twinsieve.pipeline.settings.load import Override
-
-    found = []
-    for name, text in given.items():
-        if text is not None:
-            flag, key = _KEYS[name]
-            found.append(Override(key, text, flag))
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals:
-            raise click.UsageError(f"--set {pair!r}: write key=value, as in --set near.similarity=0.9")
-        found.append(Override(key.strip(), text.strip(), f"--set {key.strip()}"))
-    return found
-
-
-def settings_from(config: str | None, pairs: tuple[str, ...], **given: str | None) -> Settings:
-    """Settings of file, environment and flags, for a command on Kafka. raises: ConfigError"""
-    from twinsieve.pipeline.settings.load import load_settings
-
-    return load_settings(_path(config), os.environ, overrides_from(pairs, **given))
-
-
-def file_settings_from(config: str | None, pairs: tuple[str, ...], **given: str | None) -> Settings:
-    """The same for a command on files, whose windows have no age limit unless one is set."""
-    from twinsieve.pipeline.settings.load import load_settings
-
-    return load_settings(_path(config), os.environ, overrides_from(pairs, **given), on_files=True)
-
-
-def _path(config: str | None) -> Path | None:
-    from twinsieve.pipeline.files.address import path_here
-
-    return path_here("-c", config) if config is not None else None
+settings_options = gathered(
+    "flags",
+    SettingsFlags,
+    _once(
+        "-c",
+        "--config",
+        type=FILE_NAME,
+        metavar="FILE",
+        help="Settings, a YAML file; examples: twinsieve config list.",
+    ),
+    click.option(
+        "--text-field",
+        multiple=True,
+        callback=_as_list,
+        metavar="NAME",
+        help="input.text_field (text); repeat it to join several fields.",
+    ),
+    _once("--id-field", metavar="NAME", help="input.id_field (id)."),
+    _once("--time-field", metavar="NAME", help="input.time_field (created_at)."),
+    _once("--profile", metavar="NAME", help="profile: microblog or plain (microblog)."),
+    _once("--similarity", metavar="SHARE", help="near.similarity: how alike, 0.5 to 1 (0.85)."),
+    click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, as near.shards=2."),
+)
+"""-c, --set and flags of often used keys, which arrive as `flags`."""

@@ -1,1 +1,43 @@
 """`twinsieve dedup`: one run over files, its outputs, its state and its report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Keep = Literal["first", "last", "longest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a run is to write; `--help` needs this and loads nothing else.
+
+    output … stats: paths, `-` for stdout, None for no file; state: is read first, where it is there
+    mark: all rows are written, with what the sieve says of each
+    keep: which row of a cluster is written
+    examples: how many dropped rows are shown
+    """
+
+    output: str
+    duplicates: str | None = None
+    dead_letter: str | None = None
+    clusters: str | None = None
+    stats: str | None = None
+    state: str | None = None
+    mark: bool = False
+    keep: Keep = "first"
+    examples: int = 0
+
+    def reports(self) -> dict[str, str | None]:
+        """Flag → name of every output but the kept rows and the state."""
+        return {
+            "--duplicates": self.duplicates,
+            "--dead-letter": self.dead_letter,
+            "--clusters": self.clusters,
+            "--stats": self.stats,
+        }
+
+    def outputs(self) -> dict[str, str]:
+        """Flag → name of every output that is asked for, the state apart."""
+        reports = {flag: name for flag, name in self.reports().items() if name is not None}
+        return {"-o": self.output, **reports}

@@ -14,18 +14,18 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from types import TracebackType
 from typing import Self
 
 import numpy as np
 
+from twinsieve.pipeline.dedup import Wanted
 from twinsieve.pipeline.dedup.inputs import Inputs, content_digest, refuse_empty_replacement
 from twinsieve.pipeline.dedup.kept import KeptRows
 from twinsieve.pipeline.dedup.leaders import LeaderBook
 from twinsieve.pipeline.dedup.marked import Marker, refuse_unmarked
 from twinsieve.pipeline.dedup.report import Examples, Reaches, Summary
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Saves, Stop
-from twinsieve.pipeline.dedup.second_pass import Keep, SecondPass, refuse_keep
+from twinsieve.pipeline.dedup.second_pass import SecondPass, refuse_keep
 from twinsieve.pipeline.dedup.sinks import DeadLetters, DroppedRows, Judged, Sink
 from twinsieve.pipeline.dedup.state import (
     leaders_folder,
@@ -46,14 +46,7 @@ from twinsieve.pipeline.files.unreadable import (
     strict_line,
     unreadable_line,
 )
-from twinsieve.pipeline.files.write import (
-    Output,
-    inputs_of,
-    outputs_of,
-    place_all,
-    refuse_clashes,
-    settings_of,
-)
+from twinsieve.pipeline.files.write import Output, place_all, refuse_clashes
 from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
@@ -63,25 +56,15 @@ from twinsieve.stages.judge.sieve import Sieve
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to read and where to write; names are paths, `-` for stdin or stdout, None for no file.
+    """What to read, and what to write; inputs: paths, `-` for stdin.
 
-    mark: all rows are written, with what the sieve says of each
-    keep: which row of a cluster is written
     max_unreadable: share of the rows, 0 to 1, beyond which unreadable ones fail the run; None for no limit
     """
 
     inputs: list[str]
     format: Format
-    output: str
-    duplicates: str | None = None
-    dead_letter: str | None = None
-    clusters: str | None = None
-    stats: str | None = None
-    state: str | None = None
+    wanted: Wanted
     settings_file: str | None = None
-    examples: int = 0
-    mark: bool = False
-    keep: Keep = "first"
     max_unreadable: float | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
@@ -90,19 +73,20 @@ OnProgress = Callable[[int, int, float | None], None]
 """Told after every chunk: rows and dropped rows so far, and the share of input bytes taken or None."""
 
 
+_WRITTEN_AT_THE_END = ("--clusters", "--stats")
+
+
 @dataclass(frozen=True, slots=True)
 class _Outputs:
     """What a run writes.
 
     sinks: take the judged chunks; the sink of kept rows is the first
-    growing: outputs that hold all rows judged so far after each chunk; clusters, stats: written at the end
+    files: by flag, in the order in which they get their names
     may_save_between_chunks: kept rows are out at once, so that a state may be saved before the end
     """
 
     sinks: list[Sink]
-    growing: list[Output]
-    clusters: Output | None
-    stats: Output | None
+    files: dict[str, Output]
     state: Output | None
     book: LeaderBook | None
     may_save_between_chunks: bool
@@ -116,24 +100,13 @@ class Dedup:
     """
 
     def __init__(self, job: Job, settings: Settings, arrival_ms: int) -> None:
-        if job.mark:
+        wanted = job.wanted
+        if wanted.mark:
             refuse_unmarked(job.format)
-        others = {
-            "--mark": job.mark,
-            "--duplicates": job.duplicates is not None,
-            "--examples": job.examples > 0,
-        }
-        refuse_keep(job.keep, job.inputs, others)
-        outputs = {
-            "-o": job.output,
-            "--duplicates": job.duplicates,
-            "--dead-letter": job.dead_letter,
-            "--clusters": job.clusters,
-            "--stats": job.stats,
-        }
+        refuse_keep(wanted, job.inputs)
+        places = state_places(wanted.state) if wanted.state is not None else []
         refuse_clashes(
-            inputs_of(job.inputs) + settings_of(job.settings_file, settings),
-            outputs_of(outputs) + (state_places(job.state) if job.state is not None else []),
+            job.inputs, wanted.outputs(), settings=settings, config=job.settings_file, state=places
         )
         self._job = job
         self._arrival_ms = arrival_ms
@@ -141,36 +114,36 @@ class Dedup:
         config = sieve_config(settings, self._scheme.scheme_id)
         with ExitStack() as undo:
             earlier = None
-            if job.state is not None:
-                undo.enter_context(state_lock(job.state))
-                earlier = load_state(job.state, new_state(settings), config)
+            if wanted.state is not None:
+                undo.enter_context(state_lock(wanted.state))
+                earlier = load_state(wanted.state, new_state(settings), config)
             self._state, self._sieve = earlier or (new_state(settings), Sieve(config))
-            self._digests = [content_digest(name) for name in job.inputs] if job.state is not None else []
+            digested = job.inputs if wanted.state is not None else []
+            self._digests = [content_digest(name) for name in digested]
             self.repeated = self._repeated()
             self._held = undo.pop_all()
-        shows_leaders = job.duplicates is not None or job.clusters is not None or job.examples
+        shows_leaders = wanted.duplicates is not None or wanted.clusters is not None or wanted.examples
         self._keeps_book = bool(shows_leaders or self._state.leaders)
         self._reader = InputReader(settings, job.format, job.dialect, whole=True, ids_shown=self._keeps_book)
         self._reaches = Reaches(config, self._sieve.stats())
-        self.summary = Summary(examples=Examples(job.examples), windows=self._reaches.by_stage)
+        self.summary = Summary(examples=Examples(wanted.examples), windows=self._reaches.by_stage)
         self._inputs = Inputs(job.inputs, self._reader, self.summary.seconds)
         self._streams = False
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._held.close()
 
     def _repeated(self) -> list[str]:
         """Inputs that an earlier run has read. raises: UsageError where that would cost an output"""
-        job, known = self._job, set(self._state.inputs)
-        repeated = [name for name, one in zip(job.inputs, self._digests, strict=False) if one in known]
-        if job.state is not None:
+        wanted, known = self._job.wanted, set(self._state.inputs)
+        repeated = [name for name, one in zip(self._job.inputs, self._digests, strict=False) if one in known]
+        if wanted.state is not None:
+            outputs = {"-o": wanted.output, "--duplicates": wanted.duplicates}
             for name in repeated:
-                refuse_empty_replacement(name, job.state, {"-o": job.output, "--duplicates": job.duplicates})
+                refuse_empty_replacement(name, wanted.state, outputs)
         return repeated
 
     def warm_up(self) -> None:
@@ -189,13 +162,13 @@ class Dedup:
 
     def interrupted(self) -> str:
         """What is true of the outputs of a run that was broken off."""
-        job = self._job
+        wanted = self._job.wanted
         if not self._streams:
             return "interrupted; no output was put in place"
-        shown = "stdout" if job.output == "-" else job.output
+        shown = "stdout" if wanted.output == "-" else wanted.output
         rows = f"interrupted; rows that came out on {shown} stay there"
         if self._inputs.saves is not None:
-            return f"{rows}, those since the last save of {job.state} come out again"
+            return f"{rows}, those since the last save of {wanted.state} come out again"
         return f"{rows}, nothing else was put in place"
 
     @property
@@ -205,7 +178,7 @@ class Dedup:
 
     def stopped_line(self, stopped: StoppedError) -> str:
         """What is true of a run that stopped in good order."""
-        said = f"stopped before the end of the input; all rows that came out are in {self._job.state}"
+        said = f"stopped before the end of the input; all rows that came out are in {self._job.wanted.state}"
         lost = (
             f"; {stopped.unfinished:,} bytes of a row without its end are lost" if stopped.unfinished else ""
         )
@@ -254,40 +227,34 @@ class Dedup:
 
     def _open_outputs(self, stack: ExitStack) -> _Outputs:
         """All outputs and their sinks, which `stack` discards unless they were placed."""
-        job, reader = self._job, self._reader
-
-        def opened(name: str | None, make: Callable[[str], Output] = Output) -> Output | None:
-            return stack.enter_context(make(name)) if name is not None else None
-
-        output = stack.enter_context(Output(job.output))
-        duplicates, dead_letter, clusters = map(opened, (job.duplicates, job.dead_letter, job.clusters))
-        stats, state = opened(job.stats), opened(job.state, state_output)
+        job, wanted, reader = self._job, self._job.wanted, self._reader
+        files = {flag: stack.enter_context(Output(name)) for flag, name in wanted.outputs().items()}
+        state = stack.enter_context(state_output(wanted.state)) if wanted.state is not None else None
         in_bits = self._sieve.config.near.method == "hamming"
         marker = None
-        if job.mark:
+        if wanted.mark:
             marker = Marker(reader, job.format, job.dialect, job.inputs[0], in_bits=in_bits)
-        kept_rows = KeptRows(output, reader, marker)
+        kept_rows = KeptRows(files["-o"], reader, marker)
         stack.callback(kept_rows.close)
         second = None
-        if job.keep != "first":
-            second = SecondPass(job.keep, job.inputs, self._state.rows + 1, reader, kept_rows)
+        if wanted.keep != "first":
+            second = SecondPass(wanted.keep, job.inputs, self._state.rows + 1, reader, kept_rows)
         sinks: list[Sink] = [second or kept_rows]
         book = None
         if self._keeps_book:
             exact, near = self._sieve.config.exact.window, self._sieve.config.near.window
-            folder = leaders_folder(job.state) if job.state is not None else None
+            folder = leaders_folder(wanted.state) if wanted.state is not None else None
             book = LeaderBook(max(exact.messages, near.messages), folder, self._state.leaders)
             stack.callback(book.close)
             kept = None if second is None else second.kept
-            sinks.append(DroppedRows(book, self.summary, duplicates, clusters, in_bits=in_bits, kept=kept))
-        if dead_letter is not None:
-            sinks.append(DeadLetters(dead_letter, reader.codec))
-        self._streams = output.is_stream
+            sinks.append(DroppedRows(book, self.summary, files, in_bits=in_bits, kept=kept))
+        if "--dead-letter" in files:
+            sinks.append(DeadLetters(files["--dead-letter"], reader.codec))
+        self._streams = files["-o"].is_stream
         # A table has no rows before its end is written, a second pass none before all are judged: a state
         # must not be ahead of that.
-        may_save = state is not None and output.is_stream and job.format not in TABLES and second is None
-        growing = [one for one in (output, duplicates, dead_letter) if one is not None]
-        return _Outputs(sinks, growing, clusters, stats, state, book, may_save)
+        may_save = state is not None and self._streams and job.format not in TABLES and second is None
+        return _Outputs(sinks, files, state, book, may_save)
 
     def _refuse_if_strict(self, chunk: RowChunk) -> None:
         """Note the first row that cannot be read. raises: FileError where the run may have none"""
@@ -335,10 +302,11 @@ class Dedup:
 
     def _save(self, outputs: _Outputs) -> None:
         """Put everything that was judged so far on disk under its name, the state last."""
-        for one in outputs.growing:
-            one.publish()
-        if self._job.state is not None:
-            with state_output(self._job.state) as state:
+        for flag, output in outputs.files.items():
+            if flag not in _WRITTEN_AT_THE_END:
+                output.publish()
+        if self._job.wanted.state is not None:
+            with state_output(self._job.wanted.state) as state:
                 self._write_state(state, outputs.book)
                 state.place()
         if outputs.book is not None:
@@ -351,17 +319,18 @@ class Dedup:
         # Clusters before the second pass: they name its rows, which it forgets while it writes them.
         for sink in reversed(outputs.sinks):
             sink.end()
-        written = [*outputs.growing, *filter(None, [outputs.clusters])]
-        for one in written:
-            one.sync()
+        stats = outputs.files.get("--stats")
+        for output in outputs.files.values():
+            if output is not stats:
+                output.sync()
         summary.seconds["write"] += perf_counter() - started
         if outputs.state is not None:
             self._write_state(outputs.state, outputs.book)
-        if outputs.stats is not None:
-            outputs.stats.write(summary.as_json(self._sieve.stats()))
-            outputs.stats.sync()
+        if stats is not None:
+            stats.write(summary.as_json(self._sieve.stats()))
+            stats.sync()
         before_placing()
-        place_all([*written, *filter(None, [outputs.stats, outputs.state])])
+        place_all([*outputs.files.values(), *filter(None, [outputs.state])])
         if outputs.book is not None:
             outputs.book.tidy()
 

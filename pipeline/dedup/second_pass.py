@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from array import array
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.dedup import Keep, Wanted
 from twinsieve.pipeline.dedup.kept import KeptRows
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files import FileError
@@ -22,21 +23,25 @@ from twinsieve.pipeline.files.source import STDIN, InputSource, is_stream
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import UsageError
 
-Keep = Literal["first", "last", "longest"]
 _NONE = -1
 _BLOCK_ROWS = 1 << 20
 
 
-def refuse_keep(keep: Keep, inputs: list[str], others: dict[str, bool]) -> None:
+def refuse_keep(wanted: Wanted, inputs: list[str]) -> None:
     """Refuse to write another row of each cluster than the first where that cannot be done.
 
-    others: flags that name the first row of a cluster, and whether they were given
     raises: UsageError
     """
+    keep = wanted.keep
     assert keep in get_args(Keep)
     if keep == "first":
         return
-    for flag in [flag for flag, given in others.items() if given]:
+    flags = {
+        "--mark": wanted.mark,
+        "--duplicates": wanted.duplicates is not None,
+        "--examples": wanted.examples,
+    }
+    for flag in [flag for flag, given in flags.items() if given]:
         raise UsageError(
             f"--keep {keep}: {flag} names the first row of a cluster; leave one of the two out "
             "(--clusters says which row was kept)"

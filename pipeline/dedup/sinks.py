@@ -5,7 +5,7 @@ Kept rows have a sink in `kept.py`, or in `second_pass.py`; dropped rows and dea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -57,6 +57,7 @@ class DroppedRows:
 
     book: kept rows are entered before leaders are looked up: a leader may be in the same chunk
     summary: counts what is written, and takes the examples
+    files: outputs by flag
     in_bits: likeness is a distance (hamming)
     kept: the position of the row that comes out for a leader; None: clusters do not name one
     """
@@ -65,17 +66,16 @@ class DroppedRows:
         self,
         book: LeaderBook,
         summary: Summary,
-        duplicates: Output | None,
-        clusters: Output | None,
+        files: Mapping[str, Output],
         *,
         in_bits: bool,
         kept: Callable[[int], int] | None,
     ) -> None:
         self._book = book
         self._summary = summary
-        self._duplicates = duplicates
-        self._has_entries = duplicates is not None or summary.examples.wanted > 0
-        self._output = clusters
+        self._duplicates = files.get("--duplicates")
+        self._has_entries = self._duplicates is not None or summary.examples.wanted > 0
+        self._output = files.get("--clusters")
         self._clusters = Clusters()
         self._in_bits = in_bits
         self._kept = kept

@@ -353,76 +353,62 @@ class FileUse:
     folder: bool = False
 
 
-def inputs_of(names: Iterable[str]) -> list[FileUse]:
-    """The places of inputs."""
-    return [FileUse("an input", name) for name in names]
-
-
-def settings_of(config: str | None, settings: Settings) -> list[FileUse]:
-    """The places of the settings file and of every file that the settings name."""
-    own = [FileUse("the settings file", config)] if config is not None else []
-    return own + [FileUse(key, name) for key, name in named_files(settings)]
-
-
-def outputs_of(names: dict[str, str | None]) -> list[FileUse]:
-    """The places of outputs; names: flag → name, None where not asked for."""
-    return [FileUse(flag, name) for flag, name in names.items() if name is not None]
-
-
-def refuse_clashes(read: list[FileUse], written: list[FileUse]) -> None:
+def refuse_clashes(
+    inputs: Iterable[str],
+    outputs: Mapping[str, str | None],
+    *,
+    settings: Settings | None = None,
+    config: str | None = None,
+    state: Iterable[FileUse] = (),
+) -> None:
     """Refuse a written file that is also read, or written for another use.
+
+    outputs: flag → name, None where not asked for; state: what is written beside them
+    settings, config: the settings, whose files are read, and their own file
 
     Links, hard links, descriptors and redirections are seen through. Devices may be shared.
     raises: UsageError naming both; also for an empty name and an address
     """
-    taken = [(place, _Identity.of(place, writes=False)) for place in read]
-    for place in written:
+    read = [FileUse("an input", name) for name in inputs]
+    if config is not None:
+        read.append(FileUse("the settings file", config))
+    if settings is not None:
+        read += [FileUse(key, name) for key, name in named_files(settings)]
+    written = [FileUse(flag, name) for flag, name in outputs.items() if name is not None]
+    taken = [(place, _Identity(place, writes=False)) for place in read]
+    for place in (*written, *state):
         if not place.name:
             raise UsageError(f"{place.use}: the name is empty; name a file, or `-` for stdout")
         if is_address(place.name):
             raise UsageError(
                 f"{place.use} {shown(place.name)}: outputs are files here; write to one, and copy it there"
             )
-        identity = _Identity.of(place, writes=True)
+        identity = _Identity(place, writes=True)
         for other, known in taken:
-            if identity.is_same(known) or identity.holds(known) or known.holds(identity):
+            if identity.marks & known.marks or identity.holds(known) or known.holds(identity):
                 raise UsageError(
                     f"{place.use} {place.name}: is also {other.use} ({shown(other.name)}); name another file"
                 )
         taken.append((place, identity))
 
 
-@dataclass(frozen=True, slots=True)
 class _Identity:
     """Which file a name stands for.
 
-    status: None where there is no such file yet; path: without links, None for a descriptor
-    folder: what lies below the path belongs to it
+    marks: what two names of one file have in common: a descriptor, the place on disk, the path without links
     """
 
-    descriptor: int | None
-    status: os.stat_result | None
-    path: str | None
-    folder: bool
-
-    @classmethod
-    def of(cls, place: FileUse, *, writes: bool) -> _Identity:
-        name = place.name
-        descriptor = descriptor_of(name, writes=writes)
-        try:
-            status = os.stat(name) if descriptor is None else os.fstat(descriptor)
-        except (OSError, ValueError):
-            status = None
-        path = os.path.realpath(name) if descriptor is None else None
-        return cls(descriptor, status, path, place.folder)
+    def __init__(self, place: FileUse, *, writes: bool) -> None:
+        descriptor = descriptor_of(place.name, writes=writes)
+        self.path = None if descriptor is not None else os.path.realpath(place.name)
+        self._folder = place.folder
+        self.marks: set[object] = {descriptor} if self.path is None else {self.path}
+        with suppress(OSError, ValueError):
+            status = os.stat(place.name) if descriptor is None else os.fstat(descriptor)
+            if stat.S_IFMT(status.st_mode) in _SHARED_BY_NOBODY:
+                self.marks.add((status.st_dev, status.st_ino))
+            elif descriptor is None:
+                self.marks.clear()
 
     def holds(self, other: _Identity) -> bool:
-        return self.folder and other.path is not None and other.path.startswith(f"{self.path}{os.sep}")
-
-    def is_same(self, other: _Identity) -> bool:
-        if self.descriptor is not None and self.descriptor == other.descriptor:
-            return True
-        if self.status is not None and other.status is not None:
-            alone = stat.S_IFMT(self.status.st_mode) in _SHARED_BY_NOBODY
-            return alone and os.path.samestat(self.status, other.status)
-        return self.path is not None and self.path == other.path
+        return self._folder and other.path is not None and other.path.startswith(f"{self.path}{os.sep}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from twinsieve.pipeline.commands.kafka.run import log_to_stderr, refuse_missing_secrets
-from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.kafka.run import settings_to_connect
+from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples, printable
 
 
@@ -25,18 +25,14 @@ from twinsieve.pipeline.commands.terminal import examples, printable
     help="earliest, latest, an offset, a time (2024-05-01T12:00), or topic[p]=one of these; may be repeated.",
 )
 @click.option("--yes", is_flag=True, help="Move the offsets; without --yes only show the changes.")
-def command(
-    targets: tuple[str, ...], yes: bool, config: str | None, pairs: tuple[str, ...], **given: str | None
-) -> None:
+def command(targets: tuple[str, ...], yes: bool, flags: SettingsFlags) -> None:
     """Move the input offsets of a stopped app. Messages that were emitted are not emitted again."""
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.operate.reset import apply, plan
     from twinsieve.pipeline.operate.reset_targets import read_targets
 
     wanted = read_targets(targets)
-    settings = settings_from(config, pairs, **given)
-    refuse_missing_secrets(settings)
-    log_to_stderr(settings)
+    settings = settings_to_connect(flags)
     broker = connect_by_settings(settings)
     try:
         moves = plan(settings, broker, wanted)

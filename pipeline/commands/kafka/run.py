@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples, printable
 from twinsieve.pipeline.settings import ConfigError
 
@@ -27,20 +27,23 @@ class _Line(logging.Formatter):
         return printable(super().format(record))
 
 
-def log_to_stderr(settings: Settings) -> None:
+def _log_to_stderr(settings: Settings) -> None:
     """Send log records to stderr: time, level and logger as key=value, then the message."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Line("time=%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"))
     logging.basicConfig(level=settings.log.level.upper(), handlers=[handler], force=True)
 
 
-def refuse_missing_secrets(settings: Settings) -> None:
-    """Check that every secret that connecting needs is there. raises: ConfigError"""
+def settings_to_connect(flags: SettingsFlags) -> Settings:
+    """Settings with every secret that connecting needs; what they log goes to stderr. raises: ConfigError"""
     from twinsieve.pipeline.settings.checks import missing_secrets
 
+    settings = flags.settings(on_files=False)
     problems = missing_secrets(settings)
     if problems:
         raise ConfigError([f"settings: {key} {problem}" for key, problem in problems])
+    _log_to_stderr(settings)
+    return settings
 
 
 @click.command(
@@ -68,17 +71,13 @@ def command(
     member: str | None,
     dry_run: bool,
     move_output: bool,
-    config: str | None,
-    pairs: tuple[str, ...],
-    **given: str | None,
+    flags: SettingsFlags,
 ) -> None:
     """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops a process cleanly."""
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.service.run import run_service
 
-    settings = settings_from(config, pairs, **given)
-    refuse_missing_secrets(settings)
-    log_to_stderr(settings)
+    settings = settings_to_connect(flags)
     sys.setswitchinterval(_SWITCH_S)
     run_service(
         settings, connect_by_settings, role=role, member=member, dry_run=dry_run, move_output=move_output

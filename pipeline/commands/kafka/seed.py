@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from twinsieve.pipeline.commands.kafka.run import log_to_stderr, refuse_missing_secrets
-from twinsieve.pipeline.commands.options import settings_from, settings_options
+from twinsieve.pipeline.commands.kafka.run import settings_to_connect
+from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples
 
 
@@ -28,9 +28,7 @@ def command(
     topic: str,
     since: str | None,
     member: str | None,
-    config: str | None,
-    pairs: tuple[str, ...],
-    **given: str | None,
+    flags: SettingsFlags,
 ) -> None:
     """Fill the windows from an existing output, before going live. Emits nothing; a second run continues."""
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
@@ -40,9 +38,7 @@ def command(
     since_ms = moment_ms(since) if since is not None else None
     if since is not None and (since_ms is None or since_ms < 0):
         raise click.UsageError(f"--since {since!r} is no time; write it as 2024-05-01T12:00:00+08:00")
-    settings = settings_from(config, pairs, **given)
-    refuse_missing_secrets(settings)
-    log_to_stderr(settings)
+    settings = settings_to_connect(flags)
     seeded = run_seed(settings, topic, connect_by_settings, since_ms=since_ms, member=member)
     click.echo(str(seeded))
     ctx.exit(0 if seeded.finished else 1)

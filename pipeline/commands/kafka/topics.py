@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from twinsieve.pipeline.commands.kafka.run import log_to_stderr, refuse_missing_secrets
-from twinsieve.pipeline.commands.options import FILE_NAME, settings_from, settings_options
+from twinsieve.pipeline.commands.kafka.run import settings_to_connect
+from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples, printable
 
 if TYPE_CHECKING:
@@ -32,13 +32,11 @@ def command() -> None:
 @command.command("check")
 @settings_options
 @click.pass_context
-def check_topics(
-    ctx: click.Context, /, config: str | None, pairs: tuple[str, ...], **given: str | None
-) -> None:
+def check_topics(ctx: click.Context, /, flags: SettingsFlags) -> None:
     """Show every problem of the topics, one line each; exit code 1 if there is one."""
     from twinsieve.pipeline.operate.topics import check
 
-    findings = _asked(settings_from(config, pairs, **given), check)
+    findings = _asked(flags, check)
     for finding in findings:
         click.echo(printable(str(finding)))
     ctx.exit(1 if findings else 0)
@@ -46,11 +44,11 @@ def check_topics(
 
 @command.command("create")
 @settings_options
-def create_topics(config: str | None, pairs: tuple[str, ...], **given: str | None) -> None:
+def create_topics(flags: SettingsFlags) -> None:
     """Create missing output and internal topics; never an input topic."""
     from twinsieve.pipeline.operate.topics import create
 
-    for name in _asked(settings_from(config, pairs, **given), create):
+    for name in _asked(flags, create):
         click.echo(printable(name))
 
 
@@ -68,24 +66,17 @@ def create_topics(config: str | None, pairs: tuple[str, ...], **given: str | Non
     type=FILE_NAME,
     help="Client properties for kafka-acls.sh, if the connection is not plaintext (admin.properties).",
 )
-def show_acls(
-    principal: str,
-    command_config: str,
-    config: str | None,
-    pairs: tuple[str, ...],
-    **given: str | None,
-) -> None:
+def show_acls(principal: str, command_config: str, flags: SettingsFlags) -> None:
     """Print the commands that grant the rights `run` needs, and no others. Needs no broker."""
     from twinsieve.pipeline.operate.acls import acls
 
-    for line in acls(settings_from(config, pairs, **given), principal, command_config):
+    for line in acls(flags.settings(on_files=False), principal, command_config):
         click.echo(printable(line))
 
 
-def _asked(settings: Settings, question: Callable[[Settings, Any], list[_T]]) -> list[_T]:
+def _asked(flags: SettingsFlags, question: Callable[[Settings, Any], list[_T]]) -> list[_T]:
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.operate.topics import asked
 
-    refuse_missing_secrets(settings)
-    log_to_stderr(settings)
+    settings = settings_to_connect(flags)
     return asked(settings, connect_by_settings(settings), question)
