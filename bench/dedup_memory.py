@@ -63,7 +63,7 @@ def keep_bytes(keep: Keep, rows: int, rng: np.random.Generator) -> tuple[float, 
     """Bytes for each row of the inputs: at most in the first pass, and where rows are about to be written."""
     columns = MessageReader(Settings()).read([b'{"text": "a text"}'] * _CHUNK)
     chunk = RowChunk("", Rows([b""] * _CHUNK, 1), columns)
-    reader = InputReader(Settings(), "jsonl", Dialect())
+    reader = InputReader(Settings(), Dialect("jsonl"))
     with Output(os.devnull) as output:
         kept_rows = KeptRows(output, reader)
     tracemalloc.start()

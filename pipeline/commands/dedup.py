@@ -115,16 +115,17 @@ def command(
     settings = flags.settings(on_files=True)
     refuse_empty_names(list(inputs))
     names, stood_for = expand(list(inputs) or ["-"], [*wanted.outputs().values(), wanted.state])
-    format_, dialect = spelt.format_of(names, settings)
+    dialect = spelt.dialect_of(names, settings)
     said = spelt.form is not None or spelt.delimiter is not None or settings.input.encoding != "json"
-    refuse_output_ending(wanted.output, format_, dialect, given=said)
+    refuse_output_ending(wanted.output, dialect, given=said)
     refuse_endings_of_reports(wanted.reports())
     typed = "-" in names and sys.stdin is not None and sys.stdin.isatty()
     if typed and not quiet:
         say_error(
-            f"reading {_HELD.get(format_, format_)} from this terminal; end them with Ctrl-D, or name a file"
+            f"reading {_HELD.get(dialect.format, dialect.format)} from this terminal; "
+            "end them with Ctrl-D, or name a file"
         )
-    job = Job(names, format_, wanted, flags.config, 0.0 if strict else max_unreadable, dialect)
+    job = Job(names, dialect, wanted, flags.config, 0.0 if strict else max_unreadable)
     if not quiet:
         for line in stood_for:
             say_error(line)

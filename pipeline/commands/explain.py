@@ -64,7 +64,7 @@ def command(
             raise click.UsageError(
                 "--input needs --id or --position twice and no texts, as in --input FILE --id 1 --id 2"
             )
-        reader = InputReader(settings, *spelt.format_of([source], settings))
+        reader = InputReader(settings, spelt.dialect_of([source], settings))
         if ids:
             earlier, later = messages_by_id(source, list(ids), reader)
         else:

@@ -20,7 +20,7 @@ from twinsieve.pipeline.files import FORMATS
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from twinsieve.pipeline.files.format import Dialect, Format
+    from twinsieve.pipeline.files.format import Dialect
     from twinsieve.pipeline.settings.load import Override
     from twinsieve.pipeline.settings.model import Settings
 
@@ -95,11 +95,11 @@ class FormatFlags:
     delimiter: str | None
     encoding: str | None
 
-    def format_of(self, names: list[str], settings: Settings) -> tuple[Format, Dialect]:
+    def dialect_of(self, names: list[str], settings: Settings) -> Dialect:
         """The format of these inputs, and how it is spelt. raises: UsageError"""
-        from twinsieve.pipeline.files.format import format_of
+        from twinsieve.pipeline.files.format import dialect_of
 
-        return format_of(names, self.form, settings, self.delimiter, self.encoding)
+        return dialect_of(names, self.form, settings, self.delimiter, self.encoding)
 
 
 def format_options(of: str) -> Callable[[_Command], _Command]:

@@ -58,7 +58,7 @@ def command(
     refuse_clashes(names, {"-o": output}, settings=settings, config=flags.config)
     refuse_other_endings("lines of features and weights", ("text", "tsv"), {"-o": output})
     scheme = scheme_of(settings)
-    reader = InputReader(settings, *spelt.format_of(names, settings))
+    reader = InputReader(settings, spelt.dialect_of(names, settings))
     unread = 0
 
     def bodies() -> Iterator[Bodies]:

@@ -88,9 +88,10 @@ class KeptRows:
             schema = None if schema is None else self._marker.schema(schema)
         if schema is not None:
             self._table = TableWriter(self._output, reader.table_kind, schema, reader.packing)
-        if reader.encoding is not None and is_wide(reader.encoding):
+        encoding = reader.dialect.encoding
+        if encoding is not None and is_wide(encoding):
             mark = reader.mark or b""
-            self._bytes = Encoded(self._output, order_of(reader.encoding, mark), mark)
+            self._bytes = Encoded(self._output, order_of(encoding, mark), mark)
             self._lines = RowWriter(self._bytes)
         if self._is_array:
             self._bytes.write(b"[")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.format import Dialect, Format
+from twinsieve.pipeline.files.format import Format
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.source import STDIN
@@ -64,13 +64,11 @@ class Marker:
     raises: FileError, by its methods, where a row, a header or a schema has the name already
     """
 
-    def __init__(
-        self, reader: InputReader, format_: Format, dialect: Dialect, first: str, *, in_bits: bool = False
-    ) -> None:
+    def __init__(self, reader: InputReader, first: str, *, in_bits: bool = False) -> None:
         self._reader = reader
         self.in_bits = in_bits
-        self._is_csv = format_ == "csv"
-        self._delimiter = dialect.delimiter
+        self._is_csv = reader.dialect.format == "csv"
+        self._delimiter = reader.dialect.delimiter
         self._shown = "stdin" if first == STDIN else first
 
     def header(self, header: bytes) -> bytes:

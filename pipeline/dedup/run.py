@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Self
 
@@ -37,7 +37,7 @@ from twinsieve.pipeline.dedup.state import (
     write_state,
 )
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.format import TABLES, Dialect, Format
+from twinsieve.pipeline.files.format import TABLES, Dialect
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.source import StoppedError
 from twinsieve.pipeline.files.unreadable import (
@@ -62,11 +62,10 @@ class Job:
     """
 
     inputs: list[str]
-    format: Format
+    dialect: Dialect
     wanted: Wanted
     settings_file: str | None = None
     max_unreadable: float | None = None
-    dialect: Dialect = field(default_factory=Dialect)
 
 
 OnProgress = Callable[[int, int, float | None], None]
@@ -102,7 +101,7 @@ class Dedup:
     def __init__(self, job: Job, settings: Settings, arrival_ms: int) -> None:
         wanted = job.wanted
         if wanted.mark:
-            refuse_unmarked(job.format)
+            refuse_unmarked(job.dialect.format)
         refuse_keep(wanted, job.inputs)
         places = state_places(wanted.state) if wanted.state is not None else []
         refuse_clashes(
@@ -124,7 +123,7 @@ class Dedup:
             self._held = undo.pop_all()
         shows_leaders = wanted.duplicates is not None or wanted.clusters is not None or wanted.examples
         self._keeps_book = bool(shows_leaders or self._state.leaders)
-        self._reader = InputReader(settings, job.format, job.dialect, whole=True, ids_shown=self._keeps_book)
+        self._reader = InputReader(settings, job.dialect, whole=True, ids_shown=self._keeps_book)
         self._reaches = Reaches(config, self._sieve.stats())
         self.summary = Summary(examples=Examples(wanted.examples), windows=self._reaches.by_stage)
         self._inputs = Inputs(job.inputs, self._reader, self.summary.seconds)
@@ -233,7 +232,7 @@ class Dedup:
         in_bits = self._sieve.config.near.method == "hamming"
         marker = None
         if wanted.mark:
-            marker = Marker(reader, job.format, job.dialect, job.inputs[0], in_bits=in_bits)
+            marker = Marker(reader, job.inputs[0], in_bits=in_bits)
         kept_rows = KeptRows(files["-o"], reader, marker)
         stack.callback(kept_rows.close)
         second = None
@@ -253,7 +252,7 @@ class Dedup:
         self._streams = files["-o"].is_stream
         # A table has no rows before its end is written, a second pass none before all are judged: a state
         # must not be ahead of that.
-        may_save = state is not None and self._streams and job.format not in TABLES and second is None
+        may_save = state is not None and self._streams and job.dialect.format not in TABLES and second is None
         return _Outputs(sinks, files, state, book, may_save)
 
     def _refuse_if_strict(self, chunk: RowChunk) -> None:

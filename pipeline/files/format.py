@@ -23,12 +23,13 @@ TABLES: tuple[Format, ...] = ("parquet", "arrow")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How rows of a format are spelt.
+    """A format, and how its rows are spelt.
 
     delimiter: the ASCII character between columns of CSV
     encoding: a codec's name; None: UTF-8, unless the first bytes show that it is not
     """
 
+    format: Format
     delimiter: str = ","
     encoding: str | None = None
 
@@ -80,10 +81,10 @@ _BY_TAB = ".tsv"
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
 
-def format_of(
+def dialect_of(
     names: list[str], given: str | None, settings: Settings, delimiter: str | None, encoding: str | None
-) -> tuple[Format, Dialect]:
-    """The one format of all inputs: the given one, `input.encoding: text`, or by ending; and how it is spelt.
+) -> Dialect:
+    """That of all inputs; the format is the given one, `input.encoding: text`, or told by their endings.
 
     given: one of FORMATS or None; delimiter, encoding: as given; a delimiter means CSV
 
@@ -101,10 +102,10 @@ def format_of(
     if delimiter is not None:
         if format_ != "csv":
             raise UsageError(f"--delimiter: is for CSV, but the format is {format_}")
-        return format_, Dialect(_delimiter(delimiter), codec)
+        return Dialect(format_, _delimiter(delimiter), codec)
     if given == "tsv" or (format_ == "csv" and _is_by_tab(names)):
-        return format_, Dialect("\t", codec)
-    return format_, Dialect(encoding=codec)
+        return Dialect(format_, "\t", codec)
+    return Dialect(format_, encoding=codec)
 
 
 def _format_of(names: list[str], given: str | None, settings: Settings) -> Format:
@@ -160,13 +161,13 @@ def refuse_empty_names(inputs: list[str]) -> None:
         raise UsageError("an input's name is empty; name a file, or `-` for stdin")
 
 
-def refuse_output_ending(name: str, format_: Format, dialect: Dialect, *, given: bool = False) -> None:
+def refuse_output_ending(name: str, dialect: Dialect, *, given: bool = False) -> None:
     """Refuse an output whose name promises another format than its rows have.
 
     given: the format was named by a flag or setting, so that another ending of a format of lines is meant
     raises: UsageError
     """
-    looks = _promised(name)
+    looks, format_ = _promised(name), dialect.format
     packing = PurePath(name).suffix
     if format_ in TABLES and packing.lower() in PACKED_ENDINGS:
         raise UsageError(f"-o {shown(name)}: Parquet and Arrow pack themselves; name it without {packing}")

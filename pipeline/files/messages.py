@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.encoding import codec_of, is_wide
-from twinsieve.pipeline.files.format import TABLES, Dialect, Format
+from twinsieve.pipeline.files.format import TABLES, Dialect
 from twinsieve.pipeline.files.rows import Rows, holds_lines, join_records, split_documents, split_lines
 from twinsieve.pipeline.files.source import InputSource, is_stream
 from twinsieve.pipeline.files.table import Table, TableKind, documents_of, shown_row
@@ -63,7 +63,7 @@ class InputReader:
         that stands before it (of UTF-16 and UTF-32: as UTF-8, without the mark)
     documents: of JSON inputs, once the first one was begun: whether it is an array, or documents that span
         lines, and no JSON lines
-    encoding: as of `Dialect`; codec: that rows of a chunk are decoded by
+    codec: that rows of a chunk are decoded by
     mark: the byte order mark of the first input, once it was begun
     schema, table_kind, packing: of Parquet and Arrow inputs, once the first one was begun
     whole: all columns of those are read, not only what is judged
@@ -71,24 +71,18 @@ class InputReader:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        format_: Format,
-        dialect: Dialect,
-        *,
-        whole: bool = False,
-        ids_shown: bool = False,
+        self, settings: Settings, dialect: Dialect, *, whole: bool = False, ids_shown: bool = False
     ) -> None:
-        encoding = "text" if format_ == "text" else "json"
+        encoding = "text" if dialect.format == "text" else "json"
         source = settings.input.model_copy(update={"encoding": encoding})
         self._settings = settings.model_copy(update={"input": source})
-        self._format = format_
+        self.dialect = dialect
+        self._format = dialect.format
         self._delimiter = dialect.delimiter
-        self.encoding = dialect.encoding
         self.mark: bytes | None = None
         self._codec = codec_of(dialect.encoding)
         self.codec = self._codec or "utf-8"
-        self._reader = MessageReader(self._settings, flat=format_ == "csv", ids_shown=ids_shown)
+        self._reader = MessageReader(self._settings, flat=self._format == "csv", ids_shown=ids_shown)
         self.names: list[str] = []
         self.header: bytes | None = None
         self.documents: bool | None = None
@@ -151,7 +145,7 @@ class InputReader:
         return join_records(split_lines(self._blocks(source), limit), limit, self._delimiter.encode())
 
     def _blocks(self, source: InputSource) -> Iterator[bytes]:
-        for block in source.blocks(self.encoding):
+        for block in source.blocks(self.dialect.encoding):
             self.mark = source.mark if self.mark is None else self.mark
             yield block
 
@@ -237,7 +231,7 @@ class InputReader:
         self._refuse_without_text(where, names, text)
         self.names = names
         if self.header is None:
-            self.header = head if is_wide(self.encoding) else source.mark + head
+            self.header = head if is_wide(self.dialect.encoding) else source.mark + head
         return first
 
     def _without_header(self, source: InputSource, batches: Iterator[Rows]) -> Iterator[Rows]:

@@ -366,10 +366,10 @@ def test_any_object_takes_the_member(
     source = tmp_path_factory.mktemp("f") / "in.json"
     document = json.dumps(members | {"text": "a"}, indent=1 if indented else None, ensure_ascii=escaped)
     source.write_text(document, "utf-8")
-    reader = InputReader(Settings(), "json", Dialect())
+    reader = InputReader(Settings(), Dialect("json"))
     with InputSource(str(source)) as opened:
         (chunk,) = reader.chunks(opened)
-    found, numbers = Marker(reader, "json", Dialect(), "f").marked(chunk, [RowMark("near", 1, 0.9, 1)])
+    found, numbers = Marker(reader, "f").marked(chunk, [RowMark("near", 1, 0.9, 1)])
     (row,) = found.rows.rows
     assert numbers == [0]
     assert json.loads(row or b"") == members | {"text": "a", "twinsieve": _mark("near", 1, 0.9, 1)}

@@ -23,6 +23,7 @@ from tests.calling import SMALL
 from twinsieve.pipeline.dedup import Wanted
 from twinsieve.pipeline.dedup.run import Dedup, Job
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Stop
+from twinsieve.pipeline.files.format import Dialect
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.load import Override, load_settings
@@ -206,7 +207,7 @@ def test_a_stream_saves_again_and_again_also_while_it_waits(
     state, dropped = tmp_path / "state", tmp_path / f"dropped.jsonl{ending}"
     os.mkfifo(source)
     os.mkfifo(target)
-    job = Job([str(source)], "jsonl", Wanted(str(target), duplicates=str(dropped), state=str(state)))
+    job = Job([str(source)], Dialect("jsonl"), Wanted(str(target), duplicates=str(dropped), state=str(state)))
     stop = Stop()
     with Dedup(job, settings, 0) as dedup:
         run = threading.Thread(target=lambda: dedup.run(stop=stop, save_every_s=0.0), daemon=True)
