@@ -183,15 +183,6 @@ def mark_of(head: bytes, encoding: str | None) -> bytes:
     return next((mark for mark, named in marks if said.startswith(named) and head.startswith(mark)), b"")
 
 
-def may_be_a_mark(head: bytes) -> bool:
-    r"""Whether more bytes are needed to say which byte order mark a file begins with.
-
-    >>> may_be_a_mark(b"\xff\xfe"), may_be_a_mark(b"\xff\xfea\0")
-    (True, False)
-    """
-    return any(len(head) < len(mark) and mark.startswith(head) for mark in (codecs.BOM_UTF8, *dict(_MARKS)))
-
-
 class Encoded:
     """Takes UTF-8 and gives it on in another encoding, with a byte order mark in front."""
 
@@ -239,14 +230,15 @@ _TAR, _TAR_AT = b"ustar", 257
 
 
 def is_undecided(head: bytes) -> bool:
-    """Whether more bytes are needed to say what a file is; a stream of rows is not kept waiting.
+    r"""Whether more bytes are needed to say what a file is; a stream of rows is not kept waiting.
 
     >>> is_undecided(b"PK"), is_undecided(b"Pa"), is_undecided(b"")
     (True, False, True)
+    >>> is_undecided(b"\xff\xfe"), is_undecided(b"\xff\xfea\0")
+    (True, False)
     """
-    return may_be_a_mark(head) or any(
-        len(head) < len(known) and known.startswith(head) for known, _ in _BEGINNINGS
-    )
+    known = (codecs.BOM_UTF8, *dict(_MARKS), *dict(_BEGINNINGS))
+    return any(len(head) < len(beginning) and beginning.startswith(head) for beginning in known)
 
 
 def foreign(head: bytes) -> str | None:
