@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import comb
 
 import re2
 
-from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.model import KafkaSettings, NearSettings, Settings
 from twinsieve.pipeline.settings.yaml_tree import Raw
 from twinsieve.stages.contract import MAX_TABLES, MAX_WINDOW
 from twinsieve.stages.errors import UsageError
@@ -25,150 +26,108 @@ _LEAST = (
 """Times of the section kafka: the least that makes sense, as written and in ms, and what less would do."""
 
 
-def cross_check(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
+def cross_check(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
     """Problems as (dotted key, what is wrong and what to do); `written` is what was set explicitly."""
-    return [
-        *_windows(settings),
-        *_near(settings),
-        *_stages(settings, written),
-        *_patterns(settings),
-        *_app(settings),
-        *_topics(settings),
-        *_kafka(settings),
-        *_state(settings),
-    ]
+    yield from _windows(settings)
+    yield from _near(settings.near)
+    yield from _stages(settings, written)
+    yield from _patterns(settings)
+    yield from _app(settings.app)
+    yield from _topics(settings)
+    yield from _kafka(settings.kafka)
+    yield from _others(settings)
 
 
-def _windows(settings: Settings) -> list[Problem]:
-    problems = [
-        (
-            f"{name}.window.age",
-            "is 0s, so whatever has a time would be forgotten at once; give a time, or none for no limit",
-        )
-        for name, stage in (("exact", settings.exact), ("near", settings.near))
-        if stage.window.age_ms == 0
-    ]
+def _windows(settings: Settings) -> Iterator[Problem]:
+    for name, stage in (("exact", settings.exact), ("near", settings.near)):
+        if stage.window.age_ms == 0:
+            advice = "give a time, or none for no limit"
+            yield f"{name}.window.age", f"is 0s, so whatever has a time would be forgotten at once; {advice}"
     for key, names in (("scope", settings.scope), ("exact.fields", settings.exact.fields)):
         twice = [name for number, name in enumerate(names) if name in names[:number]]
         if twice:
-            problems.append((key, f"names {twice[0]!r} twice; remove one"))
-    return problems
+            yield key, f"names {twice[0]!r} twice; remove one"
 
 
-def _near(settings: Settings) -> list[Problem]:
-    near = settings.near
-    problems: list[Problem] = []
-    if near.method == "text" and near.window.messages > MAX_WINDOW:
-        problems.append(
-            (
-                "near.window.messages",
-                f"is {near.window.messages}; a bucket counts slots in 24 bits, at most {MAX_WINDOW}",
-            )
-        )
-    layout = near.layout
+def _near(near: NearSettings) -> Iterator[Problem]:
+    messages, layout = near.window.messages, near.layout
+    if near.method == "text" and messages > MAX_WINDOW:
+        limit = f"a bucket counts slots in 24 bits, at most {MAX_WINDOW}"
+        yield "near.window.messages", f"is {messages}; {limit}"
     if layout.weak > layout.key_bits:
-        problems.append(("near.layout.weak", f"is {layout.weak}, but a key has {layout.key_bits} bits"))
-    if near.method == "hamming":
-        lengths = sorted(near.distances)
-        if not lengths:
-            problems.append(("near.distances", "is empty; give a distance for a length, as in {8: 3}"))
-        k = max(near.distances.values(), default=0)
-        if near.blocks and near.blocks <= k:
-            problems.append(
-                ("near.blocks", f"is {near.blocks}; more blocks than bits of distance are needed: {k + 1}")
-            )
-        elif near.blocks and comb(near.blocks, k) > MAX_TABLES:
-            tables = comb(near.blocks, k)
-            problems.append(
-                (
-                    "near.blocks",
-                    f"is {near.blocks}; at distance {k} that makes {tables} tables, {MAX_TABLES} at most",
-                )
-            )
-    return problems
+        yield "near.layout.weak", f"is {layout.weak}, but a key has {layout.key_bits} bits"
+    if near.method != "hamming":
+        return
+    if not near.distances:
+        yield "near.distances", "is empty; give a distance for a length, as in {8: 3}"
+    k = max(near.distances.values(), default=0)
+    tables = comb(near.blocks, k)
+    if near.blocks and near.blocks <= k:
+        yield "near.blocks", f"is {near.blocks}; more blocks than bits of distance are needed: {k + 1}"
+    elif tables > MAX_TABLES:
+        made = f"at distance {k} that makes {tables} tables, {MAX_TABLES} at most"
+        yield "near.blocks", f"is {near.blocks}; {made}"
 
 
-def _stages(settings: Settings, written: dict[str, Raw]) -> list[Problem]:
-    problems: list[Problem] = []
+def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
     if settings.exact.method == "none" and settings.near.method == "none":
-        problems.append(("exact.method", "is none and so is near.method; nothing would be dropped"))
+        yield "exact.method", "is none and so is near.method; nothing would be dropped"
     near = written.get("near")
     if settings.exact.fields and isinstance(near, dict) and "method" not in near:
-        problems.append(
-            (
-                "exact.fields",
-                "switches the near stage off; say near.method: text (or none) beside other near keys",
-            )
-        )
-    if settings.features.kind == "keywords" and settings.features.weights == "none":
-        problems.append(("features.weights", "is none, but keywords are chosen by weight; use tf or tfidf"))
-    elif settings.features.weights == "tfidf" and not (
-        settings.features.idf_file or settings.features.kind == "keywords"
-    ):
-        problems.append(
-            ("features.weights", "is tfidf, which needs an idf_file; `twinsieve train-idf` makes one")
-        )
+        advice = "say near.method: text (or none) beside other near keys"
+        yield "exact.fields", f"switches the near stage off; {advice}"
+    features = settings.features
+    if features.kind == "keywords" and features.weights == "none":
+        yield "features.weights", "is none, but keywords are chosen by weight; use tf or tfidf"
+    elif features.weights == "tfidf" and not (features.idf_file or features.kind == "keywords"):
+        yield "features.weights", "is tfidf, which needs an idf_file; `twinsieve train-idf` makes one"
     if settings.digest.method == "mmh3" and settings.digest.seed >= 1 << 32:
-        problems.append(("digest.seed", "does not fit into 32 bits; use a smaller one, or method: blake2b"))
-    return problems
+        yield "digest.seed", "does not fit into 32 bits; use a smaller one, or method: blake2b"
 
 
-def _patterns(settings: Settings) -> list[Problem]:
-    problems: list[Problem] = []
+def _patterns(settings: Settings) -> Iterator[Problem]:
+    options = re2.Options()
+    options.log_errors = False
     for number, pattern in enumerate(settings.text.drop):
-        options = re2.Options()
-        options.log_errors = False
         try:
-            compiled = re2.compile(pattern, options)
+            matches_empty = re2.compile(pattern, options).match("")
         except re2.error as error:
             said = error.args[0]
             said = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
-            problems.append((f"text.drop.{number}", f"is {pattern!r}, no RE2 pattern: {said}"))
+            yield f"text.drop.{number}", f"is {pattern!r}, no RE2 pattern: {said}"
             continue
-        if compiled.match(""):
-            problems.append(
-                (f"text.drop.{number}", f"is {pattern!r}, which matches the empty text; narrow it")
-            )
-    return problems
+        if matches_empty:
+            yield f"text.drop.{number}", f"is {pattern!r}, which matches the empty text; narrow it"
 
 
-def _app(settings: Settings) -> list[Problem]:
-    name = settings.app
-    if not name.endswith(SHADOW):
-        return []
-    live = name.removesuffix(SHADOW)
-    return [
-        (
-            "app",
-            f"is {name!r}, which is what `run --dry-run` of app {live!r} is called: the two would share "
-            "groups and topics; choose another name",
-        )
-    ]
+def _app(name: str) -> Iterator[Problem]:
+    if name.endswith(SHADOW):
+        live = name.removesuffix(SHADOW)
+        advice = "the two would share groups and topics; choose another name"
+        yield "app", f"is {name!r}, which is what `run --dry-run` of app {live!r} is called: {advice}"
 
 
-def _topics(settings: Settings) -> list[Problem]:
-    problems: list[Problem] = []
-    named = {"output.topic": settings.output.topic}
-    if settings.output.duplicates is not None:
-        named["output.duplicates"] = settings.output.duplicates
-    if settings.output.dead_letter is not None:
-        named["output.dead_letter"] = settings.output.dead_letter
-    for number, topic in enumerate(settings.input.topics):
-        named[f"input.topics.{number}"] = topic
+def _topics(settings: Settings) -> Iterator[Problem]:
+    named = {
+        "output.topic": settings.output.topic,
+        "output.duplicates": settings.output.duplicates,
+        "output.dead_letter": settings.output.dead_letter,
+        **{f"input.topics.{number}": topic for number, topic in enumerate(settings.input.topics)},
+    }
     if not settings.input.topics:
-        problems.append(("input.topics", "is empty; name at least one topic"))
+        yield "input.topics", "is empty; name at least one topic"
+    internal = {f"{settings.app}.{part}" for part in ("fingerprints", "verdicts", "decisions")}
     seen: dict[str, str] = {}
     for key, topic in named.items():
+        if topic is None:
+            continue
         if not re2.fullmatch(r"[A-Za-z0-9._-]{1,249}", topic) or topic in (".", ".."):
-            problems.append(
-                (key, f"is {topic!r}; a topic has letters, digits, '.', '_' and '-', at most 249")
-            )
+            yield key, f"is {topic!r}; a topic has letters, digits, '.', '_' and '-', at most 249"
         if topic in seen:
-            problems.append((key, f"is {topic!r}, and so is {seen[topic]}; every topic has one use"))
+            yield key, f"is {topic!r}, and so is {seen[topic]}; every topic has one use"
         seen.setdefault(topic, key)
-        if topic in (f"{settings.app}.{part}" for part in ("fingerprints", "verdicts", "decisions")):
-            problems.append((key, f"is {topic!r}, an internal topic of this app; choose another name"))
-    return problems
+        if topic in internal:
+            yield key, f"is {topic!r}, an internal topic of this app; choose another name"
 
 
 def missing_secrets(settings: Settings) -> list[Problem]:
@@ -181,46 +140,41 @@ def missing_secrets(settings: Settings) -> list[Problem]:
     return []
 
 
-def _kafka(settings: Settings) -> list[Problem]:
-    kafka, security = settings.kafka, settings.kafka.security
-    problems: list[Problem] = []
+def _kafka(kafka: KafkaSettings) -> Iterator[Problem]:
+    security = kafka.security
     if security.protocol.startswith("sasl"):
         if security.username is None:
-            problems.append(("kafka.security.username", f"is missing; {security.protocol} needs one"))
+            yield "kafka.security.username", f"is missing; {security.protocol} needs one"
     elif security.username is not None:
-        problems.append(("kafka.security.username", f"is set, but the protocol is {security.protocol}"))
+        yield "kafka.security.username", f"is set, but the protocol is {security.protocol}"
     if (security.certificate_file is None) != (security.key_file is None):
-        problems.append(("kafka.security.key_file", "and certificate_file come together; set both or none"))
+        yield "kafka.security.key_file", "and certificate_file come together; set both or none"
     if kafka.block_bytes > kafka.message_bytes:
-        problems.append(("kafka.block_bytes", "is above kafka.message_bytes; blocks would be refused"))
+        yield "kafka.block_bytes", "is above kafka.message_bytes; blocks would be refused"
     if kafka.max_unpacked_bytes < kafka.message_bytes:
-        problems.append(
-            ("kafka.max_unpacked_bytes", "is below kafka.message_bytes; one large message would not be read")
-        )
+        yield "kafka.max_unpacked_bytes", "is below kafka.message_bytes; one large message would not be read"
     for key, written, least_ms, why in _LEAST:
         held_ms = getattr(kafka, f"{key}_ms")
         if held_ms < least_ms:
-            problems.append((f"kafka.{key}", f"is {held_ms} ms; {why}; use {written} or more"))
+            yield f"kafka.{key}", f"is {held_ms} ms; {why}; use {written} or more"
     if kafka.session_timeout_ms > _POLL_LIMIT_MS:
-        problems.append(("kafka.session_timeout", "is above 5m; both clients leave after 5m without a poll"))
+        yield "kafka.session_timeout", "is above 5m; both clients leave after 5m without a poll"
     if kafka.pending_messages < kafka.poll_messages:
-        problems.append(("kafka.pending_messages", "is below kafka.poll_messages; one poll would not fit"))
+        yield "kafka.pending_messages", "is below kafka.poll_messages; one poll would not fit"
+
+
+def _others(settings: Settings) -> Iterator[Problem]:
+    """Sections with one check each: topics, http, state."""
     if settings.topics.min_in_sync > settings.topics.replication:
-        problems.append(("topics.min_in_sync", "is above topics.replication; nothing could be written"))
+        yield "topics.min_in_sync", "is above topics.replication; nothing could be written"
     listen = settings.http.listen
     if listen is not None and settings.http.address is None:
-        problems.append(("http.listen", f"is {listen!r}; write host:port, as in 127.0.0.1:8080, or none"))
-    return problems
+        yield "http.listen", f"is {listen!r}; write host:port, as in 127.0.0.1:8080, or none"
+    if "://" in settings.state.dir:
+        # Every command checks settings; few are to wait for what serves remote addresses.
+        from twinsieve.pipeline.settings.named_files import file_system
 
-
-def _state(settings: Settings) -> list[Problem]:
-    if "://" not in settings.state.dir:
-        return []
-    # Every command checks settings; few are to wait for what serves remote addresses.
-    from twinsieve.pipeline.settings.named_files import file_system
-
-    try:
-        file_system(settings.state.dir)
-    except UsageError as error:
-        return [("state.dir", str(error))]
-    return []
+        try:
+            file_system(settings.state.dir)
+        except UsageError as error:
+            yield "state.dir", str(error)
