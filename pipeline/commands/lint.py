@@ -57,7 +57,7 @@ def command(
     """
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.settings.checks import missing_secrets
-    from twinsieve.pipeline.settings.load import base_of, check_tree, load_settings, tree_of_file
+    from twinsieve.pipeline.settings.load import check_tree, load_settings, tree_of_file
     from twinsieve.pipeline.settings.show import settings_in_force
 
     if file is not None and flags.config is not None:
@@ -65,7 +65,7 @@ def command(
     name = file or flags.config
     path = path_here("lint", name) if name is not None else None
     tree, overrides = tree_of_file(path), flags.overrides()
-    settings, findings = check_tree(tree, base_of(path), os.environ, overrides)
+    settings, findings = check_tree(tree, os.environ, overrides)
     for finding in findings:
         click.echo(printable(str(finding)))
     if findings or settings is None:

@@ -6,7 +6,7 @@ mapping `8:3,64:5`, or both as in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -64,50 +64,36 @@ def load_settings(
     on_files: the input is finite: a window has no age limit unless one is set
     raises: ConfigError with all findings
     """
-    settings, findings = check_settings(path, environ, flags, on_files=on_files)
+    settings, findings = check_tree(tree_of_file(path), environ, flags, on_files=on_files)
     if findings or settings is None:
         raise ConfigError([str(finding) for finding in findings])
     return settings
 
 
-def check_settings(
-    path: Path | None,
-    environ: Mapping[str, str] | None = None,
-    flags: Iterable[Override] = (),
-    *,
-    on_files: bool = False,
-) -> tuple[Settings | None, list[Finding]]:
-    """Settings as far as they can be read, and all findings in the order of their places."""
-    return check_tree(tree_of_file(path), base_of(path), environ, flags, on_files=on_files)
-
-
 def tree_of_file(path: Path | None) -> Tree:
     """What stands in the file, before environment and flags; empty without a file."""
     tree = read_yaml(path) if path is not None else Tree()
-    _refuse_secrets(tree)
+    for key in sorted(SECRETS):
+        place = tree.key_places.get(tuple(key.split(".")))
+        if place is not None:
+            tree.find(place, f"{key} is a secret; {_elsewhere(key)}")
     return tree
-
-
-def base_of(path: Path | None) -> Path:
-    """The folder that relative names in the file start from."""
-    return path.parent if path is not None else Path()
 
 
 def check_tree(
     tree: Tree,
-    base: Path,
     environ: Mapping[str, str] | None = None,
     flags: Iterable[Override] = (),
     *,
     on_files: bool = False,
 ) -> tuple[Settings | None, list[Finding]]:
-    """Check values that were read already. base: the folder that file names in them start from
+    """Settings as far as they can be read, and all findings in the order of their places.
 
-    `tree` holds all values afterwards, and the place that each came from.
+    tree: values that were read already; it holds all values afterwards, and the place that each came from
     """
     overrides, misspelt = _from_environment(environ or {})
     flags = list(flags)
-    tree.findings += [*misspelt, *_contradictions(flags), *_secret_flags(flags)]
+    tree.findings += [*misspelt, *_flag_findings(flags)]
     for override in [*overrides, *flags]:
         _put(tree, override)
     settings = _validate(tree)
@@ -115,12 +101,12 @@ def check_tree(
         settings = _near_off_with_fields(settings, tree.values)
         if on_files:
             settings = _no_age_unless_set(settings)
-        settings, problems = read_referenced(settings, base, _in_file(tree))
+        settings, problems = read_referenced(settings, tree.base, _in_file(tree))
         problems += cross_check(settings, tree.values)
         broken = {dotted(path) for path in _broken_paths(tree)}
         for key, message in problems:
             if key not in broken:
-                tree.findings.append(Finding(_place_of(tree, _path(key)), f"{key} {message}"))
+                tree.find(_place_of(tree, _path(key)), f"{key} {message}")
     return settings, sorted(set(tree.findings))
 
 
@@ -143,39 +129,23 @@ def _no_age_unless_set(settings: Settings) -> Settings:
     return settings.model_copy(update=changed)
 
 
-def _refuse_secrets(tree: Tree) -> None:
-    for key in sorted(SECRETS):
-        place = tree.key_places.get(tuple(key.split(".")))
-        if place is not None:
-            advice = f"set {_variable(key)} or name a file in {key}_file"
-            tree.findings.append(Finding(place, f"{key} is a secret; {advice}"))
-
-
-def _contradictions(flags: Sequence[Override]) -> list[Finding]:
-    """Flags that set a key to something else than an earlier one did."""
+def _flag_findings(flags: Sequence[Override]) -> Iterator[Finding]:
+    """Secrets in flags, and flags that set a key to something else than an earlier one did."""
     first: dict[str, Override] = {}
-    return [
-        Finding(
-            Location(flag.source),
-            f"sets {flag.key} to {_shown(flag.text)}, but {before.source} sets it to {_shown(before.text)}; "
-            "leave one of the two out",
-        )
-        for flag in flags
-        if (before := first.setdefault(flag.key, flag)).text != flag.text and flag.key not in SECRETS
-    ]
+    for flag in flags:
+        key, place, before = flag.key, Location(flag.source), first.setdefault(flag.key, flag)
+        if key in SECRETS:
+            # A list of processes shows flags to other users; a keyword argument is no flag.
+            if flag.source.startswith("-"):
+                seen = "other users can see command lines"
+                yield Finding(place, f"{key} is a secret, and {seen}; {_elsewhere(key)}")
+        elif before.text != flag.text:
+            other = f"but {before.source} sets it to {_shown(before.text)}; leave one of the two out"
+            yield Finding(place, f"sets {key} to {_shown(flag.text)}, {other}")
 
 
-def _secret_flags(flags: Sequence[Override]) -> list[Finding]:
-    """Secrets in flags, which a list of processes shows to other users. A keyword argument is no flag."""
-    return [
-        Finding(
-            Location(flag.source),
-            f"{flag.key} is a secret, and other users can see command lines; "
-            f"set {_variable(flag.key)} or name a file in {flag.key}_file",
-        )
-        for flag in flags
-        if flag.key in SECRETS and flag.source.startswith("-")
-    ]
+def _elsewhere(secret: str) -> str:
+    return f"set {_variable(secret)} or name a file in {secret}_file"
 
 
 def _from_environment(environ: Mapping[str, str]) -> tuple[list[Override], list[Finding]]:
@@ -220,7 +190,7 @@ def _put(tree: Tree, override: Override) -> None:
     if kind is None or kind == "section":
         section, _, name = override.key.rpartition(".")
         advice = "it holds other keys" if kind else did_you_mean(section if section in schema() else "", name)
-        tree.findings.append(Finding(place, f"unknown key {override.key!r}; {advice}"))
+        tree.find(place, f"unknown key {override.key!r}; {advice}")
         return
     value: Raw = override.text
     if kind in ("list", "mapping") and override.text.lstrip().startswith(("[", "{")):
@@ -236,20 +206,26 @@ def _put(tree: Tree, override: Override) -> None:
         value = {left.strip(): right.strip() for left, _, right in pairs}
     elif not override.text:
         value = None
-    *sections, name = override.key.split(".")
-    inside = tree.values
-    for section in sections:
-        if inside.get(section) is None:
-            inside[section] = {}
-        below = inside[section]
-        if not isinstance(below, dict):
-            return
-        inside = below
-    inside[name] = value
     path = tuple(override.key.split("."))
+    inside = _section(tree.values, path[:-1])
+    if inside is None:
+        return
+    inside[path[-1]] = value
     for known in [known for known in tree.places if known[: len(path)] == path]:
         del tree.places[known]
     tree.places[path] = place
+
+
+def _section(values: dict[str, Raw], names: Sequence[str]) -> dict[str, Raw] | None:
+    """The mapping below these names, made where there is none; None where something else stands there."""
+    for name in names:
+        if values.get(name) is None:
+            values[name] = {}
+        below = values[name]
+        if not isinstance(below, dict):
+            return None
+        values = below
+    return values
 
 
 def _validate(tree: Tree) -> Settings | None:
@@ -261,7 +237,7 @@ def _validate(tree: Tree) -> Settings | None:
     for detail in details:
         path = _as_written(tree.values, _known_part(detail["loc"]))
         place = _place_of(tree, path, key=detail["type"] == "extra_forbidden")
-        tree.findings.append(Finding(place, _message(path, detail)))
+        tree.find(place, _message(path, detail))
         _drop(tree.values, path)
     try:
         return Settings.model_validate(tree.values)
@@ -310,18 +286,13 @@ def _place_of(tree: Tree, path: KeyPath, *, key: bool = False) -> Location:
 
 def _drop(values: dict[str, Raw], path: KeyPath) -> None:
     """Take out what stands at `path`; of a list or mapping, all of it."""
-    inside = values
     for depth, part in enumerate(path, start=1):
         name = str(part)
-        below = inside.get(name)
-        if (
-            depth == len(path)
-            or not isinstance(below, dict)
-            or schema().get(dotted(path[:depth])) != "section"
-        ):
-            inside.pop(name, None)
+        below = values.get(name)
+        if not isinstance(below, dict) or schema().get(dotted(path[:depth])) != "section":
+            values.pop(name, None)
             return
-        inside = below
+        values = below
 
 
 def _message(path: KeyPath, detail: Mapping[str, Any]) -> str:
@@ -395,25 +366,20 @@ def _put_all(
     tree: Tree, inside: dict[str, Raw], mapping: Mapping[str, object], above: tuple[str, ...]
 ) -> None:
     for name, value in mapping.items():
-        *sections, key = str(name).split(".")
-        path = (*above, *sections, key)
+        names = str(name).split(".")
+        path = (*above, *names)
+        place, shown = Location(SOURCE), ".".join(path[:4])
         if len(path) > _MAX_DEPTH:
-            _find(tree, path, f"is nested deeper than {_MAX_DEPTH} levels")
+            tree.find(place, f"{shown} is nested deeper than {_MAX_DEPTH} levels")
             continue
-        below: Raw = inside
-        for section in sections:
-            if isinstance(below, dict):
-                below = below.setdefault(section, {})
-        if not isinstance(below, dict) or (key in below and not isinstance(value, Mapping)):
-            _find(tree, path, "is given twice; remove one of the two")
+        is_section = isinstance(value, Mapping)
+        below = _section(inside, names if is_section else names[:-1])
+        if below is None or (names[-1] in below and not is_section):
+            tree.find(place, f"{shown} is given twice; remove one of the two")
         elif isinstance(value, Mapping):
-            under = below.setdefault(key, {})
-            if isinstance(under, dict):
-                _put_all(tree, under, value, path)
-            else:
-                _find(tree, path, "is given twice; remove one of the two")
+            _put_all(tree, below, value, path)
         else:
-            below[key] = _raw(value)
+            below[names[-1]] = _raw(value)
 
 
 def _raw(value: object) -> Raw:
@@ -426,7 +392,3 @@ def _raw(value: object) -> Raw:
     if isinstance(value, (list, tuple)):
         return [_raw(one) for one in value]
     return str(value)
-
-
-def _find(tree: Tree, path: tuple[str, ...], message: str) -> None:
-    tree.findings.append(Finding(Location(SOURCE), f"{'.'.join(path[:4])} {message}"))

@@ -51,12 +51,20 @@ class Finding:
 
 @dataclass(slots=True)
 class Tree:
-    """Values as text, where each stands, and what was wrong already."""
+    """Values as text, where each stands, and what was wrong already.
 
+    base: the folder that file names in the file start from
+    """
+
+    base: Path = Path()
     values: dict[str, Raw] = field(default_factory=dict)
     places: dict[KeyPath, Location] = field(default_factory=dict)
     key_places: dict[KeyPath, Location] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+
+    def find(self, place: Location, message: str) -> None:
+        """Add a problem."""
+        self.findings.append(Finding(place, message))
 
 
 def _advice(error: OSError, name: str) -> str:
@@ -69,25 +77,24 @@ def _advice(error: OSError, name: str) -> str:
 
 def read_yaml(path: Path) -> Tree:
     """The file as a tree; whatever is wrong with it stands in `findings`, and the rest is still there."""
-    tree = Tree()
+    tree = Tree(path.parent)
     name = str(path)
+    top = Location(name, 1, 1)
     try:
         with path.open("rb") as stream:
             content = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        tree.findings.append(
-            Finding(Location(name, 1, 1), f"cannot be read ({error.strerror}); {_advice(error, name)}")
-        )
+        tree.find(top, f"cannot be read ({error.strerror}); {_advice(error, name)}")
         return tree
     if len(content) > MAX_FILE_BYTES:
-        tree.findings.append(Finding(Location(name, 1, 1), "has more than 1 MiB; settings are a page or two"))
+        tree.find(top, "has more than 1 MiB; settings are a page or two")
         return tree
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = content[: error.start]
         place = Location(name, before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
-        tree.findings.append(Finding(place, "is not UTF-8; save the file as UTF-8"))
+        tree.find(place, "is not UTF-8; save the file as UTF-8")
         return tree
     _read_text(text, name, tree)
     return tree
@@ -105,28 +112,23 @@ def _read_text(text: str, name: str, tree: Tree) -> None:
     try:
         problem = _too_deep(text, name)
         if problem is not None:
-            tree.findings.append(Finding(problem, f"is nested deeper than {_MAX_DEPTH} levels"))
+            tree.find(problem, f"is nested deeper than {_MAX_DEPTH} levels")
             return
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
-        tree.findings.append(_syntax_finding(name, error))
+        mark = error.problem_mark or error.context_mark
+        tree.find(_place(name, mark) if mark is not None else Location(name, 1, 1), _syntax_problem(error))
         return
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = Location(name, before.count("\n") + 1, error.position - before.rfind("\n"))
         code = ord(text[error.position])
-        tree.findings.append(Finding(place, f"YAML forbids the character U+{code:04X}; remove it"))
+        tree.find(place, f"YAML forbids the character U+{code:04X}; remove it")
         return
-    if node is None:
-        return
-    if not isinstance(node, yaml.MappingNode):
-        tree.findings.append(
-            Finding(_place(name, node.start_mark), "is no mapping; write settings as `key: value` lines")
-        )
-        return
-    walk = _Walk(name, tree)
-    values = walk.mapping(node, ())
-    tree.values = values
+    if isinstance(node, yaml.MappingNode):
+        tree.values = _Walk(name, tree).mapping(node, ())
+    elif node is not None:
+        tree.find(_place(name, node.start_mark), "is no mapping; write settings as `key: value` lines")
 
 
 def _too_deep(text: str, name: str) -> Location | None:
@@ -145,13 +147,11 @@ def _place(name: str, mark: _Mark) -> Location:
     return Location(name, mark.line + 1, mark.column + 1)
 
 
-def _syntax_finding(name: str, error: yaml.MarkedYAMLError) -> Finding:
-    mark = error.problem_mark or error.context_mark
-    place = _place(name, mark) if mark is not None else Location(name, 1, 1)
+def _syntax_problem(error: yaml.MarkedYAMLError) -> str:
     said = error.problem or error.context or "cannot be parsed"
     if "'\\t'" in said:
-        return Finding(place, "a tab stands where blanks belong; indent with blanks")
-    return Finding(place, f"is no YAML: {said}; mend the line or the one above")
+        return "a tab stands where blanks belong; indent with blanks"
+    return f"is no YAML: {said}; mend the line or the one above"
 
 
 class _Walk:
@@ -167,22 +167,20 @@ class _Walk:
         for key_node, value_node in node.value:
             place = _place(self._name, key_node.start_mark)
             if not isinstance(key_node, yaml.ScalarNode):
-                self._find(place, "a key is a single word")
+                self._tree.find(place, "a key is a single word")
                 continue
             key = key_node.value
             below = (*path, key)
             if key == "<<":
-                self._find(place, "merge keys are not read; write the settings out")
-                continue
-            if key in values:
-                first = self._tree.key_places[below]
-                self._find(place, f"{dotted(below)} stands twice, first in line {first.line}; remove one")
-                continue
-            self._tree.key_places[below] = place
-            self._tree.places[below] = _place(self._name, value_node.start_mark)
-            if not self._may_visit(value_node, below):
-                continue
-            values[key] = self._value(value_node, below)
+                self._tree.find(place, "merge keys are not read; write the settings out")
+            elif key in values:
+                first = self._tree.key_places[below].line
+                self._tree.find(place, f"{dotted(below)} stands twice, first in line {first}; remove one")
+            else:
+                self._tree.key_places[below] = place
+                self._tree.places[below] = _place(self._name, value_node.start_mark)
+                if self._may_visit(value_node, below):
+                    values[key] = self._value(value_node, below)
         return values
 
     def _value(self, node: yaml.Node, path: KeyPath) -> Raw:
@@ -192,10 +190,9 @@ class _Walk:
             items: list[Raw] = []
             for number, item in enumerate(node.value):
                 below = (*path, number)
-                if not self._may_visit(item, below):
-                    continue
-                self._tree.places[below] = _place(self._name, item.start_mark)
-                items.append(self._value(item, below))
+                if self._may_visit(item, below):
+                    self._tree.places[below] = _place(self._name, item.start_mark)
+                    items.append(self._value(item, below))
             return items
         if isinstance(node, yaml.ScalarNode) and node.style is None and node.value in ("", "~", "null"):
             return None
@@ -205,16 +202,13 @@ class _Walk:
         self._visits += 1
         place = _place(self._name, node.start_mark)
         if self._visits == _MAX_NODES:
-            self._find(place, f"has more than {_MAX_NODES} values, aliases counted")
+            self._tree.find(place, f"has more than {_MAX_NODES} values, aliases counted")
         if len(path) > _MAX_DEPTH:
-            self._find(place, "an alias stands for something that holds it")
+            self._tree.find(place, "an alias stands for something that holds it")
         tag = node.tag.removeprefix("tag:yaml.org,2002:")
         if tag not in _TAGS:
-            self._find(place, f"the tag {tag!r} is not read; remove it")
+            self._tree.find(place, f"the tag {tag!r} is not read; remove it")
         return self._visits < _MAX_NODES and len(path) <= _MAX_DEPTH and tag in _TAGS
-
-    def _find(self, place: Location, message: str) -> None:
-        self._tree.findings.append(Finding(place, message))
 
 
 def dotted(path: KeyPath) -> str:

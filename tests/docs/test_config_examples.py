@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from twinsieve.pipeline.settings.load import check_settings
+from twinsieve.pipeline.settings.load import check_tree, tree_of_file
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.schema import SECRETS, schema
 from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
@@ -45,7 +45,7 @@ def test_these_are_all_examples(root: Path) -> None:
 
 @pytest.mark.parametrize("name", _EXAMPLES)
 def test_an_example_lints_clean_and_can_be_run(root: Path, name: str) -> None:
-    settings, findings = check_settings(_path(root, name))
+    settings, findings = check_tree(tree_of_file(_path(root, name)))
     assert findings == []
     assert settings is not None
     scheme_config(settings)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from twinsieve.pipeline.settings.load import check_settings, check_tree, tree_of
+from twinsieve.pipeline.settings.load import check_tree, tree_of, tree_of_file
 
 
 def _told(mapping: dict[str, Any]) -> list[str]:
-    _, findings = check_tree(tree_of(mapping), Path())
+    _, findings = check_tree(tree_of(mapping))
     return [str(finding) for finding in findings]
 
 
@@ -33,8 +33,8 @@ def _told(mapping: dict[str, Any]) -> list[str]:
 def test_a_mapping_means_what_the_file_means(tmp_path: Path, mapping: dict[str, Any]) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(yaml.safe_dump(mapping), "utf-8")
-    settings, findings = check_settings(path)
-    assert check_tree(tree_of(mapping), tmp_path)[0] == settings
+    settings, findings = check_tree(tree_of_file(path))
+    assert check_tree(tree_of(mapping))[0] == settings
     assert sorted(finding.message for finding in findings) == sorted(
         said.partition(": ")[2] for said in _told(mapping)
     )
@@ -43,9 +43,9 @@ def test_a_mapping_means_what_the_file_means(tmp_path: Path, mapping: dict[str, 
 @pytest.mark.parametrize("examples", ["microblog", "news", "hamming", "exact-only", "kafka"])
 def test_an_example_read_by_a_program_is_the_example(root: Path, examples: str) -> None:
     path = root / "config" / f"{examples}.yaml"
-    settings, findings = check_settings(path)
+    settings, findings = check_tree(tree_of_file(path))
     assert findings == []
-    assert check_tree(tree_of(yaml.safe_load(path.read_text("utf-8"))), path.parent) == (settings, [])
+    assert check_tree(tree_of(yaml.safe_load(path.read_text("utf-8")))) == (settings, [])
 
 
 def test_dotted_and_nested_keys_go_together() -> None:
@@ -54,7 +54,7 @@ def test_dotted_and_nested_keys_go_together() -> None:
 
 
 def test_a_timedelta_is_a_duration() -> None:
-    settings, findings = check_tree(tree_of({"near.window.age": timedelta(hours=1.5)}), Path())
+    settings, findings = check_tree(tree_of({"near.window.age": timedelta(hours=1.5)}))
     assert settings is not None
     assert (settings.near.window.age_ms, findings) == (5_400_000, [])
 

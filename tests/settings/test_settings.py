@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.calling import Run
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.load import Override, check_settings, load_settings
+from twinsieve.pipeline.settings.load import Override, check_tree, load_settings, tree_of_file
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.schema import SECRETS, by_letters, schema
 from twinsieve.pipeline.settings.stage_config import scheme_config
@@ -21,7 +21,7 @@ from twinsieve.pipeline.settings.values import read_duration_ms, read_size_bytes
 def _findings(tmp_path: Path, text: str | bytes, environ: dict[str, str] | None = None) -> list[str]:
     path = tmp_path / "s.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    _, findings = check_settings(path, environ)
+    _, findings = check_tree(tree_of_file(path), environ)
     return [str(finding).removeprefix(f"{path}:") for finding in findings]
 
 
@@ -189,23 +189,22 @@ def test_lists_and_mappings_of_flags_are_read_as_in_the_file(
 
 def test_a_flag_that_is_half_a_list_is_refused() -> None:
     for text in ("[a, b", "[a] b", "{8 3", "[a]\nb: c: d"):
-        _, found = check_settings(None, {}, [Override("scope", text, "--set scope")])
+        _, found = check_tree(tree_of_file(None), {}, [Override("scope", text, "--set scope")])
         assert [str(one).startswith("--set scope: ") for one in found] == [True]
 
 
 def test_a_misspelt_variable_is_said_and_those_of_others_are_left_alone() -> None:
-    _, found = check_settings(None, {"TWINSIEVE_PROFIL": "plain", "TWINSIEVE_SCOP": "a"})
+    _, found = check_tree(tree_of_file(None), {"TWINSIEVE_PROFIL": "plain", "TWINSIEVE_SCOP": "a"})
     assert [str(one).split("; ")[1] for one in found] == ["did you mean 'profile'?", "did you mean 'scope'?"]
     others = ("PORT", "SERVICE_HOST", "SERVICE_PORT", "PORT_8080_TCP_ADDR", "DATA", "NEAR_SERVICE_HOST")
-    assert check_settings(None, {f"TWINSIEVE_{name}": "x" for name in others})[1] == []
+    assert check_tree(tree_of_file(None), {f"TWINSIEVE_{name}": "x" for name in others})[1] == []
 
 
 def test_what_comes_from_outside_is_named(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("near: {similarity: 0.7}\n")
-    _, found = check_settings(
-        path, {"TWINSIEVE_NEAR__SHARD": "4"}, [Override("near.similarity", "x", "--similarity")]
-    )
+    flags = [Override("near.similarity", "x", "--similarity")]
+    _, found = check_tree(tree_of_file(path), {"TWINSIEVE_NEAR__SHARD": "4"}, flags)
     assert [str(one) for one in found] == [
         "--similarity: near.similarity is 'x', which is not a number; write it as 0.85",
         "TWINSIEVE_NEAR__SHARD: unknown key 'near.shard'; did you mean 'shards'?",
@@ -252,7 +251,7 @@ def test_a_secret_is_read_from_environment_or_file_and_never_shown(tmp_path: Pat
     ],
 )
 def test_a_variable_with_an_underscore_too_few_or_too_many_is_no_stranger(given: str, meant: str) -> None:
-    _, found = check_settings(None, {f"TWINSIEVE_{given}": "17"})
+    _, found = check_tree(tree_of_file(None), {f"TWINSIEVE_{given}": "17"})
     assert [str(one) for one in found] == [
         f"TWINSIEVE_{given}: sets nothing; did you mean TWINSIEVE_{meant}?"
     ]
@@ -267,7 +266,7 @@ def test_a_variable_with_an_underscore_too_few_or_too_many_is_no_stranger(given:
     ],
 )
 def test_a_variable_that_would_set_nothing_is_a_finding(name: str, said: str) -> None:
-    _, found = check_settings(None, {f"TWINSIEVE_{name}": "0.9"})
+    _, found = check_tree(tree_of_file(None), {f"TWINSIEVE_{name}": "0.9"})
     assert [str(one) for one in found] == [f"TWINSIEVE_{name}: sets nothing; {said}"]
 
 
@@ -310,7 +309,7 @@ def test_a_file_that_a_flag_or_variable_names_lies_where_one_types(
 def test_a_list_of_words_that_never_ends_is_refused(tmp_path: Path, key: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("/dev/zero", str(tmp_path / "pipe")):
-        _, found = check_settings(None, {}, [Override(f"features.{key}", name, "--set")])
+        _, found = check_tree(tree_of_file(None), {}, [Override(f"features.{key}", name, "--set")])
         assert [str(one) for one in found] == [
             f"--set: features.{key} names {name!r}, which cannot be read: is no regular file"
         ]
@@ -341,11 +340,11 @@ def test_a_bad_dictionary_entry_is_named_by_file_and_line(tmp_path: Path) -> Non
 
 def test_flags_that_contradict_each_other_are_refused_and_named() -> None:
     flags = [Override("near.similarity", "0.99", "--similarity"), Override("near.similarity", "0.8", "--set")]
-    _, found = check_settings(None, {}, flags)
+    _, found = check_tree(tree_of_file(None), {}, flags)
     assert [str(one) for one in found] == [
         "--set: sets near.similarity to '0.8', but --similarity sets it to '0.99'; leave one of the two out"
     ]
-    assert check_settings(None, {}, [flags[0], flags[0]])[1] == []
+    assert check_tree(tree_of_file(None), {}, [flags[0], flags[0]])[1] == []
 
 
 @pytest.mark.parametrize(
@@ -404,7 +403,7 @@ def test_a_secret_is_refused_on_the_command_line_and_not_repeated(run: Run, key:
 def test_what_cannot_be_meant_is_a_finding(tmp_path: Path, text: str, finding: str) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(text)
-    _, found = check_settings(path)
+    _, found = check_tree(tree_of_file(path))
     assert [str(one).startswith(f"{path}:{finding}") for one in found] == [True], found
 
 
@@ -426,5 +425,5 @@ def test_sizes_tell_thousand_from_1024() -> None:
 def test_no_bytes_make_lint_fail(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("s") / "s.yaml"
     path.write_bytes(content)
-    settings, findings = check_settings(path)
+    settings, findings = check_tree(tree_of_file(path))
     assert isinstance(settings, Settings) or findings

@@ -56,7 +56,7 @@ def test_no_secret_is_shown_wherever_it_came_from(
     )
     monkeypatch.setenv("TWINSIEVE_DIGEST__SEED", "5551212")
     monkeypatch.setenv("TWINSIEVE_KAFKA__SECURITY__KEY_PASSWORD", "hunter2")
-    settings, _ = check_tree(tree := tree_of_file(tmp_path / "s.yaml"), tmp_path, dict(_environ()))
+    settings, _ = check_tree(tree := tree_of_file(tmp_path / "s.yaml"), dict(_environ()))
     assert settings is not None
     shown = {one.key: one for one in settings_in_force(settings, tree)}
     assert [shown[key].value for key in sorted(SECRETS)] == ["(not shown)"] * 3
@@ -78,7 +78,7 @@ def _environ() -> list[tuple[str, str]]:
 )
 def test_what_is_shown_can_be_given_again(root: Path, example: str | None) -> None:
     path = root / "config" / f"{example}.yaml" if example else None
-    settings, findings = check_tree(tree := tree_of_file(path), root / "config")
+    settings, findings = check_tree(tree := tree_of_file(path))
     assert settings is not None
     assert findings == []
     shown = [one for one in settings_in_force(settings, tree) if one.key not in SECRETS]

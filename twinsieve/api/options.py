@@ -73,9 +73,8 @@ def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, o
     """
     overrides = list(_overrides(options))
     if given is None or isinstance(given, Mapping):
-        settings, findings = check_tree(
-            tree_of(_DEFAULTS if given is None else given), Path(), None, overrides, on_files=True
-        )
+        tree = tree_of(_DEFAULTS if given is None else given)
+        settings, findings = check_tree(tree, None, overrides, on_files=True)
         if findings or settings is None:
             raise ConfigError([str(finding) for finding in findings])
     elif isinstance(given, (str, os.PathLike)):
