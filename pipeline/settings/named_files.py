@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import stat
+from functools import reduce
+from operator import attrgetter, getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from pydantic import SecretStr
 
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.schema import SECRETS, schema
 from twinsieve.pipeline.settings.yaml_tree import KeyPath
 from twinsieve.stages.errors import UsageError
 
@@ -17,32 +20,12 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _MAX_SECRET_BYTES = 4096
-_SECRETS = frozenset({"seed", "password", "key_password"})
-
-_NAMED = (
-    ("features", "dictionary_file"),
-    ("features", "stop_words_file"),
-    ("features", "idf_file"),
-    ("digest", "seed_file"),
-    ("kafka", "security", "ca_file"),
-    ("kafka", "security", "certificate_file"),
-    ("kafka", "security", "key_file"),
-    ("kafka", "security", "key_password_file"),
-    ("kafka", "security", "password_file"),
-)
 
 
 def named_files(settings: Settings) -> list[tuple[str, str]]:
     """Every file that the settings name, as (key, name)."""
-    values = settings.model_dump()
-    found = []
-    for path in _NAMED:
-        section = values
-        for part in path[:-1]:
-            section = section[part]
-        if section[path[-1]]:
-            found.append((".".join(path), str(section[path[-1]])))
-    return found
+    named = ((key, attrgetter(key)(settings)) for key in schema() if key.endswith("_file"))
+    return [(key, name) for key, name in named if name is not None]
 
 
 def read_referenced(
@@ -56,26 +39,21 @@ def read_referenced(
     # Unset keys stay unset: a default may name a field that no message has, a set key may not.
     values = settings.model_dump(exclude_unset=True)
     problems: list[tuple[str, str]] = []
-    for path in _NAMED:
-        section = values
-        for part in path[:-1]:
-            section = section.get(part, {})
-        name = section.get(path[-1])
-        if name is None:
-            continue
-        key = ".".join(path)
+    for key, name in named_files(settings):
+        *sections, own = path = tuple(key.split("."))
+        section = reduce(getitem, sections, values)
         file = (base / name if path in in_file else Path(name)).absolute()
-        section[path[-1]] = str(file)
-        secret_of = path[-1].removesuffix("_file")
+        section[own] = str(file)
+        is_secret = key.removesuffix("_file") in SECRETS
         try:
             # A secret is read once, so it may come through a pipe; the others are read again later.
-            with file.open("rb") if secret_of in _SECRETS else open_regular(file) as stream:
+            with file.open("rb") if is_secret else open_regular(file) as stream:
                 content = stream.read(_MAX_SECRET_BYTES + 1)
         except OSError as error:
             problems.append((key, f"names {name!r}, which cannot be read: {error.strerror}"))
             continue
-        if secret_of in _SECRETS:
-            problem = _fill(section, secret_of, content)
+        if is_secret:
+            problem = _fill(section, own.removesuffix("_file"), content)
             if problem:
                 problems.append((key, f"names {name!r}, which {problem}"))
     return Settings.model_validate(values), problems

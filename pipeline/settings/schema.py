@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
-from typing import Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from twinsieve.pipeline.settings.model import Settings
 
@@ -23,40 +23,29 @@ Kind = Literal["section", "list", "mapping", "value"]
 @cache
 def schema() -> dict[str, Kind]:
     """Every dotted key, sections included, in the order of the schema."""
-    keys: dict[str, Kind] = {}
-    _collect(Settings, "", keys)
-    return keys
+    return {key: _kind(annotation) for key, annotation in _below(Settings, "")}
 
 
-def _collect(model: type[BaseModel], prefix: str, keys: dict[str, Kind]) -> None:
+def _below(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Every key below a section, and the type that it is annotated with."""
     for name, info in model.model_fields.items():
         key = prefix + (info.alias or name)
-        section = _section(info)
-        if section is not None:
-            keys[key] = "section"
-            _collect(section, key + ".", keys)
-        else:
-            keys[key] = _kind(info)
+        annotation: Any = info.annotation
+        yield key, annotation
+        if _kind(annotation) == "section":
+            yield from _below(annotation, f"{key}.")
 
 
-def _section(info: FieldInfo) -> type[BaseModel] | None:
-    kind = info.annotation
-    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
-
-
-def _kind(info: FieldInfo) -> Kind:
-    origin = get_origin(info.annotation)
-    if origin is tuple:
-        return "list"
-    return "mapping" if origin is dict else "value"
+def _kind(annotation: Any) -> Kind:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "section"
+    kinds: dict[Any, Kind] = {tuple: "list", dict: "mapping"}
+    return kinds.get(get_origin(annotation), "value")
 
 
 def keys_below(section: str) -> list[str]:
     """Names that may stand directly below a section ("" for the top)."""
-    prefix = f"{section}." if section else ""
-    return [
-        key[len(prefix) :] for key in schema() if key.startswith(prefix) and "." not in key[len(prefix) :]
-    ]
+    return [key.rpartition(".")[2] for key in schema() if key.rpartition(".")[0] == section]
 
 
 def did_you_mean(section: str, name: str) -> str:
@@ -116,19 +105,5 @@ def keys_that_end_in(name: str) -> list[str]:
 
 def literals(key: str) -> tuple[str, ...]:
     """The words a key takes, or () where it is no choice."""
-    model: type[BaseModel] = Settings
-    *sections, name = key.split(".")
-    for section in sections:
-        below = _section(_field(model, section))
-        if below is None:
-            return ()
-        model = below
-    kind = _field(model, name).annotation
-    return get_args(kind) if get_origin(kind) is Literal else ()
-
-
-def _field(model: type[BaseModel], key: str) -> FieldInfo:
-    for name, info in model.model_fields.items():
-        if key in (info.alias, name):
-            return info
-    raise KeyError(key)
+    annotation = dict(_below(Settings, "")).get(key)
+    return get_args(annotation) if get_origin(annotation) is Literal else ()

@@ -26,6 +26,8 @@ MAX_LIST_BYTES = 256 << 20
 """Of a dictionary or a list of words or weights; jieba's own dictionary has 5 MB."""
 
 _SHOWN_FINDINGS = 20
+_SAME_FEATURES = {"unit", "width", "top_k", "parts_of_speech", "min_features", "weights"}
+"""Settings of features that the stages take as they are."""
 
 
 def scheme_of(settings: Settings) -> Scheme:
@@ -48,15 +50,10 @@ def scheme_config(settings: Settings) -> SchemeConfig:
         ),
         features=FeatureConfig(
             features=features.kind,
-            unit=features.unit,
-            width=features.width,
-            top_k=features.top_k,
-            parts_of_speech=features.parts_of_speech,
             dictionary=_dictionary(features.dictionary_file),
             stop_words=tuple(line for _, line in _lines(features.stop_words_file)),
-            min_features=features.min_features,
-            weights=features.weights,
             idf=_idf(features.idf_file),
+            **features.model_dump(include=_SAME_FEATURES),
         ),
         layout=band_layout(settings),
         digest=DigestConfig(method=settings.digest.method, seed=settings.digest.seed),
@@ -74,17 +71,10 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
     return SieveConfig(
         exact=ExactConfig(method=exact.method, error_rate=exact.error_rate, window=_window(exact.window)),
         near=NearConfig(
-            method=near.method,
-            similarity=near.similarity,
             window=_window(near.window),
-            number_guard=near.number_guard,
-            card_guard=near.card_guard,
-            same_id=near.same_id,
-            candidates=near.candidates,
-            bucket_load=near.bucket_load,
             distances=tuple(sorted(near.distances.items())),
-            blocks=near.blocks,
             shards=near.shards or os.cpu_count() or 1,
+            **near.model_dump(exclude={"window", "distances", "shards", "layout"}),
         ),
         time=TimeConfig(**settings.time.model_dump()),
         layout=band_layout(settings),
