@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import orjson
@@ -18,7 +18,6 @@ from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import InputSettings, Settings
 from twinsieve.stages.contract import (
     NO_LEADER,
-    NO_TIME,
     SIMILARITY_SCALE,
     Batch,
     Bodies,
@@ -59,14 +58,8 @@ class Variant:
         return f"{self.body_rule}, {' and '.join(guards)} guard" if guards else f"{self.body_rule}, no guard"
 
 
-VARIANTS = (
-    Variant("letters", False, False),
-    Variant("letters", True, False),
-    Variant("letters", True, True),
-    Variant("product", False, False),
-    Variant("product", True, False),
-    Variant("product", True, True),
-)
+_GUARDS = ((False, False), (True, False), (True, True))
+VARIANTS = tuple(Variant(rule, *guards) for rule in get_args(BodyRule) for guards in _GUARDS)
 
 
 @dataclass(slots=True)
@@ -205,16 +198,11 @@ def read_texts(
 
 def batch_of(bodies: Bodies, fingerprints: Fingerprints, scopes: Sequence[int] | None = None) -> Batch:
     """Rows numbered from 0, without times and ids; scopes are none unless given."""
-    count = len(bodies)
-    return Batch(
-        positions=np.arange(count, dtype=np.int64),
-        times_ms=np.full(count, NO_TIME, dtype=np.int64),
-        arrivals_ms=np.full(count, NO_TIME, dtype=np.int64),
-        ids=np.zeros(count, dtype=np.uint64),
-        scopes=np.zeros(count, np.uint64) if scopes is None else np.array(scopes, dtype=np.uint64),
-        bodies=bodies,
-        fingerprints=fingerprints,
-    )
+    batch = Batch.blank(len(bodies))
+    batch.positions[:] = np.arange(len(bodies))
+    if scopes is not None:
+        batch.scopes[:] = scopes
+    return replace(batch, bodies=bodies, fingerprints=fingerprints)
 
 
 def variant_config(sieve: SieveConfig, variant: Variant, at: int, count: int) -> SieveConfig:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,10 +80,9 @@ def _pair(line: str, place: str) -> Pair:
     later, earlier, similarity, kind = cells
     if kind not in _KINDS:
         raise UsageError(f"{place}: kind {kind!r} is not one of {', '.join(_KINDS)}")
-    try:
+    value = -1
+    with suppress(ValueError, OverflowError):
         value = round(float(similarity) * SIMILARITY_SCALE)
-    except (ValueError, OverflowError) as error:
-        raise UsageError(f"{place}: similarity {similarity!r} is not a number from 0 to 1") from error
     if not 0 <= value <= SIMILARITY_SCALE:
         raise UsageError(f"{place}: similarity {similarity!r} is not a number from 0 to 1")
     return Pair(later, earlier, value, kind != "near")
