@@ -63,7 +63,8 @@ def explain(earlier: Message, later: Message, settings: Settings) -> Explanation
         lines += _near(report, settings, lengths)
     else:
         lines.append(("near", "switched off (near.method: none)"))
-    lines.append(("verdict", f"{report.verdict}: {_verdict(report)}"))
+    fate = "kept" if report.verdict == "unique" else "dropped, the earlier one leads"
+    lines.append(("verdict", f"{report.verdict}: the later message is {fate}"))
     return Explanation((earlier.text, later.text), (bodies.text(0), bodies.text(1)), lines, report)
 
 
@@ -142,17 +143,12 @@ def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tu
     enough = report.matched * SIMILARITY_SCALE >= near.similarity * report.compared
     lines = [
         ("similarity", f"{report.similarity:.4f} ({how}), {'at least' if enough else 'below'} {limit:.4g}"),
-        (
-            "MinHash lane",
-            f"{len(report.bands_shared)} of {layout.bands} bands shared"
-            + (f" ({_numbers(report.bands_shared)})" if report.bands_shared else "; does not find the pair"),
-        ),
+        ("MinHash lane", _found(report.bands_shared, f"of {layout.bands} bands shared")),
     ]
     if min(lengths) < layout.simhash_from:
         lines.append(("SimHash lane", f"serves bodies of {layout.simhash_from} characters or more"))
     else:
-        found = f" ({_numbers(report.tables_shared)})" if report.tables_shared else "; does not find the pair"
-        lines.append(("SimHash lane", f"{len(report.tables_shared)} of {layout.tables} tables meet{found}"))
+        lines.append(("SimHash lane", _found(report.tables_shared, f"of {layout.tables} tables meet")))
     if report.simhash_distance is not None:
         lines.append(("SimHash distance", f"{report.simhash_distance} of 64 bits"))
     lines += [
@@ -168,8 +164,9 @@ def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tu
     return lines
 
 
-def _numbers(found: list[int]) -> str:
-    return ", ".join(map(str, found[:12])) + (", …" if len(found) > 12 else "")
+def _found(shared: list[int], what: str) -> str:
+    numbers = ", ".join(map(str, shared[:12])) + (", …" if len(shared) > 12 else "")
+    return f"{len(shared)} {what}" + (f" ({numbers})" if shared else "; does not find the pair")
 
 
 def _guard(apart: bool, on: bool, why: str) -> str:
@@ -183,9 +180,3 @@ def _hamming(report: PairReport) -> str:
         return "no fingerprint: too short or without features"
     within = report.simhash_distance <= report.distance_limit
     return f"{report.simhash_distance} bits apart, {'within' if within else 'over'} {report.distance_limit}"
-
-
-def _verdict(report: PairReport) -> str:
-    if report.verdict == "unique":
-        return "the later message is kept"
-    return "the later message is dropped, the earlier one leads"
