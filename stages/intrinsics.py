@@ -1,4 +1,4 @@
-"""What kernels of all stages use: machine instructions that Numba has no name for, and a multiplier."""
+"""What kernels of all stages use: machine instructions that Numba has no name for, a multiplier, a mix."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from numba import types
 from numba.core import cgutils as _numba_cgutils
 from numba.extending import intrinsic
 
+from twinsieve.stages.kernel import kernel
+
 # Numba turns these into functions of fewer arguments, which a type checker cannot follow.
 _intrinsic: Any = intrinsic
 cgutils: Any = _numba_cgutils
@@ -19,6 +21,22 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 source: Knuth, The Art of Computer Programming 3, section 6.4
 """
+
+
+@kernel
+def mix64(x: np.uint64) -> np.uint64:
+    """Well-mixed uint64 of a uint64; a bijection.
+
+    source: Stafford's variant 13 of the MurmurHash3 finaliser, as in SplitMix64
+
+    >>> hex(int(mix64(np.uint64(1))))
+    '0x5692161d100b05e5'
+    """
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 @_intrinsic

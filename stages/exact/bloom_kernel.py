@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.exact.bloom_sizing import BloomSizing
-from twinsieve.stages.intrinsics import prefetch
+from twinsieve.stages.intrinsics import mix64, prefetch
 from twinsieve.stages.kernel import ZERO, kernel
 
 GENERATION_FIRST_KEPT = 0
@@ -61,8 +61,6 @@ def bloom_bytes(sizing: BloomSizing) -> int:
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
 _ONE = np.uint64(1)
 _EIGHTH = np.uint64(3)
 _IN_BYTE = np.uint64(7)
@@ -72,10 +70,7 @@ _IN_BYTE = np.uint64(7)
 def bloom_place(d0: np.uint64, d1: np.uint64, part: int, slice_bits: int) -> np.int64:
     """The bit of the filter that stands for the digest in slice `part`."""
     # Output `part` of the generator, scaled to a slice by a 64 × 32 bit multiplication.
-    word = d0 + np.uint64(part) * (d1 | _ONE)
-    word = (word ^ (word >> np.uint64(30))) * _MIX_1
-    word = (word ^ (word >> np.uint64(27))) * _MIX_2
-    word ^= word >> np.uint64(31)
+    word = mix64(d0 + np.uint64(part) * (d1 | _ONE))
     scale = np.uint64(slice_bits)
     inside = ((word >> _HALF) * scale + (((word & _LOW) * scale) >> _HALF)) >> _HALF
     return np.int64(np.int64(part) * slice_bits + np.int64(inside))

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import PARITY_BELOW
-from twinsieve.stages.fingerprint.mixing import NO_CHAR, derive, gram_hash, mix32, mix64
-from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.fingerprint.mixing import NO_CHAR, derive, gram_hash, mix32
+from twinsieve.stages.intrinsics import GOLDEN, mix64
 from twinsieve.stages.kernel import kernel
 
 SIGNATURE_HASHES = 32

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.intrinsics import GOLDEN, mix64
 from twinsieve.stages.kernel import kernel
 
 KERNEL_VERSION = 1
@@ -18,22 +18,6 @@ NO_CHAR = np.uint64(0xFFFFFFFF)
 """Stands before a single character where a pair has its first one; no code point has this value."""
 
 _MASK = (1 << 64) - 1
-
-
-@kernel
-def mix64(x: np.uint64) -> np.uint64:
-    """Well-mixed uint64 of a uint64; a bijection.
-
-    source: Stafford's variant 13 of the MurmurHash3 finaliser, as in SplitMix64
-
-    >>> hex(int(mix64(np.uint64(1))))
-    '0x5692161d100b05e5'
-    """
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @kernel

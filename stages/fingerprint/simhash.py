@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.fingerprint.mixing import mix64
 from twinsieve.stages.fingerprint.tokens import fill_runs, fill_tokens
+from twinsieve.stages.intrinsics import mix64
 from twinsieve.stages.kernel import ZERO, kernel
 
 SIMHASH_BITS = 128

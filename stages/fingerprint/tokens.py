@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.fingerprint.mixing import mix64
+from twinsieve.stages.intrinsics import mix64
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.text.scripts import is_unspaced
 
