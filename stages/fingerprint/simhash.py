@@ -84,8 +84,19 @@ def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.in
 
 
 @kernel(callee=True)
-def _carry(a: np.uint64, b: np.uint64, c: np.uint64) -> np.uint64:
-    return (a & b) | (c & (a | b))
+def _added(a: np.uint64, b: np.uint64, c: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The low and the high digit of a + b + c, at 64 places at once."""
+    return a ^ b ^ c, (a & b) | (c & (a | b))
+
+
+@kernel(callee=True)
+def _count(planes: NDArray[np.uint64], ones: np.uint64, digit: int) -> None:
+    """Add 2 ** digit to the numbers whose bit is set."""
+    while ones:
+        carried = planes[digit] & ones
+        planes[digit] ^= ones
+        ones = carried
+        digit += 1
 
 
 @kernel(callee=True, allocates=True)
@@ -103,45 +114,19 @@ def sum_equal(
     fours = np.uint64(0)
     whole = count - count % 8
     for k in range(0, whole, 8):
-        f0 = mix64(features[k] + seed)
-        f1 = mix64(features[k + 1] + seed)
-        f2 = mix64(features[k + 2] + seed)
-        f3 = mix64(features[k + 3] + seed)
-        f4 = mix64(features[k + 4] + seed)
-        f5 = mix64(features[k + 5] + seed)
-        f6 = mix64(features[k + 6] + seed)
-        f7 = mix64(features[k + 7] + seed)
-        twos_a = _carry(ones, f0, f1)
-        ones = ones ^ f0 ^ f1
-        twos_b = _carry(ones, f2, f3)
-        ones = ones ^ f2 ^ f3
-        fours_a = _carry(twos, twos_a, twos_b)
-        twos = twos ^ twos_a ^ twos_b
-        twos_a = _carry(ones, f4, f5)
-        ones = ones ^ f4 ^ f5
-        twos_b = _carry(ones, f6, f7)
-        ones = ones ^ f6 ^ f7
-        fours_b = _carry(twos, twos_a, twos_b)
-        twos = twos ^ twos_a ^ twos_b
-        carried = _carry(fours, fours_a, fours_b)
-        fours = fours ^ fours_a ^ fours_b
-        digit = 3
-        while carried:
-            rest = planes[digit] & carried
-            planes[digit] ^= carried
-            carried = rest
-            digit += 1
+        ones, twos_a = _added(ones, mix64(features[k] + seed), mix64(features[k + 1] + seed))
+        ones, twos_b = _added(ones, mix64(features[k + 2] + seed), mix64(features[k + 3] + seed))
+        twos, fours_a = _added(twos, twos_a, twos_b)
+        ones, twos_a = _added(ones, mix64(features[k + 4] + seed), mix64(features[k + 5] + seed))
+        ones, twos_b = _added(ones, mix64(features[k + 6] + seed), mix64(features[k + 7] + seed))
+        twos, fours_b = _added(twos, twos_a, twos_b)
+        fours, eights = _added(fours, fours_a, fours_b)
+        _count(planes, eights, ZERO + 3)
     planes[0] = ones
     planes[1] = twos
     planes[2] = fours
     for k in range(whole, count):
-        carried = mix64(features[k] + seed)
-        digit = 0
-        while carried:
-            rest = planes[digit] & carried
-            planes[digit] ^= carried
-            carried = rest
-            digit += 1
+        _count(planes, mix64(features[k] + seed), ZERO)
     lane_sums = sums[lane * _LANE : (lane + 1) * _LANE]
     lane_sums[:] = -count
     digit = 0
@@ -208,17 +193,9 @@ def read_sums(
 @kernel(callee=True)
 def idf_of(feature: np.uint64, idf_features: NDArray[np.uint64], idf_weights: NDArray[np.int64]) -> int:
     """Weight of a feature in a sorted table; if absent the last weight, one more than there are features."""
-    low = 0
-    high = len(idf_features)
-    while low < high:
-        middle = (low + high) // 2
-        if idf_features[middle] < feature:
-            low = middle + 1
-        else:
-            high = middle
-    if low < len(idf_features) and idf_features[low] == feature:
-        return int(idf_weights[low])
-    return int(idf_weights[len(idf_features)])
+    at = np.searchsorted(idf_features, feature)
+    is_known = at < len(idf_features) and idf_features[at] == feature
+    return int(idf_weights[at if is_known else len(idf_features)])
 
 
 @kernel(callee=True)

@@ -168,16 +168,9 @@ def _joined(first: np.int64, second: np.int64, known: Composition) -> np.int64:
     if second >= SPECIAL_PLANES or not known.seconds[second]:
         return np.int64(0)
     row = known.seconds[second]
-    low, high = known.second_starts[row], known.second_starts[row + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if known.firsts[middle] < first:
-            low = middle + 1
-        else:
-            high = middle
-    if low < known.second_starts[row + 1] and known.firsts[low] == first:
-        return np.int64(known.composites[low])
-    return np.int64(0)
+    begin, end = known.second_starts[row], known.second_starts[row + 1]
+    at = begin + np.searchsorted(known.firsts[begin:end], first)
+    return np.int64(known.composites[at]) if at < end and known.firsts[at] == first else np.int64(0)
 
 
 @kernel(callee=True)
