@@ -262,6 +262,15 @@ class Columns:
                 made[name] = getattr(self, name).take(which)
         return type(self)(**made)
 
+    def for_kernels(self) -> Self:
+        """The same rows in contiguous arrays that can be written: others would compile a kernel once more."""
+        made: dict[str, Any] = {}
+        for name in declared(type(self)):
+            held = getattr(self, name)
+            is_set = isinstance(held, Columns)
+            made[name] = held.for_kernels() if is_set else np.require(held, requirements=("C", "W"))
+        return type(self)(**made)
+
     def slice(self, low: int, high: int) -> Self:
         """Rows low…high, which share memory where they can."""
         return self.take(slice(low, high))

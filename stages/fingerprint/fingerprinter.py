@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from twinsieve.stages.contract import SKETCH_FROM, BandLayout, Bodies, Fingerprints
@@ -30,8 +28,6 @@ from twinsieve.stages.fingerprint.simhash import (
     fill_simhashes,
 )
 
-# Kernels compile once: another layout or a read-only array would be another signature.
-_READY: Final = ("C", "W")
 _BANDS, _SKETCH, _SIMHASH = range(3)
 
 
@@ -81,9 +77,8 @@ class Fingerprinter:
         """
         n = len(bodies)
         layout = self._layout
-        chars = np.require(bodies.chars, np.uint32, _READY)
-        starts = np.require(bodies.starts, np.int64, _READY)
-        exact_only = np.require(bodies.exact_only, np.bool_, _READY)
+        bodies = bodies.for_kernels()
+        chars, starts, exact_only = bodies.chars, bodies.starts, bodies.exact_only
         long = ~exact_only & (np.diff(starts) >= SKETCH_FROM)
         made = Fingerprints(
             digests=digests(self._digest, bodies, keys),
@@ -108,16 +103,8 @@ class Fingerprinter:
         if self._keywords is not None:
             fill_packed_simhashes(*self._keywords.pack(bodies), seeds, key_bits, made)
             return
-        fill_simhashes(
-            np.require(bodies.chars, np.uint32, _READY),
-            np.require(bodies.starts, np.int64, _READY),
-            np.require(bodies.word_starts, np.uint8, _READY),
-            np.require(bodies.exact_only, np.bool_, _READY),
-            self._rules,
-            seeds,
-            key_bits,
-            made,
-        )
+        columns = (bodies.chars, bodies.starts, bodies.word_starts, bodies.exact_only)
+        fill_simhashes(*columns, self._rules, seeds, key_bits, made)
 
 
 def _check(layout: BandLayout) -> None:

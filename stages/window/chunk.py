@@ -53,6 +53,7 @@ class Chunk(NamedTuple):
 
 def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
     """All rows of a batch as one chunk; `rows` then gives its stretches without copying."""
+    batch = batch.for_kernels()
     bodies, prints = batch.bodies, batch.fingerprints
     key_lengths = np.diff(bodies.starts).astype(np.int32)
     lengths = np.where(bodies.exact_only, -key_lengths, bodies.body_lengths).astype(np.int32)
@@ -64,26 +65,26 @@ def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
     if scoped:
         digests = digests ^ batch.scopes[:, None]
     return Chunk(
-        _column(batch.positions, np.int64),
-        _column(batch.times_ms, np.int64),
-        _column(batch.arrivals_ms, np.int64),
-        _column(batch.ids, np.uint64),
-        _column(batch.scopes, np.uint64),
-        _column(digests, np.uint64),
-        _column(bodies.chars, np.uint32),
-        _column(bodies.starts, np.int64),
+        batch.positions,
+        batch.times_ms,
+        batch.arrivals_ms,
+        batch.ids,
+        batch.scopes,
+        digests,
+        bodies.chars,
+        bodies.starts,
         lengths,
         own,
         codes,
         np.where(bodies.exact_only, 0, probes).astype(np.int32),
-        _column(prints.bags, np.uint8).view(np.uint64),
-        _column(prints.signatures, np.uint32),
-        _column(prints.band_keys, np.uint32),
-        _column(prints.simhashes, np.uint64),
-        _column(prints.weak_bits, np.uint8),
-        _column(prints.has_simhash, np.bool_),
-        _column(prints.sketches, np.uint8),
-        _column(prints.sketch_rows, np.int32),
+        prints.bags.view(np.uint64),
+        prints.signatures,
+        prints.band_keys,
+        prints.simhashes,
+        prints.weak_bits,
+        prints.has_simhash,
+        prints.sketches,
+        prints.sketch_rows,
     )
 
 
@@ -95,9 +96,3 @@ def rows(chunk: Chunk, low: int, high: int) -> Chunk:
         for name, column in chunk._asdict().items()
     }
     return Chunk(**parts)
-
-
-def _column(column: NDArray[np.generic], dtype: type[np.generic]) -> NDArray[np.generic]:
-    contiguous = np.ascontiguousarray(column, dtype=dtype)
-    # A read-only column (decoded from a block) is another type to a kernel; one type compiles once.
-    return contiguous if contiguous.flags.writeable else contiguous.copy()
