@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.columns import starts_of
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.text.composing import compose_rows, composition, measure_apart
 from twinsieve.stages.text.tables import COMPLEX, MAPPED, REPLACEMENT, SEQUENCE, Tables, changes, tables
@@ -92,9 +93,13 @@ def nfkc_texts(texts: list[str]) -> list[str]:
     >>> nfkc_texts(["①ｅ\u0301", "Ｔ恤"])
     ['1é', 'T恤']
     """
-    made = nfkc(*pack(texts))
-    whole = made.chars.tobytes().decode("utf-32-le")
-    return [whole[first:last] for first, last in pairwise(made.starts.tolist())]
+    return unpack(nfkc(*pack(texts)))
+
+
+def unpack(text: PackedText) -> list[str]:
+    """The rows as strings."""
+    whole = text.chars.tobytes().decode("utf-32-le")
+    return [whole[first:last] for first, last in pairwise(text.starts.tolist())]
 
 
 @cache
@@ -118,8 +123,7 @@ def pack(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
     Lone surrogates, which Python keeps from JSON escapes, become U+FFFD.
     """
-    starts = np.zeros(len(texts) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)), out=starts[1:])
+    starts = starts_of(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
     joined = "".join(texts)
     try:
         encoded = joined.encode("utf-32-le")
@@ -153,8 +157,7 @@ def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
         _measure(extra, extra_starts, known, extra_bits, extra_lengths)
         bits[complex_rows] = extra_bits
         lengths[complex_rows] = extra_lengths
-    composed_starts = np.zeros(rows + 1, dtype=np.int64)
-    np.cumsum(lengths, out=composed_starts[1:])
+    composed_starts = starts_of(lengths)
     composed = np.empty(composed_starts[-1], dtype=np.uint32)
     _compose(chars, begins, ends, known, composed)
     return PackedText(composed, composed_starts, bits)

@@ -141,6 +141,7 @@ def _write(
     for i in range(n):
         if i < resume:
             continue
+        resume = 0
         code = t[i]
         p = properties[code]
         if p & CASED:
@@ -156,52 +157,46 @@ def _write(
             else:
                 digits_alone = False
                 in_number = False
-            out[w] = code
-            word_starts[w] = new_word or (p ^ unspaced) & UNSPACED != 0
-            w += 1
+            begins_word = new_word or (p ^ unspaced) & UNSPACED != 0
             unspaced = p
             new_word = False
             follows_letter = True
-            continue
-        if product and in_number and p & SEPARATOR and i + 1 < n and properties[t[i + 1]] & DIGIT:
+        elif product and in_number and p & SEPARATOR and i + 1 < n and properties[t[i + 1]] & DIGIT:
             if code == _COMMA and may_group and group <= 3 and _groups_thousands(t, i, n, properties):
                 group = 0
                 continue
             may_group = False
-            out[w] = separators[code]
-            word_starts[w] = 0
-            w += 1
-            continue
-        in_number = False
-        if product and p & (SIGN | CURRENCY | COMPARISON):
-            resume = _prefix_end(t, i, n, properties)
+            code = separators[code]
+            begins_word = False
+        else:
+            in_number = False
+            if product and p & (SIGN | CURRENCY | COMPARISON):
+                resume = _prefix_end(t, i, n, properties)
             if resume:
-                kept = separators[code]
+                code = separators[code]
                 if p & COMPARISON and t[i + 1] == _EQUALS:
-                    more = kept in (_MORE, _MORE_OR_EQUAL)
-                    kept = np.uint32(_MORE_OR_EQUAL if more else _LESS_OR_EQUAL)
-                out[w] = kept
-                word_starts[w] = 1
-                w += 1
+                    more = code in (_MORE, _MORE_OR_EQUAL)
+                    code = np.uint32(_MORE_OR_EQUAL if more else _LESS_OR_EQUAL)
+                begins_word = True
                 unspaced = p
                 new_word = False
                 follows_letter = False
-                continue
-        if p & (MARK | JOINER):
-            if product and follows_letter and p & MARK:
+            elif p & (MARK | JOINER):
+                if not (product and follows_letter and p & MARK):
+                    continue
                 digits_alone = False
-                out[w] = code
-                word_starts[w] = 0
-                w += 1
-            continue
-        new_word = True
-        follows_letter = False
-        if symbols and p & SYMBOL:
-            out[w] = code
-            word_starts[w] = 1
-            w += 1
-        elif code == CARD_MARK:
-            own = w - first
+                begins_word = False
+            else:
+                new_word = True
+                follows_letter = False
+                if code == CARD_MARK:
+                    own = w - first
+                if not (symbols and p & SYMBOL):
+                    continue
+                begins_word = True
+        out[w] = code
+        word_starts[w] = begins_word
+        w += 1
     return w - first, own, digits_alone
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
-from twinsieve.stages.text.compatibility import PackedText, nfkc, pack
+from twinsieve.stages.text.compatibility import nfkc, pack, unpack
 from twinsieve.stages.text.drop_rules import DropRules
 from twinsieve.stages.text.keys import BodyColumns, write_keys
 from twinsieve.stages.text.profiles import apply_profile
@@ -53,7 +53,7 @@ class Normalizer:
         raw, raw_starts = pack(texts)
         text = nfkc(raw, raw_starts)
         if self._drop_rules:
-            text = nfkc(*pack(self._drop_rules.apply(_unpack(text))))
+            text = nfkc(*pack(self._drop_rules.apply(unpack(text))))
         ends = np.empty(rows, dtype=np.int64)
         apply_profile(text.chars, text.starts, text.bits, self._microblog, known.properties, ends)
         lengths = np.diff(text.starts)
@@ -86,9 +86,3 @@ def _cuts(lengths: NDArray[np.int64]) -> list[int]:
         # at least one row, however long
         cuts.append(max(cuts[-1] + 1, int(np.searchsorted(filled, before + CHUNK_CHARS, side="right"))))
     return cuts if rows else [0, 0]
-
-
-def _unpack(text: PackedText) -> list[str]:
-    whole = text.chars.tobytes().decode("utf-32-le")
-    starts = text.starts.tolist()
-    return [whole[first:last] for first, last in pairwise(starts)]

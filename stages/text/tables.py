@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.columns import starts_of
 from twinsieve.stages.text.scripts import unspaced_table
 from twinsieve.stages.text.unicode import CATEGORIES, CATEGORY, IS_ALNUM, IS_DECIMAL, IS_SPACE, database
 
@@ -111,7 +112,6 @@ NUMBER_PREFIXES = {"-": "-−–", "<": "<", ">": ">", "≤": "≤≦⩽", "≥"
 
 Currencies are all characters of category Sc, kept as they are.
 """
-_COMPARISONS = "<>≤≦⩽≥≧⩾"
 _NOT_BEFORE_A_SIGN = "%‰°)]零〇一二三四五六七八九十百千万亿两萬億兩日号月年点时居號點時"
 
 IN_NUMBER_DIGIT = 1
@@ -151,9 +151,7 @@ class Changes(NamedTuple):
 def changes(rule: str) -> Changes:
     """What the rule `folding`, `nfkc` or `nfkd` changes, but for Hangul syllables."""
     frozen = database()
-    lengths = frozen[f"{rule}_lengths"].astype(np.int64)
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    return Changes(frozen[f"{rule}_codes"], starts, frozen[f"{rule}_texts"])
+    return Changes(frozen[f"{rule}_codes"], starts_of(frozen[f"{rule}_lengths"]), frozen[f"{rule}_texts"])
 
 
 def kinds() -> NDArray[np.uint16]:
@@ -201,21 +199,20 @@ def _classes() -> NDArray[np.uint32]:
     every[list(_IGNORED_MARKS)] = JOINER
     every[_ZERO_WIDTH_SPACE] = 0
     every[unspaced_table()] |= UNSPACED
-    for text in _APOSTROPHES:
-        every[ord(text)] = JOINER
-    for text in _DECORATION:
-        every[ord(text)] &= ~np.uint32(SYMBOL)
+    every[_codes(_APOSTROPHES)] = JOINER
+    every[_codes(_DECORATION)] &= ~np.uint32(SYMBOL)
     every[(every & DIGIT != 0) | (every & (LETTER | UNSPACED) == LETTER)] |= NO_SIGN_AFTER
-    marked = (
-        *_TRIGGERS,
-        (SIGN, NUMBER_PREFIXES["-"]),
-        (COMPARISON, _COMPARISONS),
-        (NO_SIGN_AFTER, _NOT_BEFORE_A_SIGN),
-    )
-    for bit, texts in marked:
-        for text in texts:
-            every[ord(text)] |= bit
+    for bit, texts in (*_TRIGGERS, (NO_SIGN_AFTER, _NOT_BEFORE_A_SIGN)):
+        every[_codes(texts)] |= bit
+    for kept, texts in NUMBER_PREFIXES.items():
+        every[_codes(texts)] |= SIGN if kept == "-" else COMPARISON
+    for texts in NUMBER_SEPARATORS.values():
+        every[_codes(texts)] |= SEPARATOR
     return properties
+
+
+def _codes(texts: str) -> list[int]:
+    return [ord(text) for text in texts]
 
 
 def _entries(changed: Changes, first_row: int) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
@@ -257,15 +254,10 @@ def tables() -> Tables:
     mapping = np.zeros(_MAPPED_PLANES, dtype=np.uint32)
     folding = np.zeros(SPECIAL_PLANES, dtype=np.uint32)
     separators = np.zeros(SPECIAL_PLANES, dtype=np.uint32)
-    for kept, texts in NUMBER_SEPARATORS.items():
-        for text in texts:
-            properties[ord(text)] |= SEPARATOR
-            separators[ord(text)] = ord(kept)
     currencies = np.flatnonzero(properties & CURRENCY)
     separators[currencies] = currencies
-    for kept, texts in NUMBER_PREFIXES.items():
-        for text in texts:
-            separators[ord(text)] = ord(kept)
+    for kept, texts in (*NUMBER_SEPARATORS.items(), *NUMBER_PREFIXES.items()):
+        separators[_codes(texts)] = ord(kept)
     folds, mapped = changes("folding"), changes("nfkc")
     entries, grow = _entries(folds, 0)
     folding[folds.codes] = entries
@@ -277,7 +269,7 @@ def tables() -> Tables:
     properties[:CODE_POINTS][_composes_backward()] |= COMPLEX
     (grown, grown_lengths), (spelled, spelled_lengths) = _several(folds), _several(mapped)
     sequences = np.concatenate((grown, spelled))
-    starts = np.concatenate(([0], np.cumsum(np.concatenate((grown_lengths, spelled_lengths)))))
+    starts = starts_of(np.concatenate((grown_lengths, spelled_lengths)))
     return Tables(properties, mapping, folding, separators, sequences, starts.astype(np.int32))
 
 
@@ -288,8 +280,6 @@ def number_parts() -> NDArray[np.uint8]:
     every = kinds()[:SPECIAL_PLANES]
     parts[every & IS_DECIMAL != 0] = IN_NUMBER_DIGIT
     parts[every & CATEGORY == CATEGORIES.index("Sc")] = IN_NUMBER_PREFIX
-    for kept in NUMBER_PREFIXES:
-        parts[ord(kept)] |= IN_NUMBER_PREFIX
-    for kept in NUMBER_SEPARATORS:
-        parts[ord(kept)] |= IN_NUMBER_SEPARATOR
+    parts[_codes("".join(NUMBER_PREFIXES))] |= IN_NUMBER_PREFIX
+    parts[_codes("".join(NUMBER_SEPARATORS))] |= IN_NUMBER_SEPARATOR
     return parts
