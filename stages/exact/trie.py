@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,12 +139,10 @@ class TrieTiers:
         self.stream_time_ms = stream_time_ms
         if self.first_time_ms == NO_TIME:
             self.first_time_ms = stream_time_ms
-        while self.tiers and self._passed(self.tiers[0].newest_kept, self.tiers[0].newest_time_ms):
+        while self.tiers and not self._inside(self.tiers[0].newest_kept, self.tiers[0].newest_time_ms):
             del self.tiers[0]
-        newest = self.head.count - 1
-        if newest >= 0 and self._passed(
-            int(self.head.entries.kept[newest]), int(self.head.entries.times_ms[newest])
-        ):
+        head, newest = self.head.entries, self.head.count - 1
+        if newest >= 0 and not self._inside(head.kept[newest], head.times_ms[newest]):
             self.head.clear()
 
     def to_sections(self) -> Sections:
@@ -226,43 +224,33 @@ class TrieTiers:
     def __len__(self) -> int:
         return self.head.count + sum(len(tier) for tier in self.tiers)
 
-    def _passed(self, kept: int, time_ms: int) -> bool:
-        if self.kept_count - kept > self.window.messages:
-            return True
-        if self.window.age_ms is None or self.stream_time_ms == NO_TIME:
-            return False
-        added = self.first_time_ms if time_ms == NO_TIME else time_ms
-        return self.stream_time_ms - added > self.window.age_ms
+    def _inside(self, kept: Any, times_ms: Any) -> Any:
+        """Whether the window holds a message, or each of several, of these kept indices and times."""
+        inside = self.kept_count - kept <= self.window.messages
+        if self.window.age_ms is not None and self.stream_time_ms != NO_TIME:
+            added = np.where(times_ms == NO_TIME, self.first_time_ms, times_ms)
+            inside &= self.stream_time_ms - added <= self.window.age_ms
+        return inside
 
     def _seal(self) -> None:
         """Merge the head and every full run of tiers behind it into one tier; the head is empty then."""
         merged = [self.head.entries.take(slice(0, self.head.count))]
         level = 0
         size = self.sizes.head
-        while (
-            size * self.sizes.fan_out <= self.sizes.largest
-            and self._tiers_of(level) == self.sizes.fan_out - 1
-        ):
-            size *= self.sizes.fan_out
-            for _ in range(self.sizes.fan_out - 1):
-                merged.append(self.tiers.pop().entries())
+        fan_out = self.sizes.fan_out
+        while size * fan_out <= self.sizes.largest and self._tiers_of(level) == fan_out - 1:
+            size *= fan_out
+            merged += [self.tiers.pop().entries() for _ in range(fan_out - 1)]
             level += 1
         columns = zip(*reversed(merged), strict=True)
-        entries = self._in_window(_newest_of_each(Entries(*(np.concatenate(parts) for parts in columns))))
+        entries = _newest_of_each(Entries(*(np.concatenate(parts) for parts in columns)))
+        entries = entries.take(np.flatnonzero(self._inside(entries.kept, entries.times_ms)))
         if len(entries.kept) > 0:
             self.tiers.append(SealedTier.of(level, entries))
         self.head.clear()
 
     def _tiers_of(self, level: int) -> int:
         return sum(tier.level == level for tier in self.tiers)
-
-    def _in_window(self, entries: Entries) -> Entries:
-        inside = self.kept_count - entries.kept <= self.window.messages
-        if self.window.age_ms is not None and self.stream_time_ms != NO_TIME:
-            unknown = entries.times_ms == NO_TIME
-            added = np.where(unknown, self.first_time_ms, entries.times_ms)
-            inside &= self.stream_time_ms - added <= self.window.age_ms
-        return entries.take(np.flatnonzero(inside))
 
 
 _PARAMETERS = (

@@ -95,6 +95,17 @@ def _home(mask: int, tag: np.uint64) -> np.int64:
     return np.int64(((tag ^ (tag >> _HALF)) * GOLDEN) >> _HALF) & mask
 
 
+@kernel(callee=True)
+def _cell_of(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64) -> np.int64:
+    """The cell of this tag: where its entry is, or where it would be put."""
+    cell = _home(mask, tag)
+    while True:
+        slot = ~np.int64(slots[cell])
+        if slot < 0 or tags[slot] == tag:
+            return cell
+        cell = (cell + 1) & mask
+
+
 @kernel
 def tag_prefetch(slots: NDArray[np.int32], mask: int, tag: np.uint64) -> None:
     """Prefetch the table's line for this tag. A hint only."""
@@ -107,12 +118,7 @@ def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag:
 
     slots, mask: a TagIndex; tags: uint64[capacity], the ring's column; nothing is changed
     """
-    cell = _home(mask, tag)
-    while True:
-        slot = ~np.int64(slots[cell])
-        if slot < 0 or tags[slot] == tag:
-            return slot
-        cell = (cell + 1) & mask
+    return ~np.int64(slots[_cell_of(slots, mask, tags, tag)])
 
 
 @kernel
@@ -124,13 +130,7 @@ def tag_insert(
     The ring must hold the tag at `slot`, and what the slot held before must have been removed
     (`tag_remove` comes first, then the ring's column is overwritten).
     """
-    cell = _home(mask, tag)
-    while True:
-        other = ~np.int64(slots[cell])
-        if other < 0 or tags[other] == tag:
-            slots[cell] = ~slot
-            return
-        cell = (cell + 1) & mask
+    slots[_cell_of(slots, mask, tags, tag)] = ~slot
 
 
 @kernel
@@ -145,13 +145,11 @@ def tag_remove(
 
     source: Knuth, The Art of Computer Programming 3, section 6.4, algorithm R
     """
+    # By the slot, as a look at the tags of other cells on the way would cost a cache miss each.
     cell = _home(mask, tag)
-    while True:
-        other = ~np.int64(slots[cell])
-        if other < 0:
+    while ~np.int64(slots[cell]) != slot:
+        if slots[cell] == _EMPTY:
             return False
-        if other == slot:
-            break
         cell = (cell + 1) & mask
     hole = cell
     while True:
