@@ -24,6 +24,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -194,23 +195,13 @@ class KernelCache(caching._Cache):
             if content is not None:
                 _mark_as_used(folder)
                 _name_functions_of_the_runtime()
-                return self._rebuilt(target_context, *pickle.loads(content))
+                return self._rebuilt(target_context, pickle.loads(content))
         return None
 
-    def _rebuilt(
-        self,
-        target_context: Any,
-        kept: Any,
-        function: Any,
-        environment: Any,
-        signature: Any,
-        object_mode: bool,
-        lifted: Any,
-        annotation: str,
-        reload_init: Any,
-        environments: Any,
-    ) -> Any:
-        """The compile result of what was kept, as Numba's `CompileResult._rebuild` makes it."""
+    def _rebuilt(self, target_context: Any, reduced: tuple[Any, ...]) -> Any:
+        """The compile result of what `_without_ballast` left, as Numba itself makes it."""
+        kept, function, environment, signature, object_mode, lifted, annotation, *loaded = reduced
+        reload_init, environments = loaded
         for load in reload_init:
             load()
         library = self._library(target_context, kept, function)
@@ -308,16 +299,10 @@ def _write(name: str, content: bytes) -> bool:
     except OSError as error:
         _say_once(f"compiled kernels cannot be kept in {folder} ({error.strerror})")
         if made is not None:
-            _unlink(made)
+            with suppress(OSError):
+                made.unlink(missing_ok=True)
         return False
     return True
-
-
-def _unlink(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        return
 
 
 @cache
@@ -334,11 +319,9 @@ def _mark_as_used(folder: Path) -> None:
     """Let the folder's time say that it is used, to a day; only ours, and only where that is allowed."""
     if folder.parent == _CARRIED:
         return
-    try:
-        if time.time() - folder.stat().st_mtime > _DAY_S:
+    with suppress(OSError):
+        if _unused_s(folder) > _DAY_S:
             os.utime(folder)
-    except OSError:
-        return
 
 
 def _remove_unused(root: Path) -> None:
@@ -348,12 +331,13 @@ def _remove_unused(root: Path) -> None:
     out. A process that loads from such a folder just now finds its files absent, and compiles.
     """
     for folder in root.glob(f"{_PREFIX}*"):
-        try:
-            unused_s = time.time() - folder.stat().st_mtime
-        except OSError:
-            continue
-        if unused_s > _UNUSED_DAYS * _DAY_S:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            if _unused_s(folder) > _UNUSED_DAYS * _DAY_S:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unused_s(folder: Path) -> float:
+    return time.time() - folder.stat().st_mtime
 
 
 def kept_in(part: str) -> Path | None:
