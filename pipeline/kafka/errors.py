@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
 
 from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, FatalError, Partition
 
@@ -16,14 +16,13 @@ so that the message becomes a dead letter (`Reason.BAD_HEADER`) and nothing of i
 
 
 class Meaning(Enum):
-    """What an error of a library says of the client that met it."""
+    """What an error of a library says of the client that met it, in the words that end its line."""
 
-    MEMBER_FENCED = auto()
-    DENIED = auto()
-    EPOCH_OVER = auto()
-    """The transaction timed out, or another process has the transactional id."""
-    FINISHED = auto()
-    FAILED = auto()
+    MEMBER_FENCED = "; another process runs as this member, so this one ends"
+    DENIED = f"; {GRANT}"
+    EPOCH_OVER = "; the transaction timed out or another process has this slot"
+    FINISHED = "; the client is finished"
+    FAILED = ""
     """This attempt failed; the client is good for another one."""
 
 
@@ -42,17 +41,11 @@ class ErrorRules:
 
     def translated(self, error: Exception, doing: str) -> BrokerError:
         """The port's error for one of the library's; `doing` says what failed where."""
-        said = f"{doing}: {self.reason(error)}"
         meaning = self.meaning(error)
-        if meaning is Meaning.MEMBER_FENCED:
-            return FatalError(f"{said}; another process runs as this member, so this one ends", fenced=True)
-        if meaning is Meaning.DENIED:
-            return FatalError(f"{said}; {GRANT}", denied=True)
-        if meaning is Meaning.EPOCH_OVER:
-            return FatalError(f"{said}; the transaction timed out or another process has this slot")
-        if meaning is Meaning.FINISHED:
-            return FatalError(f"{said}; the client is finished")
-        return AbortableError(said)
+        said = f"{doing}: {self.reason(error)}{meaning.value}"
+        if meaning is Meaning.FAILED:
+            return AbortableError(said)
+        return FatalError(said, fenced=meaning is Meaning.MEMBER_FENCED, denied=meaning is Meaning.DENIED)
 
     @contextmanager
     def translating(self, doing: str) -> Iterator[None]:
