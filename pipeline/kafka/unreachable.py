@@ -2,73 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from twinsieve.pipeline.broker.ports import BrokerError
 from twinsieve.pipeline.settings.model import KafkaSettings
 
-_CAUSES = (
-    (
-        ("authentication failed", "invalid credentials"),
-        "refused user {user!r} or its password; check kafka.security.username and the password",
-        False,
+# All that was heard is looked through; the first match wins.
+_CERTAIN = {
+    "authentication failed|invalid credentials": (
+        "refused user {user!r} or its password; check kafka.security.username and the password"
     ),
-    (
-        ("unsupported sasl", "unsupportedsasl", "not enabled in the server", "unsupported mechanism"),
-        "does not offer {mechanism}; set kafka.security.mechanism to one that it offers",
-        False,
+    "unsupported sasl|unsupportedsasl|not enabled in the server|unsupported mechanism": (
+        "does not offer {mechanism}; set kafka.security.mechanism to one that it offers"
     ),
-    (
-        # An alert is what the other side says of ours.
-        ("alert certificate", "alert bad certificate", "alert unknown ca"),
-        "{shown}; set kafka.security.certificate_file and key_file to one of an authority that it trusts",
-        False,
+    # An alert is what the other side says of ours.
+    "alert certificate|alert bad certificate|alert unknown ca": (
+        "{shown}; set kafka.security.certificate_file and key_file to one of an authority that it trusts"
     ),
-    (
-        ("certificate has expired", "certificate expired"),
-        "its TLS certificate has expired; renew it on the broker",
-        False,
-    ),
-    (
-        (
-            "hostname mismatch",
-            "ip address mismatch",
-            "certificate is not valid for",
-            "certificate verify failed",
-        ),
+    "certificate has expired|certificate expired": "its TLS certificate has expired; renew it on the broker",
+    "hostname mismatch|ip address mismatch|certificate is not valid for|certificate verify failed": (
         "its TLS certificate is not trusted; set kafka.security.ca_file to the authority that signed it, "
-        "and use the host name the certificate is for",
-        False,
+        "and use the host name the certificate is for"
     ),
-    (
-        (
-            "ssl handshake",
-            "wrong version number",
-            "handshake failed",
-            "record layer",
-            "packet length too long",
-        ),
-        "does not speak TLS as asked; kafka.security.protocol is {protocol}",
-        False,
+    "ssl handshake|wrong version number|handshake failed|record layer|packet length too long": (
+        "does not speak TLS as asked; kafka.security.protocol is {protocol}"
     ),
-    (
-        ("invalid frame length", "invalidreceiveerror", "incorrect security.protocol"),
-        "answers in another protocol; kafka.security.protocol is {protocol}, try ssl or sasl_ssl",
-        False,
+    r"invalid frame length|invalidreceiveerror|incorrect security\.protocol": (
+        "answers in another protocol; kafka.security.protocol is {protocol}, try ssl or sasl_ssl"
     ),
-    (
-        ("dns", "name or service not known", "failed to resolve", "name resolution"),
-        "the host name is not known; check kafka.bootstrap",
-        True,
+}
+_MAY_PASS = {
+    "dns|name or service not known|failed to resolve|name resolution": (
+        "the host name is not known; check kafka.bootstrap"
     ),
-    (
-        ("socket disconnected", "connection reset", "disconnected while requesting"),
-        "closes the connection at {step}",
-        True,
-    ),
-    (("refused",), "nothing listens there; start the broker or correct kafka.bootstrap", True),
-)
-"""First match wins, over all that was heard: what is certain comes before what may be a passing state."""
+    "socket disconnected|connection reset|disconnected while requesting": "closes the connection at {step}",
+    "refused": "nothing listens there; start the broker or correct kafka.bootstrap",
+}
 
 
 def unreachable(settings: KafkaSettings, heard: Sequence[str]) -> BrokerError:
@@ -91,8 +61,8 @@ def unreachable(settings: KafkaSettings, heard: Sequence[str]) -> BrokerError:
         else "once; check kafka.security.protocol",
     }
     low = " | ".join(heard).lower()
-    for signs, said, retryable in _CAUSES:
-        if any(sign in low for sign in signs):
-            return BrokerError(f"{where}: {said.format(**words)}", retryable=retryable)
+    for signs, said in (_CERTAIN | _MAY_PASS).items():
+        if re.search(signs, low):
+            return BrokerError(f"{where}: {said.format(**words)}", retryable=signs in _MAY_PASS)
     last = " ".join(heard[-1].split())[:200] if heard else "no answer"
     return BrokerError(f"{where}: cannot be reached ({last}); check kafka.bootstrap", retryable=True)
