@@ -17,7 +17,7 @@ class Log:
     def __init__(self) -> None:
         self.now_s = 1_000.0
         self.lines: list[str] = []
-        self._filter = OneLineAtATime(every_s=5.0, quiet_s=60.0, clock=lambda: self.now_s)
+        self._filter = OneLineAtATime(clock=lambda: self.now_s)
 
     def say(self, template: str, *values: object, name: str = "kafka.net") -> bool:
         record = logging.LogRecord(name, logging.ERROR, "", 0, template, values, None)

@@ -25,23 +25,16 @@ class OneLineAtATime(logging.Filter):
     """Lets the first complaint of a kind through, and of repeated ones of all kinds one every few seconds.
 
     That one says how many were held back since the last, of its own kind and of which loggers. Growing
-    counters and addresses do not make a new kind; one that was not heard for `quiet_s` is first again.
+    counters and addresses do not make a new kind; one that was not heard for a minute is first again.
     """
 
-    def __init__(
-        self,
-        every_s: float = _EVERY_S,
-        quiet_s: float = _QUIET_S,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
-        self._every_s = every_s
-        self._quiet_s = quiet_s
         self._clock = clock
         self._lock = threading.Lock()
         self._heard_s: dict[_Kind, float] = {}
         self._held: Counter[_Kind] = Counter()
-        self._said_s = -every_s
+        self._said_s = -_EVERY_S
 
     def filter(self, record: logging.LogRecord) -> bool:
         template = record.msg if isinstance(record.msg, str) else type(record.msg).__name__
@@ -49,7 +42,7 @@ class OneLineAtATime(logging.Filter):
         with self._lock:
             now = self._clock()
             first = self._is_first(kind, now)
-            if not first and now - self._said_s < self._every_s:
+            if not first and now - self._said_s < _EVERY_S:
                 self._held[kind] += 1
                 return False
             held = self._summary(kind, now) if not first and self._held else ""
@@ -61,12 +54,12 @@ class OneLineAtATime(logging.Filter):
 
     def _is_first(self, kind: _Kind, now: float) -> bool:
         if kind not in self._heard_s and len(self._heard_s) >= _MAX_KINDS:
-            self._heard_s = {each: at for each, at in self._heard_s.items() if now - at < self._quiet_s}
+            self._heard_s = {each: at for each, at in self._heard_s.items() if now - at < _QUIET_S}
             if len(self._heard_s) >= _MAX_KINDS:
                 return False
         before = self._heard_s.get(kind)
         self._heard_s[kind] = now
-        return before is None or now - before >= self._quiet_s
+        return before is None or now - before >= _QUIET_S
 
     def _summary(self, kind: _Kind, now: float) -> str:
         like_it = self._held.pop(kind, 0)
