@@ -8,31 +8,31 @@ from __future__ import annotations
 import socket
 import ssl
 from pathlib import Path
-
-from pydantic import SecretStr
+from typing import Literal
 
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.pipeline.settings.model import KafkaSettings, SecuritySettings
 
 _HANDSHAKE_S = 3.0
 _REFUSAL_S = 1.0
 
 
-def secret_text(key: str, value: SecretStr | None, file: str | None) -> str | None:
+def secret_text(security: SecuritySettings, name: Literal["password", "key_password"]) -> str | None:
     """The secret itself, or None where neither a value nor a file is set; a trailing line end is cut.
 
-    key: the setting's name, for the error
     raises: ConfigError when the file cannot be read; the text never holds the secret
     """
+    value, file = getattr(security, name), getattr(security, f"{name}_file")
     if value is not None:
-        return value.get_secret_value()
+        return str(value.get_secret_value())
     if file is None:
         return None
     try:
         return Path(file).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError([f"{key}_file: {file!r} cannot be read ({reason}); make it readable"]) from error
+        key = f"kafka.security.{name}_file"
+        raise ConfigError([f"{key}: {file!r} cannot be read ({reason}); make it readable"]) from error
 
 
 def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
@@ -45,10 +45,8 @@ def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=security.ca_file)
         context.check_hostname = security.check_hostname
         if security.certificate_file is not None:
-            password = secret_text(
-                "kafka.security.key_password", security.key_password, security.key_password_file
-            )
-            context.load_cert_chain(security.certificate_file, security.key_file, password or "")
+            password = secret_text(security, "key_password") or ""
+            context.load_cert_chain(security.certificate_file, security.key_file, password)
     except (OSError, ssl.SSLError) as error:
         named = security.ca_file, security.certificate_file, security.key_file
         files = ", ".join(name for name in named if name)

@@ -104,8 +104,7 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         if security.certificate_file is not None:
             options["ssl.certificate.location"] = security.certificate_file
             options["ssl.key.location"] = security.key_file or security.certificate_file
-            key = "kafka.security.key_password"
-            password = secret_text(key, security.key_password, security.key_password_file)
+            password = secret_text(security, "key_password")
             if password is not None:
                 options["ssl.key.password"] = password
         if not security.check_hostname:
@@ -113,8 +112,7 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
     if "sasl" in security.protocol:
         options["sasl.mechanism"] = security.mechanism.upper()
         options["sasl.username"] = security.username or ""
-        key = "kafka.security.password"
-        options["sasl.password"] = secret_text(key, security.password, security.password_file) or ""
+        options["sasl.password"] = secret_text(security, "password") or ""
     return options
 
 

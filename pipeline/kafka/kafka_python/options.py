@@ -45,9 +45,7 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
     if "sasl" in security.protocol:
         options["sasl_mechanism"] = security.mechanism.upper()
         options["sasl_plain_username"] = security.username
-        options["sasl_plain_password"] = secret_text(
-            "kafka.security.password", security.password, security.password_file
-        )
+        options["sasl_plain_password"] = secret_text(security, "password")
     return options
 
 
