@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -32,19 +31,11 @@ _NOT_ALLOWED = (
 )
 
 
-class _Collect(logging.Handler):
-    def __init__(self, keep: Callable[[str], None]) -> None:
-        super().__init__(logging.WARNING)
-        self._keep = keep
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._keep(record.getMessage())
-
-
-class ClientEvents:
+class ClientEvents(logging.Handler):
     """What librdkafka reports beside the calls: connection errors, and the fatal one."""
 
     def __init__(self) -> None:
+        super().__init__(logging.WARNING)
         self._lock = threading.Lock()
         self._logged_s = -_EVERY_S
         self.reasons: list[str] = []
@@ -54,8 +45,11 @@ class ClientEvents:
         """What a client needs to report here."""
         # Without a logger librdkafka writes to stderr by itself, in lines that are not ours.
         logger = logging.Logger("librdkafka")
-        logger.addHandler(_Collect(self._keep))
+        logger.addHandler(self)
         return {"error_cb": self, "logger": logger}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._keep(record.getMessage())
 
     def _keep(self, text: str) -> None:
         with self._lock:
