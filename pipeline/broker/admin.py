@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from twinsieve.pipeline.broker.records import Committed, Partition
+
+DEFAULT_MESSAGE_BYTES = 1_048_588
+"""`max.message.bytes` of a topic that does not set it, as brokers come."""
+_ANY_MS = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +18,7 @@ class TopicInfo:
     """What a broker says of a topic; `settings` are its effective configuration, as text.
 
     leaderless: numbers of its partitions that have no leader now: nobody reads or writes there
+    operations: what this user may do with the topic; empty where the broker does not tell
     """
 
     name: str
@@ -22,10 +27,23 @@ class TopicInfo:
     replication: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
     leaderless: frozenset[int] = frozenset()
+    operations: frozenset[str] = frozenset()
 
+    def number(self, key: str, default: int) -> int:
+        """A setting that is a number; the default where the broker does not show it."""
+        text = self.settings.get(key, "")
+        return int(text) if text.lstrip("-").isdigit() else default
 
-DEFAULT_MESSAGE_BYTES = 1_048_588
-"""`max.message.bytes` of a topic that does not set it, as brokers come."""
+    @property
+    def message_bytes(self) -> int:
+        """The largest record batch that it takes, compressed."""
+        return self.number("max.message.bytes", DEFAULT_MESSAGE_BYTES)
+
+    def accepted_ms(self, side: Literal["before", "after"]) -> int:
+        """How far a message's timestamp may lie before, or after, the broker's time."""
+        if self.settings.get("message.timestamp.type") == "LogAppendTime":
+            return _ANY_MS
+        return self.number(f"message.timestamp.{side}.max.ms", _ANY_MS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from twinsieve.pipeline.broker.ports import Admin, BrokerError, Partition, TopicInfo
 from twinsieve.pipeline.kafka.client import Client
@@ -19,13 +19,6 @@ _LOOK_S = 2.0
 """A question that is asked again and again anyway gives up earlier: whoever asks waits meanwhile."""
 EARLIEST, LATEST = -2, -1
 """In place of a time, as in Kafka's protocol."""
-
-
-@dataclass(frozen=True, slots=True)
-class DescribedTopic(TopicInfo):
-    """operations: what this user may do with the topic; empty where the broker does not tell."""
-
-    operations: frozenset[str] = frozenset()
 
 
 class KafkaAdmin(Client, Admin):
@@ -81,7 +74,7 @@ class KafkaAdmin(Client, Admin):
         return self._list_offsets(times_ms, stable=stable, max_s=max_s) if times_ms else {}
 
     @abstractmethod
-    def _described(self, names: Collection[str]) -> dict[str, DescribedTopic | None]:
+    def _described(self, names: Collection[str]) -> dict[str, TopicInfo | None]:
         """Each of these topics, None where there is none. raises: BrokerError, also for one that is denied"""
 
     @abstractmethod

@@ -7,13 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import lz4.frame
 import zstandard
 
-from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
 from twinsieve.pipeline.broker.ports import (
+    NO_TOPIC_ID,
     AbortableError,
     Admin,
     BrokerError,
@@ -21,28 +20,20 @@ from twinsieve.pipeline.broker.ports import (
     Messages,
     Partition,
     Reason,
+    TopicInfo,
 )
 
-_NEVER_MS = 1 << 62
 _KEEP_S = 60.0
 _BATCH_BYTES = 61 + 64
 """Header of a record batch, and the lengths and deltas of its one record."""
 _HEADER_BYTES = 10
+_ANY_BYTES = 1 << 62
 
 _COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
     "lz4": lz4.frame.compress,
-    "zstd": lambda value: zstandard.ZstdCompressor().compress(value),
+    "zstd": zstandard.compress,
     "gzip": gzip.compress,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TopicLimits:
-    """max_bytes: of a record batch, compressed; ahead_ms, behind_ms: how far a timestamp may be off."""
-
-    max_bytes: int = DEFAULT_MESSAGE_BYTES
-    ahead_ms: int = _NEVER_MS
-    behind_ms: int = _NEVER_MS
 
 
 class Limits:
@@ -68,52 +59,37 @@ class Limits:
         self._null_headers = null_headers
         self._bare_records = bare_records
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[float, TopicLimits]] = {}
+        self._known: dict[str, tuple[float, TopicInfo]] = {}
 
-    def of(self, topic: str) -> TopicLimits:
-        """Limits of one topic."""
+    def of(self, topic: str) -> TopicInfo:
+        """One topic, with its settings as far as they are known."""
         with self._lock:
             now = time.monotonic()
-            asked, limits = self._known.get(topic, (-_KEEP_S, TopicLimits()))
+            asked, info = self._known.get(topic, (-_KEEP_S, TopicInfo(topic, NO_TOPIC_ID, 0)))
             if now - asked >= _KEEP_S:
                 # Away or not allowed: what was known, or the default, is the best guess; a wrong one
                 # shows as a failed transaction that names the size.
                 with suppress(BrokerError):
-                    limits = self._ask(topic)
-                self._known[topic] = (now, limits)
-            return limits
-
-    def _ask(self, topic: str) -> TopicLimits:
-        info = self._admin().topics([topic], settings=True)[topic]
-        if info is None:
-            return TopicLimits()
-        settings = info.settings
-
-        def number(name: str, default: int) -> int:
-            text = settings.get(name, "")
-            return min(int(text), _NEVER_MS) if text.lstrip("-").isdigit() else default
-
-        size = number("max.message.bytes", DEFAULT_MESSAGE_BYTES)
-        if settings.get("message.timestamp.type") == "LogAppendTime":
-            return TopicLimits(size)
-        ahead = number("message.timestamp.after.max.ms", _NEVER_MS)
-        behind = number("message.timestamp.before.max.ms", _NEVER_MS)
-        return TopicLimits(size, ahead, behind)
+                    info = self._admin().topics([topic], settings=True)[topic] or info
+                self._known[topic] = (now, info)
+            return info
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
-        limits = self.of(topic)
-        small = min(limits.max_bytes, self._client_bytes) - _BATCH_BYTES
+        info = self.of(topic)
+        max_bytes = info.message_bytes
+        ahead_ms, behind_ms = info.accepted_ms("after"), info.accepted_ms("before")
+        small = min(max_bytes, self._client_bytes) - _BATCH_BYTES
         now_ms = int(time.time() * 1000)
         # A margin for the clock of the broker, which is the one that counts.
-        newest = now_ms + limits.ahead_ms - min(60_000, limits.ahead_ms // 10)
-        oldest = now_ms - limits.behind_ms + min(60_000, limits.behind_ms // 10)
+        newest = now_ms + ahead_ms - min(60_000, ahead_ms // 10)
+        oldest = now_ms - behind_ms + min(60_000, behind_ms // 10)
         found: dict[int, Reason] = {}
         rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         for row, (key, value, headers, stamp) in enumerate(rows):
             timely = stamp < 0 or oldest <= stamp <= newest
             if timely and value is not None and _bytes_at_most(key, value, headers) <= small:
                 continue
-            reason = self._reason(key, value, headers, limits)
+            reason = self._reason(key, value, headers, max_bytes)
             if reason is None and not timely:
                 reason = Reason.BAD_TIMESTAMP
             if reason is not None:
@@ -121,7 +97,7 @@ class Limits:
         return found
 
     def _reason(
-        self, key: bytes | None, value: bytes | None, headers: Sequence[Header], limits: TopicLimits
+        self, key: bytes | None, value: bytes | None, headers: Sequence[Header], max_bytes: int
     ) -> Reason | None:
         if key is None and value is None and not self._bare_records:
             return Reason.NO_KEY_NO_VALUE
@@ -133,26 +109,26 @@ class Limits:
                 beside += len(name.encode()) + len(text or b"") + _HEADER_BYTES
             except UnicodeEncodeError:
                 return Reason.BAD_HEADER
-        return None if self._fits(beside, value or b"", limits) else Reason.TOO_LARGE_FOR_TOPIC
+        return None if self._fits(beside, value or b"", max_bytes) else Reason.TOO_LARGE_FOR_TOPIC
 
-    def _fits(self, beside: int, value: bytes, limits: TopicLimits) -> bool:
+    def _fits(self, beside: int, value: bytes, max_bytes: int) -> bool:
         size = beside + len(value)
         if size > self._client_bytes:
             return False
-        if size <= limits.max_bytes:
+        if size <= max_bytes:
             return True
         # The broker's limit is on what arrives. A message that came to us compressed must go out again.
-        if self._compress is None or beside > limits.max_bytes:
+        if self._compress is None or beside > max_bytes:
             return False
         packed = len(self._compress(value))
-        return beside + packed + packed // 50 <= limits.max_bytes
+        return beside + packed + packed // 50 <= max_bytes
 
     def check(self, partition: Partition, messages: Messages) -> None:
         """Check that all of these can be sent. raises: AbortableError that names the first which cannot"""
         topic = partition.topic
         for row, why in self.unsendable(topic, messages).items():
             size = len(messages.values[row] or b"")
-            limit = min(self.of(topic).max_bytes, self._client_bytes)
+            limit = min(self.of(topic).message_bytes, self._client_bytes)
             raise AbortableError(
                 f"{partition}: message {row} of {len(messages)} is {why} ({size} bytes; {topic} takes "
                 f"{limit}); raise its max.message.bytes or lower kafka.block_bytes"
@@ -164,6 +140,6 @@ def _bytes_at_most(key: bytes | None, value: bytes, headers: Sequence[Header]) -
     size = len(value) + len(key or b"")
     for name, text in headers:
         if text is None or not name.isascii():
-            return _NEVER_MS
+            return _ANY_BYTES
         size += len(name) + len(text) + _HEADER_BYTES
     return size

@@ -6,12 +6,12 @@ whether `run` stops on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
-from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
 from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, TopicInfo
 from twinsieve.pipeline.operate.topic_plan import (
     FRAME_BYTES,
@@ -28,6 +28,7 @@ _HEADERS_BYTES = 4 << 10
 _FOR_EVER = -1
 _T = TypeVar("_T")
 _NO_INPUT = "input topic does not exist; create it, or correct input.topics"
+_NOT_THERE = "does not exist; run: twinsieve topics create"
 
 
 class Severity(Enum):
@@ -56,14 +57,8 @@ class TopicFinding:
 
 def asked(settings: Settings, broker: Broker, question: Callable[[Settings, Admin], _T]) -> _T:
     """The answer to one question; the broker is closed. raises: BrokerError"""
-    try:
-        admin = broker.admin()
-        try:
-            return question(settings, admin)
-        finally:
-            admin.close()
-    finally:
-        broker.close()
+    with closing(broker), closing(broker.admin()) as admin:
+        return question(settings, admin)
 
 
 def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[TopicFinding]:
@@ -77,25 +72,25 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
     """
     plan = plan_of(settings, emits=emits)
     found = admin.topics(plan.names, settings=True)
-    findings = [TopicFinding(name, Severity.STOPS, _NO_INPUT) for name in plan.inputs if found[name] is None]
-    findings += [
-        TopicFinding(name, Severity.STOPS, "does not exist; run: twinsieve topics create")
+    findings = [
+        TopicFinding(name, Severity.STOPS, _NO_INPUT if name in plan.inputs else _NOT_THERE)
         for name in plan.names
-        if found[name] is None and name not in plan.inputs
+        if found[name] is None
     ]
-    for need in plan.internal:
-        info = found[need.name]
-        if info is not None:
-            findings += [
-                TopicFinding(need.name, Severity.STOPS, text) for text in _internal(settings, need, info)
-            ]
-    inputs = [info for name in plan.inputs if (info := found[name]) is not None]
-    for name in plan.outputs:
-        info = found[name]
-        if info is not None:
-            findings += [
-                TopicFinding(name, Severity.WARNS, text) for text in _output(settings, plan, info, inputs)
-            ]
+    there = {name: info for name, info in found.items() if info is not None}
+    findings += [
+        TopicFinding(need.name, Severity.STOPS, text)
+        for need in plan.internal
+        if need.name in there
+        for text in _internal(settings, need, there[need.name])
+    ]
+    inputs = [there[name] for name in plan.inputs if name in there]
+    findings += [
+        TopicFinding(name, Severity.WARNS, text)
+        for name in plan.outputs
+        if name in there
+        for text in _output(settings, plan, there[name], inputs)
+    ]
     return findings
 
 
@@ -112,7 +107,7 @@ def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]
             raise BrokerError(f"{name}: {_NO_INPUT}", retryable=False)
     inputs = [info for name in plan.inputs if (info := found[name]) is not None]
     partitions = max(info.partitions for info in inputs)
-    largest = max(_number(info.settings, "max.message.bytes", DEFAULT_MESSAGE_BYTES) for info in inputs)
+    largest = max(info.message_bytes for info in inputs)
     wanted = [
         output_topic(settings, name, partitions, largest + _HEADERS_BYTES)
         for name in plan.outputs
@@ -124,101 +119,81 @@ def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]
     return [topic.name for topic in wanted]
 
 
-def _internal(settings: Settings, need: Need, info: TopicInfo) -> list[str]:
-    held = info.settings
-    findings = _safety(settings, info)
+def _internal(settings: Settings, need: Need, info: TopicInfo) -> Iterator[str]:
+    yield from _safety(settings, info)
     if info.partitions != need.partitions:
         what = "it is the one order of all messages" if need.partitions == 1 else "topics.verdict_partitions"
-        findings.append(
+        yield (
             f"has {info.partitions} partitions, must have {need.partitions} ({what}); "
             "recreate it before the first start, or use another app name"
         )
-    policy = held.get("cleanup.policy", "delete")
+    policy = info.settings.get("cleanup.policy", "delete")
     if policy != "delete":
-        findings.append(f"cleanup.policy is {policy}, which drops what is still needed; set it to delete")
-    retention = _number(held, "retention.ms", _FOR_EVER)
+        yield f"cleanup.policy is {policy}, which drops what is still needed; set it to delete"
+    retention = info.number("retention.ms", _FOR_EVER)
     if retention != _FOR_EVER and (need.retention_ms is None or retention < need.retention_ms):
         wanted = "-1" if need.retention_ms is None else f"-1, or at least {need.retention_ms}"
-        findings.append(
+        yield (
             f"messages are deleted after {_span(retention)}, but {need.why_retention}; "
             f"set retention.ms to {wanted}"
         )
-    size = _number(held, "retention.bytes", _FOR_EVER)
+    size = info.number("retention.bytes", _FOR_EVER)
     if size != _FOR_EVER:
-        findings.append(f"messages are deleted beyond {size} bytes, however new; set retention.bytes to -1")
-    largest = _number(held, "max.message.bytes", DEFAULT_MESSAGE_BYTES)
+        yield f"messages are deleted beyond {size} bytes, however new; set retention.bytes to -1"
+    largest = info.message_bytes
     if largest < need.max_bytes:
-        findings.append(
+        yield (
             f"takes messages of {largest} bytes, blocks may have {need.max_bytes}; "
             f"raise max.message.bytes or set kafka.block_bytes to {max(1, largest - FRAME_BYTES)}"
         )
-    return findings
 
 
-def _output(settings: Settings, plan: Plan, info: TopicInfo, inputs: list[TopicInfo]) -> list[str]:
-    name, held = info.name, info.settings
-    findings = [] if name in plan.inputs else _safety(settings, info)
-    if name in plan.inputs:
-        findings.append("is an input topic too, so messages would go round; use another output")
+def _output(settings: Settings, plan: Plan, info: TopicInfo, inputs: list[TopicInfo]) -> Iterator[str]:
+    if info.name in plan.inputs:
+        yield "is an input topic too, so messages would go round; use another output"
+    else:
+        yield from _safety(settings, info)
     counts = {source.partitions for source in inputs}
-    if name == settings.output.topic and counts and counts != {info.partitions}:
+    if info.name == settings.output.topic and counts and counts != {info.partitions}:
         come = ", ".join(map(str, sorted(counts)))
-        findings.append(
+        yield (
             f"has {info.partitions} partitions, the input {come}; messages go by key, "
             "so those without one lose their order; give it as many as the input"
         )
-    if "compact" in held.get("cleanup.policy", "delete"):
-        findings.append(
+    if "compact" in info.settings.get("cleanup.policy", "delete"):
+        yield (
             "cleanup.policy is compact, which refuses messages without a key "
             "and drops older ones of a key; set it to delete"
         )
-    largest = _number(held, "max.message.bytes", DEFAULT_MESSAGE_BYTES)
     for source in inputs:
-        comes = _number(source.settings, "max.message.bytes", DEFAULT_MESSAGE_BYTES)
-        if largest < comes:
-            findings.append(
-                f"takes messages of {largest} bytes, {source.name} holds up to {comes}; "
-                "raise max.message.bytes, or larger ones become dead letters"
+        if info.message_bytes < source.message_bytes:
+            yield (
+                f"takes messages of {info.message_bytes} bytes, {source.name} holds up to "
+                f"{source.message_bytes}; raise max.message.bytes, or larger ones become dead letters"
             )
-        ahead, comes_ahead = _ahead_ms(held), _ahead_ms(source.settings)
-        if ahead < comes_ahead:
-            findings.append(
-                f"refuses timestamps more than {_span(ahead)} ahead, {source.name} takes them; "
+        ahead_ms = info.accepted_ms("after")
+        if ahead_ms < source.accepted_ms("after"):
+            yield (
+                f"refuses timestamps more than {_span(ahead_ms)} ahead, {source.name} takes them; "
                 "raise message.timestamp.after.max.ms, or such messages become dead letters"
             )
-    return findings
 
 
-def _safety(settings: Settings, info: TopicInfo) -> list[str]:
+def _safety(settings: Settings, info: TopicInfo) -> Iterator[str]:
     wanted = settings.topics
-    findings = []
     if info.replication < wanted.replication:
-        findings.append(
+        yield (
             f"has {info.replication} replicas, topics.replication is {wanted.replication}; "
             "reassign its partitions or lower the setting"
         )
-    in_sync = _number(info.settings, "min.insync.replicas", 1)
+    in_sync = info.number("min.insync.replicas", 1)
     if in_sync < wanted.min_in_sync:
-        findings.append(
-            f"min.insync.replicas is {in_sync}, topics.min_in_sync is {wanted.min_in_sync}; raise it"
-        )
+        yield f"min.insync.replicas is {in_sync}, topics.min_in_sync is {wanted.min_in_sync}; raise it"
     if in_sync > info.replication:
-        findings.append(
+        yield (
             f"min.insync.replicas is {in_sync}, but it has {info.replication} replicas, "
             "so nothing can be written; lower it"
         )
-    return findings
-
-
-def _ahead_ms(held: Mapping[str, str]) -> int:
-    if held.get("message.timestamp.type") == "LogAppendTime":
-        return 1 << 62
-    return _number(held, "message.timestamp.after.max.ms", 1 << 62)
-
-
-def _number(held: Mapping[str, str], key: str, default: int) -> int:
-    text = held.get(key, "")
-    return int(text) if text.lstrip("-").isdigit() else default
 
 
 def _span(milliseconds: int) -> str:

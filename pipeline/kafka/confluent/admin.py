@@ -24,9 +24,10 @@ from twinsieve.pipeline.broker.ports import (
     BrokerError,
     Committed,
     NewTopic,
+    TopicInfo,
     Partition,
 )
-from twinsieve.pipeline.kafka.admin import EARLIEST, LATEST, PAUSE_S, RETRY_S, DescribedTopic, KafkaAdmin
+from twinsieve.pipeline.kafka.admin import EARLIEST, LATEST, PAUSE_S, RETRY_S, KafkaAdmin
 from twinsieve.pipeline.kafka.confluent.options import ClientEvents, cause, reason
 from twinsieve.pipeline.kafka.confluent.refusals import (
     AWAY,
@@ -74,8 +75,8 @@ class ConfluentAdmin(KafkaAdmin):
                 if time.monotonic() >= deadline or (events.reasons and not found.retryable):
                     raise found from error
 
-    def _described(self, names: Collection[str]) -> dict[str, DescribedTopic | None]:
-        found: dict[str, DescribedTopic | None] = {}
+    def _described(self, names: Collection[str]) -> dict[str, TopicInfo | None]:
+        found: dict[str, TopicInfo | None] = {}
         for name in names:
             try:
                 row = self._ask(f"topic {name}", partial(self._describe, name))
@@ -83,7 +84,7 @@ class ConfluentAdmin(KafkaAdmin):
                 found[name] = None
                 continue
             parts = row.partitions
-            found[name] = DescribedTopic(
+            found[name] = TopicInfo(
                 name,
                 _id_bytes(row.topic_id),
                 len(parts),

@@ -18,9 +18,10 @@ from twinsieve.pipeline.broker.ports import (
     BrokerError,
     Committed,
     NewTopic,
+    TopicInfo,
     Partition,
 )
-from twinsieve.pipeline.kafka.admin import PAUSE_S, RETRY_S, DescribedTopic, KafkaAdmin, has_members
+from twinsieve.pipeline.kafka.admin import PAUSE_S, RETRY_S, KafkaAdmin, has_members
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
 from twinsieve.pipeline.kafka.kafka_python.options import connected, reason
@@ -39,7 +40,7 @@ class PythonAdmin(KafkaAdmin):
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any]) -> None:
         self._client = connected(settings, lambda network: KafkaAdminClient(**options, kafka_client=network))
 
-    def _described(self, names: Collection[str]) -> dict[str, DescribedTopic | None]:
+    def _described(self, names: Collection[str]) -> dict[str, TopicInfo | None]:
         doing = f"topic {', '.join(names)}"
 
         def ask() -> list[dict[str, Any]]:
@@ -50,14 +51,14 @@ class PythonAdmin(KafkaAdmin):
                     raise errors.for_code(row["error_code"])()
             return rows
 
-        found: dict[str, DescribedTopic | None] = {}
+        found: dict[str, TopicInfo | None] = {}
         for row in self._ask(doing, ask):
             name, parts = row["name"], row["partitions"]
             if row["error_code"] == _NOT_ALLOWED:
                 raise BrokerError(f"topic {name}: no permission to describe it; {GRANT}", retryable=False)
             found[name] = None
             if row["error_code"] == 0:
-                found[name] = DescribedTopic(
+                found[name] = TopicInfo(
                     name,
                     uuid.UUID(row["topic_id"]).bytes if row["topic_id"] else NO_TOPIC_ID,
                     len(parts),
