@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -15,7 +14,7 @@ RETRY_S = 10.0
 """How long a question is asked again: a fresh cluster has no group coordinator for its first seconds, and a
 leader may be moving."""
 PAUSE_S = 0.1
-_LOOK_S = 2.0
+LOOK_S = 2.0
 """A question that is asked again and again anyway gives up earlier: whoever asks waits meanwhile."""
 EARLIEST, LATEST = -2, -1
 """In place of a time, as in Kafka's protocol."""
@@ -62,16 +61,14 @@ class KafkaAdmin(Client, Admin):
 
     def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """Last stable offset of each: where a read-committed reader waits. Gives up early."""
-        return self._offsets(dict.fromkeys(partitions, LATEST), stable=True, max_s=_LOOK_S)
+        return self._offsets(dict.fromkeys(partitions, LATEST), stable=True)
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
         found = self._offsets(times_ms)
         return found | self.end_offsets([partition for partition, offset in found.items() if offset < 0])
 
-    def _offsets(
-        self, times_ms: Mapping[Partition, int], *, stable: bool = False, max_s: float = math.inf
-    ) -> dict[Partition, int]:
-        return self._list_offsets(times_ms, stable=stable, max_s=max_s) if times_ms else {}
+    def _offsets(self, times_ms: Mapping[Partition, int], *, stable: bool = False) -> dict[Partition, int]:
+        return self._list_offsets(times_ms, stable=stable) if times_ms else {}
 
     @abstractmethod
     def _described(self, names: Collection[str]) -> dict[str, TopicInfo | None]:
@@ -81,12 +78,10 @@ class KafkaAdmin(Client, Admin):
     def _settings(self, names: Collection[str]) -> dict[str, dict[str, str]]: ...
 
     @abstractmethod
-    def _list_offsets(
-        self, times_ms: Mapping[Partition, int], *, stable: bool, max_s: float
-    ) -> dict[Partition, int]:
+    def _list_offsets(self, times_ms: Mapping[Partition, int], *, stable: bool) -> dict[Partition, int]:
         """The first offset of each partition at that time or later; below 0 where there is none.
 
-        stable: `LATEST` is the last stable offset; max_s: how long to ask again
+        stable: `LATEST` is the last stable offset, and giving up comes early
         """
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -27,7 +26,7 @@ from twinsieve.pipeline.broker.ports import (
     TopicInfo,
     Partition,
 )
-from twinsieve.pipeline.kafka.admin import EARLIEST, LATEST, PAUSE_S, RETRY_S, KafkaAdmin
+from twinsieve.pipeline.kafka.admin import EARLIEST, LATEST, LOOK_S, PAUSE_S, RETRY_S, KafkaAdmin
 from twinsieve.pipeline.kafka.confluent.options import ClientEvents, cause, reason
 from twinsieve.pipeline.kafka.confluent.refusals import (
     AWAY,
@@ -136,9 +135,7 @@ class ConfluentAdmin(KafkaAdmin):
         doing = f"delete records of {', '.join(map(str, before))}"
         self._ask(doing, lambda: _all(self._client.delete_records(wanted)), before)
 
-    def _list_offsets(
-        self, times_ms: Mapping[Partition, int], *, stable: bool, max_s: float
-    ) -> dict[Partition, int]:
+    def _list_offsets(self, times_ms: Mapping[Partition, int], *, stable: bool) -> dict[Partition, int]:
         isolation = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
         specs = {TopicPartition(*partition): _spec(time_ms) for partition, time_ms in times_ms.items()}
 
@@ -147,7 +144,7 @@ class ConfluentAdmin(KafkaAdmin):
                 self._client.list_offsets(specs, isolation_level=isolation, request_timeout=_ATTEMPT_S)
             )
 
-        found = self._ask(f"offsets of {', '.join(map(str, times_ms))}", ask, times_ms, max_s)
+        found = self._ask(f"offsets of {', '.join(map(str, times_ms))}", ask, times_ms, early=stable)
         return {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
 
     def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
@@ -200,9 +197,9 @@ class ConfluentAdmin(KafkaAdmin):
         self._client.poll(0)
 
     def _ask(
-        self, doing: str, ask: Callable[[], _T], of: Collection[Partition] = (), max_s: float = math.inf
+        self, doing: str, ask: Callable[[], _T], of: Collection[Partition] = (), *, early: bool = False
     ) -> _T:
-        deadline = time.monotonic() + min(max_s, RETRY_S)
+        deadline = time.monotonic() + (LOOK_S if early else RETRY_S)
         while True:
             reached = False
             try:

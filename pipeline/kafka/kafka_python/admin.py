@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping
@@ -21,7 +20,7 @@ from twinsieve.pipeline.broker.ports import (
     TopicInfo,
     Partition,
 )
-from twinsieve.pipeline.kafka.admin import PAUSE_S, RETRY_S, KafkaAdmin, has_members
+from twinsieve.pipeline.kafka.admin import LOOK_S, PAUSE_S, RETRY_S, KafkaAdmin, has_members
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
 from twinsieve.pipeline.kafka.kafka_python.options import connected, reason
@@ -94,13 +93,11 @@ class PythonAdmin(KafkaAdmin):
         doing = f"delete records of {', '.join(map(str, before))}"
         self._ask(doing, lambda: self._client.delete_records(wanted))
 
-    def _list_offsets(
-        self, times_ms: Mapping[Partition, int], *, stable: bool, max_s: float
-    ) -> dict[Partition, int]:
+    def _list_offsets(self, times_ms: Mapping[Partition, int], *, stable: bool) -> dict[Partition, int]:
         isolation = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
         specs = {TopicPartition(*partition): time_ms for partition, time_ms in times_ms.items()}
         doing = f"offsets of {', '.join(map(str, times_ms))}"
-        found = self._ask(doing, lambda: self._client.list_partition_offsets(specs, isolation), max_s)
+        found = self._ask(doing, lambda: self._client.list_partition_offsets(specs, isolation), early=stable)
         held = {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
         return {partition: held.get(partition, -1) for partition in times_ms}
 
@@ -139,8 +136,8 @@ class PythonAdmin(KafkaAdmin):
         self.closed = True
         self._client.close()
 
-    def _ask(self, doing: str, ask: Callable[[], _T], max_s: float = math.inf) -> _T:
-        deadline = time.monotonic() + min(max_s, RETRY_S)
+    def _ask(self, doing: str, ask: Callable[[], _T], *, early: bool = False) -> _T:
+        deadline = time.monotonic() + (LOOK_S if early else RETRY_S)
         while True:
             try:
                 return within(_ANSWER_S, ask)
