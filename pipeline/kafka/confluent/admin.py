@@ -27,7 +27,7 @@ from twinsieve.pipeline.broker.ports import (
     Partition,
 )
 from twinsieve.pipeline.kafka.admin import EARLIEST, LATEST, LOOK_S, PAUSE_S, RETRY_S, KafkaAdmin
-from twinsieve.pipeline.kafka.confluent.options import ClientEvents, cause, reason
+from twinsieve.pipeline.kafka.confluent.options import ClientEvents, code_of, reason
 from twinsieve.pipeline.kafka.confluent.refusals import (
     AWAY,
     MISSING,
@@ -212,8 +212,7 @@ class ConfluentAdmin(KafkaAdmin):
                 self._client = _kafka.AdminClient(self._options)
                 raise BrokerError(f"{doing}: no answer; the broker is away", retryable=True) from error
             except KafkaException as error:
-                inner = cause(error)
-                code = None if inner is None else inner.code()
+                code = code_of(error)
                 if code == NO_LEADER and not self._exist(of):
                     raise MissingError(doing) from error
                 if code in PASSING and time.monotonic() < deadline:

@@ -116,6 +116,12 @@ def cause(error: Exception) -> KafkaError | None:
     return first if isinstance(first, KafkaError) else None
 
 
+def code_of(error: Exception) -> int | None:
+    """The code of that KafkaError."""
+    inner = cause(error)
+    return None if inner is None else inner.code()
+
+
 def reason(error: Exception) -> str:
     """One line that says what librdkafka ran into."""
     inner = cause(error)
@@ -126,8 +132,7 @@ def reason(error: Exception) -> str:
 def may_be_fenced(error: Exception) -> bool:
     """True where Kafka says that this producer's epoch is over, or nothing but "fatal", as to whoever goes on
     producing after it was said once."""
-    inner = cause(error)
-    return inner is not None and inner.code() in (*_FENCED_PRODUCER, KafkaError._FATAL)
+    return code_of(error) in (*_FENCED_PRODUCER, KafkaError._FATAL)
 
 
 def _meaning(error: Exception) -> Meaning:

@@ -6,7 +6,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from twinsieve.pipeline.broker.ports import BrokerError
 from twinsieve.pipeline.kafka.admin import has_members
-from twinsieve.pipeline.kafka.confluent.options import cause, reason
+from twinsieve.pipeline.kafka.confluent.options import code_of, reason
 
 MISSING = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -46,8 +46,7 @@ class MissingError(BrokerError):
 
 def admin_error(doing: str, error: KafkaException) -> BrokerError:
     """The port's error for one of an admin request; `doing` says what failed."""
-    inner = cause(error)
-    code = None if inner is None else inner.code()
+    code = code_of(error)
     if code in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP):
         return has_members(doing)
     if code == KafkaError.TOPIC_ALREADY_EXISTS:

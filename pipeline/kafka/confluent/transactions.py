@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from twinsieve.pipeline.broker.ports import AbortableError, Committed, Messages, Partition
-from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of
 from twinsieve.pipeline.kafka.confluent.patches import error_of_open_transaction
 from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, producer_options, put, shut
 from twinsieve.pipeline.kafka.limits import Limits
@@ -53,11 +53,9 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
         try:
             self._producer = self._started({**producer_options(settings, options, ClientEvents()), **own})
         except KafkaException as error:
-            inner = cause(error)
-            if inner is not None and inner.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+            if code_of(error) == KafkaError.INVALID_TRANSACTION_TIMEOUT:
                 raise self._timeout_too_long() from error
-            said = ERRORS.translated(error, f"{self._name}: start")
-            raise said from error
+            raise ERRORS.translated(error, f"{self._name}: start") from error
 
     def _started(self, options: dict[str, Any]) -> Any:
         """A producer that holds the transactional id.
@@ -161,8 +159,7 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
         shut(kept, 0.0)
 
     def _where(self, doing: str, error: Exception) -> str:
-        inner = cause(error)
-        if inner is None or inner.code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        if code_of(error) != KafkaError.TOPIC_AUTHORIZATION_FAILED:
             return doing
         # librdkafka does not say which, and it need not be the one of this call.
         return f"{doing.partition(' to ')[0]} to {', '.join(sorted(self._topics))}"
@@ -175,13 +172,10 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
         transaction. Messages that fail without their transaction are counted at the commit; their delivery
         reports say why.
         """
-        inner = cause(error)
-        if inner is None or not self._open:
-            return error
-        if inner.code() == KafkaError._STATE:
+        if self._open and code_of(error) == KafkaError._STATE:
             first = error_of_open_transaction(self._producer)
-            known = None if first is None else cause(first)
-            return error if first is None or known is None or known.code() == KafkaError._STATE else first
-        if inner.code() == KafkaError._INCONSISTENT and self._failure is not None:
+            if first is not None and code_of(first) not in (None, KafkaError._STATE):
+                return first
+        if self._open and code_of(error) == KafkaError._INCONSISTENT and self._failure is not None:
             return KafkaException(self._failure)
         return error
