@@ -131,7 +131,7 @@ class ConfluentAdmin(KafkaAdmin):
         raise BrokerError(f"{doing}: it did not appear; look at the broker's log", retryable=True)
 
     def delete_records(self, before: Mapping[Partition, int]) -> None:
-        wanted = [TopicPartition(part.topic, part.number, offset) for part, offset in before.items()]
+        wanted = [TopicPartition(*at, offset) for at, offset in before.items()]
         doing = f"delete records of {', '.join(map(str, before))}"
         self._ask(doing, lambda: _all(self._client.delete_records(wanted)), before)
 
@@ -177,10 +177,7 @@ class ConfluentAdmin(KafkaAdmin):
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         if not offsets:
             return
-        parts = [
-            TopicPartition(part.topic, part.number, committed.offset, committed.metadata)
-            for part, committed in offsets.items()
-        ]
+        parts = [TopicPartition(*at, *committed) for at, committed in offsets.items()]
         doing = f"set offsets of group {group}"
         request = [ConsumerGroupTopicPartitions(group, parts)]
 

@@ -117,10 +117,7 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
         self._failure = self._failure or error
 
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
-        held = [
-            TopicPartition(part.topic, part.number, committed.offset, committed.metadata)
-            for part, committed in offsets.items()
-        ]
+        held = [TopicPartition(*at, *committed) for at, committed in offsets.items()]
         send = partial(self._producer.send_offsets_to_transaction, held, metadata, self._life_s)
         # Its own limit does not hold while it looks for a coordinator that left the cluster (librdkafka issue
         # 5456).

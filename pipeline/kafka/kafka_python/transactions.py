@@ -74,10 +74,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             self._futures.append(future)
 
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
-        held = {
-            TopicPartition(*partition): OffsetAndMetadata(committed.offset, committed.metadata, -1)
-            for partition, committed in offsets.items()
-        }
+        held = {TopicPartition(*at): OffsetAndMetadata(*committed, -1) for at, committed in offsets.items()}
         send = partial(self._producer.send_offsets_to_transaction, held, metadata)
         self._call("offsets", send, self._life_s)
 
