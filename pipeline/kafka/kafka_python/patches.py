@@ -73,10 +73,10 @@ class _Answered:
     is_done = False
 
     def __init__(self, value: bytes) -> None:
-        self._value = value
+        self.value = value
 
     def add_callback(self, call: Callable[[bytes], object]) -> None:
-        call(self._value)
+        call(self.value)
 
     def add_errback(self, call: Callable[[BaseException], object]) -> None:
         """Never called: the join succeeded."""
@@ -84,13 +84,9 @@ class _Answered:
     def succeeded(self) -> bool:
         return True
 
-    @property
-    def value(self) -> bytes:
-        return self._value
-
     def __await__(self) -> Generator[None, None, bytes]:
         yield from ()
-        return self._value
+        return self.value
 
 
 def watch_fencing(consumer: KafkaConsumer) -> Callable[[], bool]:
