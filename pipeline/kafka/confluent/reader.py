@@ -51,18 +51,20 @@ class ConfluentReader(ConfluentConsumer):
             return
         if partition not in self._live:
             self._hand_over(partition, offset)
+            self._last[partition] = offset, NO_EPOCH
             if epoch == NO_EPOCH:
                 return
         self._seek(partition, offset, epoch)
 
     def _hand_over(self, partition: Partition, offset: int) -> None:
-        target = TopicPartition(partition.topic, partition.number, offset)
+        target = TopicPartition(*partition, offset)
         with ERRORS.translating(f"seek {partition}"):
+            if partition in self._live:
+                self._consumer.incremental_unassign([target])
             self._consumer.incremental_assign([target])
             if partition in self._paused:
                 self._consumer.pause([target])
         self._live[partition] = offset
-        self._last[partition] = offset, NO_EPOCH
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
         return self._fetched(timeout_s, max_records)
@@ -71,9 +73,4 @@ class ConfluentReader(ConfluentConsumer):
         return partition in self._wanted
 
     def _restart(self, partition: Partition) -> None:
-        target = TopicPartition(*partition, self._live[partition])
-        with ERRORS.translating(f"seek {partition}"):
-            self._consumer.incremental_unassign([target])
-            self._consumer.incremental_assign([target])
-            if partition in self._paused:
-                self._consumer.pause([target])
+        self._hand_over(partition, self._live[partition])
