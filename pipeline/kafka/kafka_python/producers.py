@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -90,12 +89,10 @@ class PythonIdempotentProducer(Client):
             self._changed.wait_for(lambda: self._failure is not None or not full(), MAX_BLOCK_MS / 1000)
             if self._failure is None and full():
                 self._failure = TimeoutError(f"{self._waiting_bytes} bytes wait and none was acknowledged")
-            failed = self._failure is not None
-            if not failed:
-                self._waiting += 1
-                self._waiting_bytes += size
-        if failed:
-            self._give_up(f"append to {partition}")
+            if self._failure is not None:
+                self._give_up(f"append to {partition}")
+            self._waiting += 1
+            self._waiting_bytes += size
         turn = self._round
         try:
             if self._producer is None:
@@ -141,15 +138,11 @@ class PythonIdempotentProducer(Client):
         raise AbortableError(f"{doing}: {said}; asking again from the committed offsets") from failure
 
     def confirm(self, timeout_s: float) -> int:
-        deadline = time.monotonic() + timeout_s
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._failure is not None or self._waiting == 0, max(0.0, deadline - time.monotonic())
-            )
-            failed, waiting = self._failure is not None, self._waiting
-        if failed:
-            self._give_up("append")
-        return waiting
+            self._changed.wait_for(lambda: self._failure is not None or self._waiting == 0, timeout_s)
+            if self._failure is not None:
+                self._give_up("append")
+            return self._waiting
 
     def close(self) -> None:
         self.closed = True
