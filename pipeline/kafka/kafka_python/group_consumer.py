@@ -30,7 +30,7 @@ _LOOKUP_S = 10.0
 _HELD_BACK = "an open transaction holds it back, or the broker does not answer"
 
 
-class PythonGroupConsumer(PythonConsumer):
+class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: ignore[misc]
     """`ports.GroupConsumer` on kafka-python.
 
     Rebalance callbacks run on the client's network thread, where every blocking call raises; they set
@@ -66,7 +66,7 @@ class PythonGroupConsumer(PythonConsumer):
         self._assigned: frozenset[TopicPartition] = frozenset()
         keep_finished_joins(self._consumer)
         self._is_fenced = watch_fencing(self._consumer)
-        self._consumer.subscribe(list(topics), listener=_Listener(self))
+        self._consumer.subscribe(list(topics), listener=self)
         self._know(topics)
 
     def _know(self, topics: Sequence[str]) -> None:
@@ -79,7 +79,7 @@ class PythonGroupConsumer(PythonConsumer):
                 self.close()
                 raise AbortableError(f"partitions of {topic}: the broker does not tell ({error})") from error
 
-    def rebalanced(self, assigned: Iterable[TopicPartition]) -> None:
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Called on the network thread: these are ours now, silent until sought."""
         with self._lock:
             self._epoch += 1
@@ -87,6 +87,10 @@ class PythonGroupConsumer(PythonConsumer):
             self._paused.clear()
             self._assigned = frozenset(assigned)
             self._silence(self._assigned)
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002
+        """Called too when they are lost."""
+        self.on_partitions_assigned(())
 
     def poll(self, timeout_s: float, max_records: int) -> PollResult:
         if self._is_fenced():
@@ -131,17 +135,3 @@ class PythonGroupConsumer(PythonConsumer):
         self.close()
         if self._member is not None:
             leave(self._leaver, self._group, self._member, member_id)
-
-
-class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-    def __init__(self, owner: PythonGroupConsumer) -> None:
-        self._owner = owner
-
-    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002
-        self._owner.rebalanced(())
-
-    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        self._owner.rebalanced(assigned)
-
-    def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:  # noqa: ARG002
-        self._owner.rebalanced(())
