@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
 
 from twinsieve.pipeline.broker.ports import Admin
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
@@ -13,37 +14,42 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 
 CONNECT_TIMEOUT_S = 15.0
 
-
-class _Closable(Protocol):
-    def close(self) -> None: ...
-
-
 A = TypeVar("A", bound=KafkaAdmin)
-C = TypeVar("C", bound=_Closable)
+C = TypeVar("C", bound=Client)
+
+
+class Access:
+    """What every client of a process is made with.
+
+    options: of its library, that all kinds of client share; admin: the administration client of the process,
+    connected at the first call; limits: of topics; nulls: as `Limits`
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        options: Mapping[str, Any],
+        admin: Callable[[], KafkaAdmin],
+        *,
+        nulls: bool,
+    ) -> None:
+        self.settings = settings
+        self.options = options
+        self.admin = admin
+        self.limits = Limits(admin, settings.message_bytes, settings.compression, nulls=nulls)
 
 
 class KafkaBroker(ABC, Generic[A]):
-    """Keeps the clients that it made with one set of settings, and closes them. Subclasses make them.
+    """Keeps the clients that it made with one set of settings, and closes them. Subclasses make them."""
 
-    null_headers, bare_records: as `Limits`
-    """
-
-    def __init__(self, settings: KafkaSettings, *, null_headers: bool, bare_records: bool) -> None:
-        self._settings = settings
+    def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], *, nulls: bool) -> None:
         # What roles write to each other is compressed already, as far as that pays (docs/WIRE.md).
-        self._plain = settings.model_copy(update={"compression": "none"})
-        self._made: list[_Closable] = []
-        self._own_admin: A | None = None
-        self._limits, self._plain_limits = (
-            Limits(
-                self._shared_admin,
-                settings.message_bytes,
-                each.compression,
-                null_headers=null_headers,
-                bare_records=bare_records,
-            )
-            for each in (settings, self._plain)
+        plain = settings.model_copy(update={"compression": "none"})
+        self._access, self._plain = (
+            Access(each, options, self._shared_admin, nulls=nulls) for each in (settings, plain)
         )
+        self._made: list[Client] = []
+        self._own_admin: A | None = None
 
     def admin(self) -> Admin:
         return self._kept(self._make_admin())
@@ -58,7 +64,7 @@ class KafkaBroker(ABC, Generic[A]):
 
     def _kept(self, client: C) -> C:
         # A process that lives for months makes new clients at every rebalance.
-        self._made = [made for made in self._made if not (isinstance(made, Client) and made.closed)]
+        self._made = [made for made in self._made if not made.closed]
         self._made.append(client)
         return client
 

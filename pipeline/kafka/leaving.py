@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from twinsieve.pipeline.broker.ports import BrokerError
+from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 
 _LEAVE_S = 5.0
 _log = logging.getLogger(__name__)
 
 
-class GroupAdmin(Protocol):
-    """What leaving needs of an administration client."""
+class GroupAdmin(KafkaAdmin):
+    """An administration client that can take a member out of its group."""
 
-    def members(self, group: str) -> Mapping[str, str | None]:
-        """The group's member ids, each with its static name."""
-
+    @abstractmethod
     def remove_member(self, group: str, name: str, member_id: str) -> None:
         """The group forgets this static member, unless the name belongs to another id by now."""
-
-    def close(self) -> None:
-        """Disconnect."""
 
 
 def leave(admin: Callable[[], GroupAdmin], group: str, name: str, member_id: str) -> None:

@@ -43,21 +43,13 @@ class Limits:
     """
 
     def __init__(
-        self,
-        admin: Callable[[], Admin],
-        client_bytes: int,
-        compression: str,
-        *,
-        null_headers: bool,
-        bare_records: bool,
+        self, admin: Callable[[], Admin], client_bytes: int, compression: str, *, nulls: bool
     ) -> None:
-        """null_headers, bare_records: the client can send null header values, and records with neither
-        key nor value."""
+        """nulls: the client can send null header values, and records with neither key nor value."""
         self._admin = admin
         self._client_bytes = client_bytes
         self._compress = _COMPRESS.get(compression)
-        self._null_headers = null_headers
-        self._bare_records = bare_records
+        self._nulls = nulls
         self._lock = threading.Lock()
         self._known: dict[str, tuple[float, TopicInfo]] = {}
 
@@ -99,11 +91,11 @@ class Limits:
     def _reason(
         self, key: bytes | None, value: bytes | None, headers: Sequence[Header], max_bytes: int
     ) -> Reason | None:
-        if key is None and value is None and not self._bare_records:
+        if key is None and value is None and not self._nulls:
             return Reason.NO_KEY_NO_VALUE
         beside = _BATCH_BYTES + len(key or b"")
         for name, text in headers:
-            if text is None and not self._null_headers:
+            if text is None and not self._nulls:
                 return Reason.NULL_HEADER
             try:
                 beside += len(name.encode()) + len(text or b"") + _HEADER_BYTES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection
 from contextlib import suppress
 
@@ -12,7 +12,7 @@ from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.errors import ErrorRules
 
 
-class PartitionConsumer(Client, ABC):
+class PartitionConsumer(Client):
     """What the consumer of a group and a reader share.
 
     An admin client answers the questions for offsets: the consumers' own calls have no isolation level, or

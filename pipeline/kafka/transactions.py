@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 from twinsieve.pipeline.broker.ports import (
@@ -17,11 +18,10 @@ from twinsieve.pipeline.broker.ports import (
     Partition,
     Reason,
 )
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.deadline import CallThread, DeadlineError
 from twinsieve.pipeline.kafka.errors import ErrorRules
-from twinsieve.pipeline.kafka.limits import Limits
-from twinsieve.pipeline.settings.model import KafkaSettings
 
 _FENCED_POLL_S = 0.05
 
@@ -43,7 +43,7 @@ class KafkaMembership(Membership):
         return False
 
 
-class KafkaTransactionalProducer(Client, ABC):
+class KafkaTransactionalProducer(Client):
     """The rules of `ports.TransactionalProducer`: what is refused before the library does anything, what ends
     the client, and whether its slot was taken.
 
@@ -54,10 +54,9 @@ class KafkaTransactionalProducer(Client, ABC):
     _raised: tuple[type[Exception], ...]
     """What calls of the producer raise, also where a message or partition was at fault."""
 
-    def __init__(
-        self, settings: KafkaSettings, transactional_id: str, limits: Limits, errors: ErrorRules
-    ) -> None:
-        self._limits = limits
+    def __init__(self, access: Access, transactional_id: str, errors: ErrorRules) -> None:
+        settings = access.settings
+        self._limits = access.limits
         self._errors = errors
         self._unfinished: tuple[type[Exception], ...] = (*errors.raised, DeadlineError)
         self._name = f"transaction {transactional_id}"
@@ -79,6 +78,11 @@ class KafkaTransactionalProducer(Client, ABC):
         self._alive()
         self._call("begin", self._producer.begin_transaction)
         self._open = True
+
+    def send(self, topic: str, partition: int | None, messages: Messages) -> None:
+        self._require_open("send")
+        where = topic if partition is None else str(Partition(topic, partition))
+        self._call(f"send to {where}", partial(self._send, topic, partition, messages))
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
         self._require_open("send_offsets")
@@ -106,6 +110,9 @@ class KafkaTransactionalProducer(Client, ABC):
             displaced = self._errors.may_be_fenced(error) and self._is_displaced()
             raise self._finished("abort", self._errors.reason(error), fenced=displaced) from error
         self._open = False
+
+    @abstractmethod
+    def _send(self, topic: str, partition: int | None, messages: Messages) -> None: ...
 
     @abstractmethod
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None: ...

@@ -26,10 +26,10 @@ from twinsieve.pipeline.broker.ports import (
     TransactionalProducer,
 )
 from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent import transactions as confluent_transactor
 from twinsieve.pipeline.kafka.confluent.group_consumer import ConfluentMembership
 from twinsieve.pipeline.kafka.kafka_python import transactions as python_transactor
-from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -37,7 +37,6 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 _READ = ("Read", "Describe", "DescribeConfigs")
 _GRANT = r"grant it \(twinsieve topics acls prints what is needed\)"
 _FROM = Partition("free", 0)
-_ANY = {"null_headers": True, "bare_records": True}
 
 
 class Denied:
@@ -166,7 +165,7 @@ def offsets_of(producer: type, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
     """Sends offsets behind a message, with this in place of confluent-kafka's producer."""
     monkeypatch.setattr(confluent_transactor, "Producer", producer)
     transactor = confluent_transactor.ConfluentTransactionalProducer(
-        KafkaSettings(), {"socket.timeout.ms": 1}, "tx", Limits(_nobody, 1 << 20, "none", **_ANY)
+        Access(KafkaSettings(), {"socket.timeout.ms": 1}, _nobody, nulls=True), "tx"
     )
     transactor.begin()
     transactor.send("shut", 0, messages([b"a"]))
@@ -201,7 +200,7 @@ def test_offsets_behind_a_failure_of_kafka_python_are_denied(monkeypatch: pytest
     )
     monkeypatch.setattr(python_transactor, "make_producer", lambda *_, **__: producer)
     transactor = python_transactor.PythonTransactionalProducer(
-        KafkaSettings(), {}, "tx", Limits(_nobody, 1 << 20, "none", **_ANY)
+        Access(KafkaSettings(), {}, _nobody, nulls=True), "tx"
     )
     transactor.begin()
     membership = KafkaMembership(1, None, lambda: False)

@@ -9,8 +9,8 @@ from confluent_kafka import KafkaException
 
 from tests.broker.worlds import messages
 from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, Partition
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent import producers as confluent_producers
-from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 
@@ -35,8 +35,8 @@ def test_an_appender_that_gives_up_waits_for_no_broker(monkeypatch: pytest.Monke
         raise BrokerError("nobody to ask", retryable=True)
 
     monkeypatch.setattr(confluent_producers, "Producer", LookingUp)
-    limits = Limits(nobody, 1 << 20, "none", null_headers=True, bare_records=True)
-    appender = confluent_producers.ConfluentIdempotentProducer(KafkaSettings(), {}, limits)
+    access = Access(KafkaSettings(), {}, nobody, nulls=True)
+    appender = confluent_producers.ConfluentIdempotentProducer(access)
     with pytest.raises(AbortableError, match="refused"):
         appender.append(Partition("t", 0), messages([b"a"]))
     assert not LookingUp.waited

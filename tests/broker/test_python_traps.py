@@ -35,6 +35,7 @@ from twinsieve.pipeline.broker.ports import (
     TransactionalProducer,
 )
 from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
 from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
 from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonGroupConsumer
@@ -53,10 +54,11 @@ def impatient(bootstrap: str) -> Iterator[Callable[[str, str], PythonGroupConsum
     options = common_options(settings, "test", 15.0) | {"max_poll_interval_ms": _POLL_INTERVAL_MS}
     world = KafkaWorld("kafka-python", bootstrap)
     admin = world.broker()._shared_admin  # type: ignore[attr-defined]
+    access = Access(settings, options, admin, nulls=False)
     made: list[PythonGroupConsumer] = []
 
     def make(group: str, topic: str) -> PythonGroupConsumer:
-        made.append(PythonGroupConsumer(settings, options, admin, group, [topic], None))
+        made.append(PythonGroupConsumer(access, admin, group, [topic], None))
         return made[-1]
 
     yield make

@@ -13,7 +13,8 @@ import pytest
 from tests.configs import builder
 from twinsieve.pipeline.broker.ports import Partition, Records
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts
-from twinsieve.pipeline.kafka.confluent.options import ClientEvents
+from twinsieve.pipeline.kafka.admin import KafkaAdmin
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.producers import producer_options
 from twinsieve.pipeline.kafka.confluent.reading import consumer_options
 from twinsieve.pipeline.kafka.kafka_python import producers as python_producers
@@ -99,7 +100,7 @@ def test_a_message_that_was_passed_over_costs_what_is_counted() -> None:
 @pytest.mark.parametrize("most", [48 << 20, 64 << 20, 1 << 30])
 def test_confluents_buffers_are_those_of_its_options(message_bytes: int, most: int) -> None:
     kafka = _settings(client="confluent", message_bytes=message_bytes, max_unpacked_bytes=most).kafka
-    reads, writes = consumer_options(kafka, {}, ClientEvents()), producer_options(kafka, {}, ClientEvents())
+    reads, writes = consumer_options(kafka), producer_options(kafka)
     queued = reads["queued.max.messages.kbytes"] * 1024
     assert fetched_bytes(kafka, 1) == queued + reads["max.partition.fetch.bytes"]
     largest = max(reads["fetch.max.bytes"], reads["max.partition.fetch.bytes"])
@@ -114,13 +115,17 @@ def test_kafka_pythons_buffers_are_those_of_its_options(
 ) -> None:
     given: dict[str, Any] = {}
 
-    def make(_: object, build: Callable[[None], object]) -> object:
-        return build(None)
+    def make(_: object, build: Callable[..., object], **options: object) -> object:
+        return build(options)
 
     monkeypatch.setattr(python_reading, "connected", make)
     monkeypatch.setattr(python_reading, "KafkaConsumer", given.update)
     kafka = _settings(client="kafka-python", message_bytes=message_bytes).kafka
-    python_reading.make_consumer(kafka, {})
+
+    def nobody() -> KafkaAdmin:
+        raise AssertionError("nobody is asked here")
+
+    python_reading.make_consumer(Access(kafka, {}, nobody, nulls=False))
     assert fetched_bytes(kafka, 7) == 7 * given["max_partition_fetch_bytes"]
     assert queue_bytes(kafka) >= python_producers.QUEUE_BYTES
 

@@ -23,8 +23,8 @@ from twinsieve.pipeline.broker.ports import (
     BrokerError,
     Committed,
     NewTopic,
-    TopicInfo,
     Partition,
+    TopicInfo,
 )
 from twinsieve.pipeline.kafka.admin import EARLIEST, LATEST, LOOK_S, PAUSE_S, RETRY_S, KafkaAdmin
 from twinsieve.pipeline.kafka.confluent.options import ClientEvents, code_of, reason

@@ -29,38 +29,33 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
         leaver: Callable[[], GroupAdmin],
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> None:
-        super().__init__(settings, null_headers=True, bare_records=True)
+        super().__init__(settings, common_options(settings, client_id), nulls=True)
         self._make_leaver = leaver
         self._connect_timeout_s = connect_timeout_s
-        self._options = common_options(settings, client_id)
 
     def group_consumer(
         self, group: str, topics: Sequence[str], member: str | None = None
     ) -> ConfluentGroupConsumer:
-        admin, leaver = self._shared_admin, self._leaver
-        admin().require(topics, ("READ",))
-        return self._kept(
-            ConfluentGroupConsumer(self._settings, self._options, admin, leaver, group, topics, member)
-        )
+        self._shared_admin().require(topics, ("READ",))
+        return self._kept(ConfluentGroupConsumer(self._access, self._leaver, group, topics, member))
 
     # librdkafka's other clients connect in the background and never say that they could not; the admin client
     # asks a broker before it is there.
 
     def reader(self) -> ConfluentReader:
         self._shared_admin()
-        return self._kept(ConfluentReader(self._settings, self._options, self._shared_admin))
+        return self._kept(ConfluentReader(self._access))
 
     def appender(self) -> ConfluentIdempotentProducer:
         self._shared_admin()
-        return self._kept(ConfluentIdempotentProducer(self._plain, self._options, self._plain_limits))
+        return self._kept(ConfluentIdempotentProducer(self._plain))
 
     def transactor(self, transactional_id: str) -> ConfluentTransactionalProducer:
         self._shared_admin()
-        made = ConfluentTransactionalProducer(self._settings, self._options, transactional_id, self._limits)
-        return self._kept(made)
+        return self._kept(ConfluentTransactionalProducer(self._access, transactional_id))
 
     def _make_admin(self) -> ConfluentAdmin:
-        return ConfluentAdmin(self._settings, self._options, self._connect_timeout_s)
+        return ConfluentAdmin(self._access.settings, self._access.options, self._connect_timeout_s)
 
     def _leaver(self) -> GroupAdmin:
         return self._kept(self._make_leaver())

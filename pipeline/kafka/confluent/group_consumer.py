@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -20,14 +20,13 @@ from twinsieve.pipeline.broker.ports import (
     PollResult,
     UnstableError,
 )
-from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
-from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents
+from twinsieve.pipeline.kafka.broker import Access
+from twinsieve.pipeline.kafka.confluent.options import ERRORS
 from twinsieve.pipeline.kafka.confluent.patches import generation_of
-from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer, consumer_options
+from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S
 from twinsieve.pipeline.kafka.leaving import GroupAdmin, leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
-from twinsieve.pipeline.settings.model import KafkaSettings
 
 _LAST_S = 5.0
 _LAST_MESSAGES = 10_000
@@ -58,25 +57,22 @@ class ConfluentGroupConsumer(ConfluentConsumer):
 
     def __init__(
         self,
-        settings: KafkaSettings,
-        options: Mapping[str, Any],
-        admin: Callable[[], ConfluentAdmin],
+        access: Access,
         leaver: Callable[[], GroupAdmin],
         group: str,
         topics: Sequence[str],
         member: str | None,
     ) -> None:
-        events = ClientEvents()
         own: dict[str, Any] = {
             "group.id": group,
-            "session.timeout.ms": settings.session_timeout_ms,
-            "heartbeat.interval.ms": settings.heartbeat_ms,
+            "session.timeout.ms": access.settings.session_timeout_ms,
+            "heartbeat.interval.ms": access.settings.heartbeat_ms,
             # The same as kafka-python's, so that both clients can serve in one group.
             "partition.assignment.strategy": "range,roundrobin",
         }
         if member is not None:
             own["group.instance.id"] = member
-        super().__init__({**consumer_options(settings, options, events), **own}, events, admin)
+        super().__init__(access, own)
         self._leaver = leaver
         self._group = group
         self._topics = list(topics)

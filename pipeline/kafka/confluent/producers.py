@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from twinsieve.pipeline.broker.ports import AbortableError, FatalError, Messages, Partition
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, reason
 from twinsieve.pipeline.kafka.confluent.patches import purge
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
-from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.settings.client_buffers import queue_bytes
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -26,13 +25,9 @@ _DENIED = "Topic authorization failed"
 """In the text alone, where a producer that may leave no gap reports its end."""
 
 
-def producer_options(
-    settings: KafkaSettings, options: Mapping[str, Any], events: ClientEvents
-) -> dict[str, Any]:
+def producer_options(settings: KafkaSettings) -> dict[str, Any]:
     """Options that every producer shares: acks=all, idempotent, keys placed as Kafka does."""
     return {
-        **options,
-        **events.options(),
         "acks": "all",
         "enable.idempotence": True,
         "batch.size": _BATCH_BYTES,
@@ -99,15 +94,17 @@ def shut(kept: list[Producer], wait_s: float = CLOSE_S) -> None:
 class ConfluentIdempotentProducer(Client):
     """`ports.IdempotentProducer` on confluent-kafka."""
 
-    def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], limits: Limits) -> None:
+    def __init__(self, access: Access) -> None:
         self._events = ClientEvents()
         # Without the guarantee a message that timed out would be missing between those around it.
         self._options = {
-            **producer_options(settings, options, self._events),
+            **access.options,
+            **self._events.options(),
+            **producer_options(access.settings),
             "enable.gapless.guarantee": True,
             "linger.ms": 0,
         }
-        self._limits = limits
+        self._limits = access.limits
         self._failure: KafkaError | None = None
         self._failed_at = ""
         self._waiting = 0

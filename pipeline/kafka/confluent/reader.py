@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
-from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
 
 from twinsieve.pipeline.broker.ports import NO_EPOCH, Partition, Records
-from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
-from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents
-from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer, consumer_options
-from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.pipeline.kafka.broker import Access
+from twinsieve.pipeline.kafka.confluent.options import ERRORS
+from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer
 
 _LEADER_S = 0.5
 
@@ -20,14 +18,10 @@ _LEADER_S = 0.5
 class ConfluentReader(ConfluentConsumer):
     """`ports.Reader` on confluent-kafka. A partition is handed to librdkafka at its first `seek`."""
 
-    def __init__(
-        self, settings: KafkaSettings, options: Mapping[str, Any], admin: Callable[[], ConfluentAdmin]
-    ) -> None:
-        events = ClientEvents()
+    def __init__(self, access: Access) -> None:
         # librdkafka wants a group id even where no group is meant; it is never joined or committed to.
         # But librdkafka asks for its coordinator: the app's rights on groups must cover it.
-        group = f"{options['client.id']}.reader"
-        super().__init__({**consumer_options(settings, options, events), "group.id": group}, events, admin)
+        super().__init__(access, {"group.id": f"{access.options['client.id']}.reader"})
         self._wanted: set[Partition] = set()
         self._known: set[str] = set()
 

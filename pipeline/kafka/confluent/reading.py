@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -19,7 +19,7 @@ from twinsieve.pipeline.broker.ports import (
     Records,
     TruncatedError,
 )
-from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, reason
 from twinsieve.pipeline.kafka.confluent.patches import headers_of
 from twinsieve.pipeline.kafka.deadline import METADATA_S
@@ -42,13 +42,9 @@ _NO_NEWS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
 _TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
 
 
-def consumer_options(
-    settings: KafkaSettings, options: Mapping[str, Any], events: ClientEvents
-) -> dict[str, Any]:
+def consumer_options(settings: KafkaSettings) -> dict[str, Any]:
     """Options that every consumer shares: read-committed, never commits, never resets an offset."""
     return {
-        **options,
-        **events.options(),
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
@@ -75,19 +71,18 @@ def consumer_options(
 class ConfluentConsumer(PartitionConsumer):
     """What both kinds of consumer share: grouping messages into columns, positions, pauses."""
 
-    def __init__(
-        self, options: dict[str, Any], events: ClientEvents, admin: Callable[[], ConfluentAdmin]
-    ) -> None:
-        super().__init__(admin, ERRORS)
-        self._events = events
+    def __init__(self, access: Access, own: Mapping[str, Any]) -> None:
+        super().__init__(access.admin, ERRORS)
+        self._events = ClientEvents()
         self._live: dict[Partition, int] = {}
         self._last: dict[Partition, tuple[int, int]] = {}
         self._paused: set[Partition] = set()
         # Silent until they are sought; with what the next poll says of them, until it is said.
         self._stopped: dict[Partition, BrokerError | None] = {}
         self._later: BrokerError | None = None
-        self._options = options
-        self._consumer = Consumer(options)
+        mine = self._events.options() | consumer_options(access.settings)
+        self._options = {**access.options, **mine, **own}
+        self._consumer = Consumer(self._options)
 
     def _fetched(self, timeout_s: float, max_records: int) -> list[Records]:
         self._raise_what_waits()

@@ -11,12 +11,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from twinsieve.pipeline.broker.ports import AbortableError, Committed, Messages, Partition
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of
 from twinsieve.pipeline.kafka.confluent.patches import error_of_open_transaction
 from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, producer_options, put, shut
-from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
-from twinsieve.pipeline.settings.model import KafkaSettings
 
 _GRACE_S = 2.0
 _CONNECT_S = 1.0
@@ -31,27 +30,25 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
 
     _raised = (KafkaException, BufferError)
 
-    def __init__(
-        self,
-        settings: KafkaSettings,
-        options: Mapping[str, Any],
-        transactional_id: str,
-        limits: Limits,
-    ) -> None:
-        super().__init__(settings, transactional_id, limits, ERRORS)
+    def __init__(self, access: Access, transactional_id: str) -> None:
+        super().__init__(access, transactional_id, ERRORS)
+        settings = access.settings
         self._failure: KafkaError | None = None
         self._topics: set[str] = set()
-        own = {
+        options = {
+            **access.options,
+            **ClientEvents().options(),
+            **producer_options(settings),
             "transactional.id": transactional_id,
             "transaction.timeout.ms": settings.transaction_timeout_ms,
             # librdkafka demands that a message's time to live is no longer than its transaction's.
             "delivery.timeout.ms": settings.transaction_timeout_ms,
-            "socket.timeout.ms": min(options["socket.timeout.ms"], settings.transaction_timeout_ms),
+            "socket.timeout.ms": min(access.options["socket.timeout.ms"], settings.transaction_timeout_ms),
             # Longer, and messages would leave after the offsets that they go with, not beside them.
             "linger.ms": 1,
         }
         try:
-            self._producer = self._started({**producer_options(settings, options, ClientEvents()), **own})
+            self._producer = self._started(options)
         except KafkaException as error:
             if code_of(error) == KafkaError.INVALID_TRANSACTION_TIMEOUT:
                 raise self._timeout_too_long() from error
@@ -101,17 +98,11 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
         self._failure = None
         self._topics.clear()
 
-    def send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        self._require_open("send")
+    def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
         self._topics.add(topic)
-        where = topic if partition is None else str(Partition(topic, partition))
-
-        def send_all() -> None:
-            for row in range(len(messages)):
-                put(self._producer, topic, partition, messages, row, self._told)
-            self._producer.poll(0)
-
-        self._call(f"send to {where}", send_all)
+        for row in range(len(messages)):
+            put(self._producer, topic, partition, messages, row, self._told)
+        self._producer.poll(0)
 
     def _told(self, error: KafkaError | None, _: object) -> None:
         self._failure = self._failure or error

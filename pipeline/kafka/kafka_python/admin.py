@@ -17,14 +17,15 @@ from twinsieve.pipeline.broker.ports import (
     BrokerError,
     Committed,
     NewTopic,
-    TopicInfo,
     Partition,
+    TopicInfo,
 )
-from twinsieve.pipeline.kafka.admin import LOOK_S, PAUSE_S, RETRY_S, KafkaAdmin, has_members
+from twinsieve.pipeline.kafka.admin import LOOK_S, PAUSE_S, RETRY_S, has_members
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
 from twinsieve.pipeline.kafka.kafka_python.options import connected, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import ask_for_stable_offsets, forget_brokers
+from twinsieve.pipeline.kafka.leaving import GroupAdmin
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _ANSWER_S = 30.0
@@ -33,11 +34,11 @@ _NOT_ALLOWED = 29
 _T = TypeVar("_T")
 
 
-class PythonAdmin(KafkaAdmin):
+class PythonAdmin(GroupAdmin):
     """Asks each question with a limit, and again while the answer is one that passes."""
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any]) -> None:
-        self._client = connected(settings, lambda network: KafkaAdminClient(**options, kafka_client=network))
+        self._client = connected(settings, KafkaAdminClient, **options)
 
     def _described(self, names: Collection[str]) -> dict[str, TopicInfo | None]:
         doing = f"topic {', '.join(names)}"
@@ -125,7 +126,6 @@ class PythonAdmin(KafkaAdmin):
         return {each["member_id"]: each["group_instance_id"] for each in found[group]["members"]}
 
     def remove_member(self, group: str, name: str, member_id: str) -> None:
-        """The group forgets this static member, unless the name belongs to another id by now."""
         wanted = [MemberToRemove(member_id, name)]
         self._ask(f"leave group {group}", lambda: self._client.remove_group_members(group, wanted))
 

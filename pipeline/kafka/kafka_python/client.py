@@ -28,26 +28,24 @@ class PythonBroker(KafkaBroker[PythonAdmin]):
     def __init__(
         self, settings: KafkaSettings, client_id: str, connect_timeout_s: float = CONNECT_TIMEOUT_S
     ) -> None:
-        super().__init__(settings, null_headers=False, bare_records=False)
-        self._options = common_options(settings, client_id, connect_timeout_s)
+        options = common_options(settings, client_id, connect_timeout_s)
+        super().__init__(settings, options, nulls=False)
         warn_without_crc32c()
 
     def group_consumer(
         self, group: str, topics: Sequence[str], member: str | None = None
     ) -> PythonGroupConsumer:
-        admin = self._shared_admin
-        admin().require(topics, ("READ",))
-        return self._kept(PythonGroupConsumer(self._settings, self._options, admin, group, topics, member))
+        self._shared_admin().require(topics, ("READ",))
+        return self._kept(PythonGroupConsumer(self._access, self._shared_admin, group, topics, member))
 
     def reader(self) -> PythonReader:
-        return self._kept(PythonReader(self._settings, self._options, self._shared_admin))
+        return self._kept(PythonReader(self._access))
 
     def appender(self) -> PythonIdempotentProducer:
-        return self._kept(PythonIdempotentProducer(self._plain, self._options, self._plain_limits))
+        return self._kept(PythonIdempotentProducer(self._plain))
 
     def transactor(self, transactional_id: str) -> PythonTransactionalProducer:
-        made = PythonTransactionalProducer(self._settings, self._options, transactional_id, self._limits)
-        return self._kept(made)
+        return self._kept(PythonTransactionalProducer(self._access, transactional_id))
 
     def _make_admin(self) -> PythonAdmin:
-        return PythonAdmin(self._settings, self._options)
+        return PythonAdmin(self._access.settings, self._access.options)

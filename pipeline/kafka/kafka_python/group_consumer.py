@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from kafka import ConsumerRebalanceListener, TopicPartition, errors
 
@@ -17,13 +16,12 @@ from twinsieve.pipeline.broker.ports import (
     PollResult,
     UnstableError,
 )
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
-from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
 from twinsieve.pipeline.kafka.kafka_python.patches import keep_finished_joins, watch_fencing
-from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, columns, errors_of, make_consumer
-from twinsieve.pipeline.kafka.leaving import leave
+from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, columns, errors_of
+from twinsieve.pipeline.kafka.leaving import GroupAdmin, leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
-from twinsieve.pipeline.settings.model import KafkaSettings
 
 _LOOKUP_S = 10.0
 """How long a question about a topic's partitions may take."""
@@ -39,26 +37,20 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
 
     def __init__(
         self,
-        settings: KafkaSettings,
-        options: Mapping[str, Any],
-        admin: Callable[[], PythonAdmin],
+        access: Access,
+        leaver: Callable[[], GroupAdmin],
         group: str,
         topics: Sequence[str],
         member: str | None,
     ) -> None:
         super().__init__(
-            settings,
-            make_consumer(
-                settings,
-                options,
-                group_id=group,
-                group_instance_id=member,
-                session_timeout_ms=settings.session_timeout_ms,
-                heartbeat_interval_ms=settings.heartbeat_ms,
-            ),
-            admin,
+            access,
+            group_id=group,
+            group_instance_id=member,
+            session_timeout_ms=access.settings.session_timeout_ms,
+            heartbeat_interval_ms=access.settings.heartbeat_ms,
         )
-        self._leaver = admin
+        self._leaver = leaver
         self._group = group
         self._member = member
         self._epoch = 0

@@ -104,10 +104,9 @@ def _names(error: Exception) -> str:
     )
 
 
-def connected(settings: KafkaSettings, make: Callable[[Callable[..., Any]], _T]) -> _T:
-    """What `make` builds: a client that has reached a broker.
+def connected(settings: KafkaSettings, make: Callable[..., _T], **options: Any) -> _T:
+    """What `make` builds with these options: a client that has reached a broker.
 
-    make: called with what kafka-python takes as `kafka_client`
     raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
     """
     heard = ConnectionFailures()
@@ -116,12 +115,12 @@ def connected(settings: KafkaSettings, make: Callable[[Callable[..., Any]], _T])
     log.filters.insert(0, heard)
     networks: list[KafkaNetClient] = []
 
-    def network(**options: Any) -> KafkaNetClient:
-        networks.append(KafkaNetClient(**options))
+    def network(**given: Any) -> KafkaNetClient:
+        networks.append(KafkaNetClient(**given))
         return networks[-1]
 
     try:
-        return make(network)
+        return make(kafka_client=network, **options)
     except errors.KafkaError as error:
         # A constructor that fails leaves its network thread behind, which goes on connecting.
         for client in networks:

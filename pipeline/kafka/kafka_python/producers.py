@@ -3,46 +3,43 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from typing import Any
 
 from kafka import KafkaProducer, errors
 
 from twinsieve.pipeline.broker.ports import AbortableError, Messages, Partition
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import cut_off
-from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.settings.client_buffers import QUEUE_BYTES
-from twinsieve.pipeline.settings.model import KafkaSettings
 
 MAX_BLOCK_MS = 5_000
 _BATCH_BYTES = 256 << 10
 _CLOSE_S = 2.0
 
 
-def make_producer(settings: KafkaSettings, options: Mapping[str, Any], **more: Any) -> KafkaProducer:
+def make_producer(access: Access, **more: Any) -> KafkaProducer:
     """A producer with acks=all that gives up a message after `request_timeout`.
 
     raises: BrokerError when no broker can be reached
     """
+    settings, options = access.settings, access.options
     return connected(
         settings,
-        lambda network: KafkaProducer(
-            **options,
-            kafka_client=network,
-            **more,
-            acks="all",
-            enable_idempotence=True,
-            batch_size=_BATCH_BYTES,
-            max_request_size=settings.message_bytes,
-            max_block_ms=MAX_BLOCK_MS,
-            delivery_timeout_ms=max(settings.request_timeout_ms, options["request_timeout_ms"] + 1_000),
-            retry_backoff_ms=20,
-            compression_type=None if settings.compression == "none" else settings.compression,
-            allow_auto_create_topics=False,
-            metrics_enabled=False,
-        ),
+        KafkaProducer,
+        **options,
+        **more,
+        acks="all",
+        enable_idempotence=True,
+        batch_size=_BATCH_BYTES,
+        max_request_size=settings.message_bytes,
+        max_block_ms=MAX_BLOCK_MS,
+        delivery_timeout_ms=max(settings.request_timeout_ms, options["request_timeout_ms"] + 1_000),
+        retry_backoff_ms=20,
+        compression_type=None if settings.compression == "none" else settings.compression,
+        allow_auto_create_topics=False,
+        metrics_enabled=False,
     )
 
 
@@ -61,19 +58,17 @@ class PythonIdempotentProducer(Client):
     therefore ends the producer, on the very thread that sends, and a new one is made when it was reported.
     """
 
-    def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], limits: Limits) -> None:
-        self._settings = settings
-        self._options = options
-        self._limits = limits
+    def __init__(self, access: Access) -> None:
+        self._access = access
         self._changed = threading.Condition()
         self._round = 0
         self._waiting = 0
         self._waiting_bytes = 0
         self._failure: Exception | None = None
-        self._producer: KafkaProducer | None = make_producer(settings, options)
+        self._producer: KafkaProducer | None = make_producer(access)
 
     def append(self, partition: Partition, messages: Messages) -> None:
-        self._limits.check(partition, messages)
+        self._access.limits.check(partition, messages)
         for row in range(len(messages)):
             self._append_one(partition, messages, row)
 
@@ -96,7 +91,7 @@ class PythonIdempotentProducer(Client):
         turn = self._round
         try:
             if self._producer is None:
-                self._producer = make_producer(self._settings, self._options)
+                self._producer = make_producer(self._access)
             future = self._producer.send(
                 partition.topic,
                 value,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,8 +17,8 @@ from twinsieve.pipeline.broker.ports import (
     Records,
     TruncatedError,
 )
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import METADATA_S
-from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import (
     decode_safely,
@@ -27,32 +27,30 @@ from twinsieve.pipeline.kafka.kafka_python.patches import (
 )
 from twinsieve.pipeline.kafka.reading import PartitionConsumer
 from twinsieve.pipeline.settings.client_buffers import partition_bytes
-from twinsieve.pipeline.settings.model import KafkaSettings
 
 _CLOSE_MS = 3_000
 
 
-def make_consumer(settings: KafkaSettings, options: Mapping[str, Any], **more: Any) -> KafkaConsumer:
+def make_consumer(access: Access, **more: Any) -> KafkaConsumer:
     """A read-committed consumer that commits and resets nothing by itself.
 
     raises: BrokerError when no broker can be reached
     """
+    settings = access.settings
     return connected(
         settings,
-        lambda network: KafkaConsumer(
-            **options,
-            kafka_client=network,
-            **more,
-            enable_auto_commit=False,
-            auto_offset_reset="none",
-            isolation_level="read_committed",
-            # The default of 500 makes transactions of 500 messages, at a third of the speed.
-            max_poll_records=settings.poll_messages,
-            max_partition_fetch_bytes=partition_bytes(settings),
-            fetch_max_wait_ms=100,
-            metadata_max_age_ms=int(METADATA_S * 1000),
-            metrics_enabled=False,
-        ),
+        KafkaConsumer,
+        **access.options,
+        **more,
+        enable_auto_commit=False,
+        auto_offset_reset="none",
+        isolation_level="read_committed",
+        # The default of 500 makes transactions of 500 messages, at a third of the speed.
+        max_poll_records=settings.poll_messages,
+        max_partition_fetch_bytes=partition_bytes(settings),
+        fetch_max_wait_ms=100,
+        metadata_max_age_ms=int(METADATA_S * 1000),
+        metrics_enabled=False,
     )
 
 
@@ -63,12 +61,10 @@ class PythonConsumer(PartitionConsumer):
     partition is paused at offset 0, so that the client has a position and asks nobody for one.
     """
 
-    def __init__(
-        self, settings: KafkaSettings, consumer: KafkaConsumer, admin: Callable[[], PythonAdmin]
-    ) -> None:
-        super().__init__(admin, ERRORS)
-        self._consumer = consumer
-        decode_safely(consumer, settings.max_unpacked_bytes)
+    def __init__(self, access: Access, **own: Any) -> None:
+        super().__init__(access.admin, ERRORS)
+        self._consumer = make_consumer(access, **own)
+        decode_safely(self._consumer, access.settings.max_unpacked_bytes)
         self._lock = threading.RLock()
         self._live: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
@@ -132,10 +128,8 @@ class PythonConsumer(PartitionConsumer):
 class PythonReader(PythonConsumer):
     """`ports.Reader` on kafka-python."""
 
-    def __init__(
-        self, settings: KafkaSettings, options: Mapping[str, Any], admin: Callable[[], PythonAdmin]
-    ) -> None:
-        super().__init__(settings, make_consumer(settings, options, group_id=None), admin)
+    def __init__(self, access: Access) -> None:
+        super().__init__(access, group_id=None)
 
     def assign(self, partitions: Collection[Partition]) -> None:
         wanted = {TopicPartition(*partition) for partition in partitions}

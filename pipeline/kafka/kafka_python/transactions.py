@@ -10,13 +10,12 @@ from kafka import TopicPartition, errors
 from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.broker.ports import AbortableError, Committed, Messages, Partition
+from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import DeadlineError
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import cut_off, first_error
 from twinsieve.pipeline.kafka.kafka_python.producers import MAX_BLOCK_MS, make_producer, shut
-from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
-from twinsieve.pipeline.settings.model import KafkaSettings
 
 _LINGER_MS = 5
 _QUICK_S = 3.0
@@ -29,20 +28,13 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
     # ValueError: no such partition. TypeError: a message that `unsendable` would have named.
     _raised = (errors.KafkaError, ValueError, TypeError)
 
-    def __init__(
-        self,
-        settings: KafkaSettings,
-        options: Mapping[str, Any],
-        transactional_id: str,
-        limits: Limits,
-    ) -> None:
-        super().__init__(settings, transactional_id, limits, ERRORS)
+    def __init__(self, access: Access, transactional_id: str) -> None:
+        super().__init__(access, transactional_id, ERRORS)
         self._futures: list[Any] = []
         self._producer = make_producer(
-            settings,
-            options,
+            access,
             transactional_id=transactional_id,
-            transaction_timeout_ms=settings.transaction_timeout_ms,
+            transaction_timeout_ms=access.settings.transaction_timeout_ms,
             linger_ms=_LINGER_MS,
         )
         try:
@@ -55,11 +47,6 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             if isinstance(error, errors.AuthorizationError):
                 raise ERRORS.translated(error, f"{self._name}: start") from error
             raise AbortableError(f"{self._name}: start: {reason(error)}; trying again") from error
-
-    def send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        self._require_open("send")
-        where = topic if partition is None else str(Partition(topic, partition))
-        self._call(f"send to {where}", partial(self._send, topic, partition, messages))
 
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
         send = self._producer.send
