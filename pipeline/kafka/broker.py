@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from twinsieve.pipeline.broker.ports import Admin
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.client import Client
+from twinsieve.pipeline.kafka.leaving import GroupAdmin
 from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -22,7 +23,8 @@ class Access:
     """What every client of a process is made with.
 
     options: of its library, that all kinds of client share; admin: the administration client of the process,
-    connected at the first call; limits: of topics; nulls: as `Limits`
+    connected at the first call; leaver: one that can take a member out of its group; limits: of topics;
+    nulls: as `Limits`
     """
 
     def __init__(
@@ -30,12 +32,14 @@ class Access:
         settings: KafkaSettings,
         options: Mapping[str, Any],
         admin: Callable[[], KafkaAdmin],
+        leaver: Callable[[], GroupAdmin],
         *,
         nulls: bool,
     ) -> None:
         self.settings = settings
         self.options = options
         self.admin = admin
+        self.leaver = leaver
         self.limits = Limits(admin, settings.message_bytes, settings.compression, nulls=nulls)
 
 
@@ -46,7 +50,7 @@ class KafkaBroker(ABC, Generic[A]):
         # What roles write to each other is compressed already, as far as that pays (docs/WIRE.md).
         plain = settings.model_copy(update={"compression": "none"})
         self._access, self._plain = (
-            Access(each, options, self._shared_admin, nulls=nulls) for each in (settings, plain)
+            Access(each, options, self._shared_admin, self._leaver, nulls=nulls) for each in (settings, plain)
         )
         self._made: list[Client] = []
         self._own_admin: A | None = None
@@ -75,3 +79,6 @@ class KafkaBroker(ABC, Generic[A]):
 
     @abstractmethod
     def _make_admin(self) -> A: ...
+
+    @abstractmethod
+    def _leaver(self) -> GroupAdmin: ...

@@ -165,7 +165,7 @@ def offsets_of(producer: type, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
     """Sends offsets behind a message, with this in place of confluent-kafka's producer."""
     monkeypatch.setattr(confluent_transactor, "Producer", producer)
     transactor = confluent_transactor.ConfluentTransactionalProducer(
-        Access(KafkaSettings(), {"socket.timeout.ms": 1}, _nobody, nulls=True), "tx"
+        Access(KafkaSettings(), {"socket.timeout.ms": 1}, _nobody, _nobody, nulls=True), "tx"
     )
     transactor.begin()
     transactor.send("shut", 0, messages([b"a"]))
@@ -200,7 +200,7 @@ def test_offsets_behind_a_failure_of_kafka_python_are_denied(monkeypatch: pytest
     )
     monkeypatch.setattr(python_transactor, "make_producer", lambda *_, **__: producer)
     transactor = python_transactor.PythonTransactionalProducer(
-        Access(KafkaSettings(), {}, _nobody, nulls=True), "tx"
+        Access(KafkaSettings(), {}, _nobody, _nobody, nulls=True), "tx"
     )
     transactor.begin()
     membership = KafkaMembership(1, None, lambda: False)

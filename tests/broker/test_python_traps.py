@@ -54,11 +54,11 @@ def impatient(bootstrap: str) -> Iterator[Callable[[str, str], PythonGroupConsum
     options = common_options(settings, "test", 15.0) | {"max_poll_interval_ms": _POLL_INTERVAL_MS}
     world = KafkaWorld("kafka-python", bootstrap)
     admin = world.broker()._shared_admin  # type: ignore[attr-defined]
-    access = Access(settings, options, admin, nulls=False)
+    access = Access(settings, options, admin, admin, nulls=False)
     made: list[PythonGroupConsumer] = []
 
     def make(group: str, topic: str) -> PythonGroupConsumer:
-        made.append(PythonGroupConsumer(access, admin, group, [topic], None))
+        made.append(PythonGroupConsumer(access, group, [topic], None))
         return made[-1]
 
     yield make

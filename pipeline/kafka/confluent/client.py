@@ -37,7 +37,7 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
         self, group: str, topics: Sequence[str], member: str | None = None
     ) -> ConfluentGroupConsumer:
         self._shared_admin().require(topics, ("READ",))
-        return self._kept(ConfluentGroupConsumer(self._access, self._leaver, group, topics, member))
+        return self._kept(ConfluentGroupConsumer(self._access, group, topics, member))
 
     # librdkafka's other clients connect in the background and never say that they could not; the admin client
     # asks a broker before it is there.

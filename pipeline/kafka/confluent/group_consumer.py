@@ -25,7 +25,7 @@ from twinsieve.pipeline.kafka.confluent.options import ERRORS
 from twinsieve.pipeline.kafka.confluent.patches import generation_of
 from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S
-from twinsieve.pipeline.kafka.leaving import GroupAdmin, leave
+from twinsieve.pipeline.kafka.leaving import leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
 _LAST_S = 5.0
@@ -55,14 +55,7 @@ class ConfluentMembership(KafkaMembership):
 class ConfluentGroupConsumer(ConfluentConsumer):
     """`ports.GroupConsumer` on confluent-kafka; assigned partitions are paused until they are sought."""
 
-    def __init__(
-        self,
-        access: Access,
-        leaver: Callable[[], GroupAdmin],
-        group: str,
-        topics: Sequence[str],
-        member: str | None,
-    ) -> None:
+    def __init__(self, access: Access, group: str, topics: Sequence[str], member: str | None) -> None:
         own: dict[str, Any] = {
             "group.id": group,
             "session.timeout.ms": access.settings.session_timeout_ms,
@@ -73,7 +66,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         if member is not None:
             own["group.instance.id"] = member
         super().__init__(access, own)
-        self._leaver = leaver
+        self._leaver = access.leaver
         self._group = group
         self._topics = list(topics)
         self._member = member

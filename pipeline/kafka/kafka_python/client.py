@@ -36,7 +36,7 @@ class PythonBroker(KafkaBroker[PythonAdmin]):
         self, group: str, topics: Sequence[str], member: str | None = None
     ) -> PythonGroupConsumer:
         self._shared_admin().require(topics, ("READ",))
-        return self._kept(PythonGroupConsumer(self._access, self._shared_admin, group, topics, member))
+        return self._kept(PythonGroupConsumer(self._access, group, topics, member))
 
     def reader(self) -> PythonReader:
         return self._kept(PythonReader(self._access))
@@ -49,3 +49,6 @@ class PythonBroker(KafkaBroker[PythonAdmin]):
 
     def _make_admin(self) -> PythonAdmin:
         return PythonAdmin(self._access.settings, self._access.options)
+
+    def _leaver(self) -> PythonAdmin:
+        return self._shared_admin()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 from kafka import ConsumerRebalanceListener, TopicPartition, errors
@@ -20,7 +20,7 @@ from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
 from twinsieve.pipeline.kafka.kafka_python.patches import keep_finished_joins, watch_fencing
 from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, columns, errors_of
-from twinsieve.pipeline.kafka.leaving import GroupAdmin, leave
+from twinsieve.pipeline.kafka.leaving import leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
 _LOOKUP_S = 10.0
@@ -35,14 +35,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
     flags and silence partitions, nothing else. The role learns of it by the epoch of its next poll.
     """
 
-    def __init__(
-        self,
-        access: Access,
-        leaver: Callable[[], GroupAdmin],
-        group: str,
-        topics: Sequence[str],
-        member: str | None,
-    ) -> None:
+    def __init__(self, access: Access, group: str, topics: Sequence[str], member: str | None) -> None:
         super().__init__(
             access,
             group_id=group,
@@ -50,7 +43,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
             session_timeout_ms=access.settings.session_timeout_ms,
             heartbeat_interval_ms=access.settings.heartbeat_ms,
         )
-        self._leaver = leaver
+        self._leaver = access.leaver
         self._group = group
         self._member = member
         self._epoch = 0
