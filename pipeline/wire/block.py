@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, IntFlag
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,11 @@ _ROW_BYTES = 8
 """Of a row that is not readable, at most."""
 
 _HEADER = struct.Struct("<16sQiiIIqqqqqqqHH")
+"""What stands before the count of rows, the count, what stands behind it, bytes of topic and program."""
+_BEFORE_COUNT = attrgetter("topic_id", "session", "number", "reply", "flags")
+_BEHIND_COUNT = attrgetter(
+    "first", "end", "emitted_from", "emitted_to", "beginning", "stable_end", "arrival_ms"
+)
 _ASK = struct.Struct("<16sQiiIIqq")
 """The part of the header that stays where it is in every version."""
 
@@ -88,23 +94,7 @@ class Block:
 def encode_block(block: Block, scheme: bytes) -> bytes:
     """A block as bytes."""
     topic, program = block.topic.encode(), block.program.encode()
-    header = _HEADER.pack(
-        block.topic_id,
-        block.session,
-        block.number,
-        block.reply,
-        block.flags,
-        len(block),
-        block.first,
-        block.end,
-        block.emitted_from,
-        block.emitted_to,
-        block.beginning,
-        block.stable_end,
-        block.arrival_ms,
-        len(topic),
-        len(program),
-    )
+    header = _HEADER.pack(*_BEFORE_COUNT(block), len(block), *_BEHIND_COUNT(block), len(topic), len(program))
     rows = pack_section([(block.offsets - block.first).astype("<u4"), block.kinds], compress=True)
     return seal(What.BLOCK, scheme, b"".join((header, topic, program, rows, encode_columns(block.batch))))
 
@@ -118,9 +108,9 @@ def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
     content = unseal(What.BLOCK, scheme, data, where)
     if len(content) < _HEADER.size:
         raise StateError(f"{where}: its header ends early; nothing else may write to this topic")
-    (*numbers, topic_size, program_size) = _HEADER.unpack_from(content)
-    topic_id, session, number, reply, flags, count, first, end = numbers[:8]
-    emitted_from, emitted_to, beginning, stable_end, arrival_ms = numbers[8:]
+    header = _HEADER.unpack_from(content)
+    topic_id, session, number, reply, flags, count, *behind, topic_size, program_size = header
+    first, end, emitted_from, emitted_to, beginning, stable_end, arrival_ms = behind
     at = _HEADER.size
     try:
         topic = str(content[at : at + topic_size], "utf-8")

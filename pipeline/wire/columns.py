@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
@@ -106,8 +107,6 @@ def arrays_of(rows: Columns, sent: Sent = Sent.COMPRESSED) -> list[Array]:
                 array = _lengths(each.column, array).astype(each.column.dtype)
             elif isinstance(each.column, Packed):
                 array = _values(rows, each)
-            elif array.dtype == np.bool_:
-                array = array.view(np.uint8)
             arrays.append(array)
     return arrays
 
@@ -201,7 +200,7 @@ def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) ->
             arrays[name] = values.astype(column.dtype)
         else:
             count = lengths[name] if isinstance(column, Pooled) else lengths[""]
-            arrays[name] = _taken(readers[column.sent], column, count, dims)
+            arrays[name] = readers[column.sent].take(column.dtype, count, *column.sizes(dims))
     compressed.finish()
     plain.finish()
     rows = _made(kind, arrays, lengths[""], dims, ())
@@ -214,15 +213,10 @@ def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) ->
 
 def read_rows(kind: type[Set], reader: WireSection, count: int) -> Set:
     """`count` rows of a set of which each column has one entry of a fixed shape a row, from a section."""
-    arrays = {each.name: _taken(reader, each.column, count, {}) for each in _fields(kind)}
+    arrays = {
+        each.name: reader.take(each.column.dtype, count, *each.column.sizes({})) for each in _fields(kind)
+    }
     return _made(kind, arrays, count, {}, ())
-
-
-def _taken(reader: WireSection, column: Column, count: int, dims: Mapping[str, int]) -> Array:
-    dtype = np.dtype(column.dtype)
-    if dtype == np.bool_:
-        return reader.take(np.uint8, count, *column.sizes(dims)).astype(np.bool_)
-    return reader.take(dtype, count, *column.sizes(dims))
 
 
 def _checked_width(width: int, reader: WireSection) -> int:
@@ -284,15 +278,14 @@ class WireSection:
     def take(self, dtype: DTypeLike, *shape: int) -> Array:
         """The next array, in memory of its own (aligned and writable, so that kernels need one type)."""
         kind = np.dtype(dtype)
-        count = 1
-        for length in shape:
-            count *= length
+        count = math.prod(shape)
         size = count * kind.itemsize
         if self._at + size > len(self._plain):
             raise StateError(f"{self._where}: a column ends early; {_ADVICE}")
-        column = np.frombuffer(self._plain, kind, count, self._at).copy()
+        # A bool must not come from a byte that is neither 0 nor 1.
+        held = np.frombuffer(self._plain, np.uint8 if kind == np.bool_ else kind, count, self._at)
         self._at += size
-        return column.reshape(shape)
+        return held.astype(kind).reshape(shape)
 
     def contradiction(self) -> NoReturn:
         """raises: StateError, for a caller who found columns that cannot belong together"""
