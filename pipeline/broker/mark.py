@@ -36,6 +36,10 @@ class Mark(NamedTuple):
             return f"fresh {text} {self.partitions}"
         return f"3 {text} {self.partitions} {self.read} {self.epoch}"
 
+    def committed(self) -> Committed:
+        """What to commit when everything below `end` is out."""
+        return Committed(self.end, self.text())
+
 
 _PARTS = {"1": 4, "2": 5, "3": 7, "fresh": 5}
 """Parts of each version, the version with them. Every one begins with those of the one before."""

@@ -108,14 +108,13 @@ def take_answered(sessions: Iterable[Session], max_rows: int, max_bytes: int) ->
     """
     taken = []
     for session in sorted((each for each in sessions if each.ready), key=lambda each: each.active_s):
-        if max_rows <= 0 or max_bytes <= 0:
-            break
         blocks: list[tuple[PendingBlock, Ruling]] = []
         for block, ruling in session.ready:
-            if blocks and (max_rows <= 0 or max_bytes <= 0):
+            if max_rows <= 0 or max_bytes <= 0:
                 break
             blocks.append((block, ruling))
             max_rows -= len(block.records)
             max_bytes -= block.bytes_held
-        taken.append((session, blocks))
+        if blocks:
+            taken.append((session, blocks))
     return taken

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from twinsieve.pipeline.broker.ports import (
     Records,
     TransactionalProducer,
 )
-from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block, split_block
+from twinsieve.pipeline.wire.block import Block, BlockFlag, encode_block, split_block
 from twinsieve.pipeline.wire.positions import beyond_positions
 from twinsieve.pipeline.worker.config import WorkerConfig, WorkerStep
 from twinsieve.pipeline.worker.emit import unsendable
@@ -33,32 +33,24 @@ HEADER_BYTES = 150
 """The objects of one header."""
 
 
+@dataclass(frozen=True, slots=True)
 class Asks:
     """Writes blocks of the sessions it is given; StateError for offsets that the index cannot record.
 
     transactor: of the output, which is asked what it does not take
     """
 
-    def __init__(
-        self,
-        appender: IdempotentProducer,
-        transactor: TransactionalProducer,
-        clock: Clock,
-        config: WorkerConfig,
-        reader: RecordReader,
-        hook: Hook,
-    ) -> None:
-        self._appender = appender
-        self._transactor = transactor
-        self._clock = clock
-        self._config = config
-        self._reader = reader
-        self._hook = hook
+    appender: IdempotentProducer
+    transactor: TransactionalProducer
+    clock: Clock
+    config: WorkerConfig
+    reader: RecordReader
+    hook: Hook
 
     def start(self, session: Session, opening: Opening) -> None:
         """Send the block that begins a session."""
         flags = BlockFlag.START
-        flags |= BlockFlag.FRESH if opening.fresh else BlockFlag.NONE
+        flags |= BlockFlag.FRESH if opening.mark.fresh else BlockFlag.NONE
         flags |= BlockFlag.CERTIFIED if opening.certified else BlockFlag.NONE
         block = replace(
             self._block(session),
@@ -67,9 +59,9 @@ class Asks:
             emitted_to=opening.emitted_to,
             beginning=opening.beginning,
             stable_end=opening.stable_end,
-            program=self._config.program,
+            program=self.config.program,
         )
-        self._append(session, [(block, _no_rows(block, session))])
+        self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, 0))])
 
     def ask(self, session: Session, records: Records) -> None:
         """Send these records, the next of the session's partition, to the log as blocks.
@@ -80,9 +72,9 @@ class Asks:
             raise AbortableError(
                 f"{records.partition}: got {records.offsets[0]}, had {session.covered} before"
             )
-        refused = unsendable(self._config.emit, records, self._transactor)
-        kinds, batch, reasons = self._reader.read(records, refused)
-        self._hook(WorkerStep.FINGERPRINTED)
+        refused = unsendable(self.config.emit, records, self.transactor)
+        kinds, batch, reasons = self.reader.read(records, refused)
+        self.hook(WorkerStep.FINGERPRINTED)
         whole = replace(
             self._block(session),
             end=records.next_offset,
@@ -90,31 +82,29 @@ class Asks:
             kinds=kinds,
             batch=batch,
         )
-        blocks = []
-        low = 0
-        for block in split_block(whole, self._config.block_bytes):
-            high = low + len(block)
-            blocks.append((block, _pending_rows(block, records, reasons, refused, low, high)))
-            low = high
+        blocks, low = [], 0
+        for block in split_block(whole, self.config.block_bytes):
+            blocks.append((block, _pending(block, records, reasons, refused, low)))
+            low += len(block)
         self._append(session, blocks)
 
     def report(self, session: Session, end: int) -> None:
         """Send an empty block up to offset `end`, which says how far the session has emitted."""
         block = replace(self._block(session), end=end)
-        self._append(session, [(block, _no_rows(block, session))])
+        self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, 0))])
 
     def _block(self, session: Session) -> Block:
         return Block(
-            topic_id=session.topic_id,
+            topic_id=session.mark.topic_id,
             number=session.partition.number,
-            reply=self._config.reply(session.partition).number,
+            reply=self.config.reply(session.partition).number,
             session=session.number,
             flags=BlockFlag.NONE,
             first=session.covered,
             end=session.covered,
-            emitted_from=session.chain,
+            emitted_from=session.mark.first,
             emitted_to=session.emitted,
-            arrival_ms=self._clock.now_ms(),
+            arrival_ms=self.clock.now_ms(),
             topic=session.partition.topic,
         )
 
@@ -122,10 +112,10 @@ class Asks:
         _check_positions(session.partition, blocks[-1][0].end)
         messages = Messages()
         for block, _ in blocks:
-            messages.add(None, encode_block(block, self._config.scheme))
+            messages.add(None, encode_block(block, self.config.scheme))
         starts = BlockFlag.START in blocks[0][0].flags
-        session.ask([pending for _, pending in blocks], self._clock.monotonic_s(), starts=starts)
-        self._appender.append(self._config.log, messages)
+        session.ask([pending for _, pending in blocks], self.clock.monotonic_s(), starts=starts)
+        self.appender.append(self.config.log, messages)
 
 
 def _check_positions(partition: Partition, end: int) -> None:
@@ -137,27 +127,20 @@ def _check_positions(partition: Partition, end: int) -> None:
         )
 
 
-def _no_rows(block: Block, session: Session) -> PendingBlock:
-    return PendingBlock(block.first, block.end, Records(session.partition))
-
-
-def _pending_rows(
+def _pending(
     block: Block,
     records: Records,
     unreadable: Mapping[int, Reason],
     refused: Mapping[int, Reason],
     low: int,
-    high: int,
 ) -> PendingBlock:
-    """The originals of rows low…high, which one block asks about."""
-    originals = records.slice(low, high)
+    """The originals of the rows that a block asks about, from row `low` on."""
+    originals = records.slice(low, low + len(block))
     reasons, unsendable = (
-        {row - low: reason for row, reason in found.items() if low <= row < high}
+        {row - low: reason for row, reason in found.items() if 0 <= row - low < len(block)}
         for found in (unreadable, refused)
     )
-    tombstones = frozenset(np.flatnonzero(block.kinds == RowKind.TOMBSTONE).tolist())
-    held = bytes_held(originals)
-    return PendingBlock(block.first, block.end, originals, reasons, tombstones, held, unsendable)
+    return PendingBlock(block.first, block.end, originals, reasons, bytes_held(originals), unsendable)
 
 
 def bytes_held(records: Records) -> int:

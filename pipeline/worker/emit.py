@@ -77,24 +77,22 @@ def unsendable(config: EmitConfig, records: Records, transactor: TransactionalPr
     return transactor.unsendable(config.output, messages)
 
 
+@dataclass(frozen=True, slots=True)
 class Emitter:
     """Sorts answered messages into an emission.
 
     counts: partitions of the input and output topics; transactor: knows what a topic does not take
     """
 
-    def __init__(
-        self, config: EmitConfig, counts: Mapping[str, int], transactor: TransactionalProducer
-    ) -> None:
-        self._config = config
-        self._counts = counts
-        self._transactor = transactor
+    config: EmitConfig
+    counts: Mapping[str, int]
+    transactor: TransactionalProducer
 
     def add(self, emission: Emission, block: PendingBlock, ruling: Ruling) -> None:
         """One answered block. Order is that of the input."""
         records, kinds = block.records, ruling.verdicts.kinds
         emission.kinds.update({Kind(kind): count for kind, count in Counter(kinds.tolist()).items()})
-        if not self._config.emit:
+        if not self.config.emit:
             return
         dead, held_back = self._held_back(block, kinds)
         for row in sorted(dead):
@@ -105,12 +103,12 @@ class Emitter:
         rows = np.flatnonzero(kinds == Kind.UNIQUE).tolist()
         if rows:
             # The output was asked before the index (`unsendable`): what it refuses must lead nobody.
-            self._to(emission, self._config.output, records).extend(
-                _uniques(records, rows, origin=self._config.origin_header)
+            self._to(emission, self.config.output, records).extend(
+                _uniques(records, rows, origin=self.config.origin_header)
             )
         rows = np.flatnonzero((kinds == Kind.EXACT) | (kinds == Kind.NEAR)).tolist()
-        if rows and self._config.duplicates is not None:
-            self._add_duplicates(emission, self._config.duplicates, records, rows, ruling)
+        if rows and self.config.duplicates is not None:
+            self._add_duplicates(emission, self.config.duplicates, records, rows, ruling)
 
     def _held_back(self, block: PendingBlock, kinds: NDArray[np.uint8]) -> tuple[dict[int, Reason], set[int]]:
         """Rows that become dead letters, with the reason; all rows that go neither to the output nor to the
@@ -120,11 +118,12 @@ class Emitter:
         # A tombstone, or judged when the output still took it.
         dead |= {row: reason for row, reason in block.refused.items() if kinds[row] == Kind.UNIQUE}
         nulls: set[int] = set()
-        if self._config.null_value != "pass":
-            nulls = {row for row in block.tombstones if kinds[row] != Kind.REPLAYED}
+        if self.config.null_value != "pass":
+            values = enumerate(block.records.values)
+            nulls = {row for row, value in values if value is None and kinds[row] != Kind.REPLAYED}
         for row in nulls:
             dead.pop(row, None)
-            if self._config.null_value == "dead_letter":
+            if self.config.null_value == "dead_letter":
                 dead[row] = Reason.NULL
         return dead, nulls | dead.keys()
 
@@ -136,7 +135,7 @@ class Emitter:
             (*held, *why, origin) for held, why, origin in zip(*columns, strict=True)
         ]
         messages = _messages(records, rows, headers)
-        refused = self._transactor.unsendable(topic, messages)
+        refused = self.transactor.unsendable(topic, messages)
         for place, reason in refused.items():
             self._bury(emission, records, rows[place], reason)
         if refused:
@@ -146,7 +145,7 @@ class Emitter:
 
     def _to(self, emission: Emission, topic: str, records: Records) -> Messages:
         """Where messages of this partition go: into the partition of its number, in a topic with as many."""
-        same = self._counts.get(topic) == self._counts.get(records.partition.topic)
+        same = self.counts.get(topic) == self.counts.get(records.partition.topic)
         return emission.to(topic, records.partition.number if same else None)
 
     def _bury(self, emission: Emission, records: Records, row: int, reason: Reason) -> None:
@@ -156,7 +155,7 @@ class Emitter:
         raises: StateError if not even that can be written: going on would lose the message
         """
         emission.dead[reason] += 1
-        topic = self._config.dead_letter
+        topic = self.config.dead_letter
         if topic is None:
             return
         why: list[Header] = [(REASON, reason.encode()), (ORIGIN, _origin(records, row))]
@@ -172,7 +171,7 @@ class Emitter:
         for attempt in tries:
             message = Messages()
             message.add(*attempt)
-            if not self._transactor.unsendable(topic, message):
+            if not self.transactor.unsendable(topic, message):
                 self._to(emission, topic, records).add(*attempt)
                 return
         raise StateError(
@@ -225,18 +224,11 @@ _NOTES = {
 
 def explain_rows(ruling: Ruling, rows: list[int]) -> list[list[Header]]:
     """Headers that say why these rows of a block, all duplicates, were dropped."""
-    verdicts = ruling.verdicts
-    columns = zip(
-        verdicts.kinds[rows].tolist(),
-        verdicts.flags[rows].tolist(),
-        verdicts.leaders[rows].tolist(),
-        verdicts.matched[rows].tolist(),
-        verdicts.compared[rows].tolist(),
-        verdicts.distances[rows].tolist(),
-        strict=True,
-    )
+    said = ruling.verdicts.take(np.array(rows))
+    columns = (said.kinds, said.flags, said.leaders, said.matched, said.compared, said.distances)
     explained: list[list[Header]] = []
-    for kind, flags, leader, matched, compared, distance in columns:
+    values = zip(*(column.tolist() for column in columns), strict=True)
+    for kind, flags, leader, matched, compared, distance in values:
         headers: list[Header] = [(STAGE, _STAGES[kind])]
         explained.append(headers)
         if leader != NO_LEADER:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
 from twinsieve.pipeline.broker.mark import Mark, name_topic, read_mark
@@ -32,30 +31,26 @@ NewSession = Callable[[], int]
 class Opening:
     """Where a new session begins, and what its start block says.
 
-    partitions, read, epoch: as in the mark
-    commits: what to commit before the session begins, so that another one that takes its place begins there
-        too
+    mark: what the session has emitted when it begins, at the mark's end
+    certified: the committed offset names this very topic
+    commits: whether to commit the mark before the session begins, so that another one that takes its place
+        begins there too
     """
 
-    topic_id: bytes
-    fresh: bool
+    mark: Mark
     certified: bool
-    first: int
-    chain: int
     emitted_from: int
     emitted_to: int
     beginning: int
     stable_end: int
     trimmed: int = 0
-    partitions: int = 0
-    commits: Committed | None = None
-    read: int = 0
-    epoch: int = NO_EPOCH
+    commits: bool = False
 
     @property
     def passes_over(self) -> bool:
-        """Whether messages below `first` may be judged and not emitted: the session reports at once then."""
-        return not self.fresh and not self.emitted_from < self.emitted_to == self.first
+        """Whether messages below the first may be judged and not emitted: the session reports at once
+        then."""
+        return not self.mark.fresh and not self.emitted_from < self.emitted_to == self.mark.end
 
 
 def plan_opening(
@@ -64,10 +59,8 @@ def plan_opening(
     committed: Committed | None,
     beginning: int,
     stable_end: int,
-    *,
-    start: Literal["earliest", "latest"],
-    trimmed: Literal["stop", "continue"],
-    known_partitions: int | None = None,
+    config: WorkerConfig,
+    known_partitions: int | None,
 ) -> Opening:
     """Where the session of a partition begins.
 
@@ -77,19 +70,16 @@ def plan_opening(
         that retention has trimmed beyond it (`trimmed: stop`)
     """
     topic_id = name_topic(info)
-    counted = info.partitions if start == "latest" else 0
+    is_latest = config.start == "latest"
+    counted = info.partitions if is_latest else 0
     if committed is None:
         # What is written to a partition that is added to a known topic is for this app.
         is_new = known_partitions is None or partition.number < known_partitions
-        first = stable_end if start == "latest" and is_new else beginning
-        counted = known_partitions or counted
-        commits = Committed(first, Mark(topic_id, first, first, counted, fresh=True).text())
-        return Opening(
-            topic_id, True, False, first, first, first, first, beginning, stable_end,
-            partitions=counted, commits=commits if start == "latest" else None,
-        )  # fmt: skip
-    mark = read_mark(committed.metadata)
-    if mark is not None and mark.topic_id != topic_id:
+        first = stable_end if is_latest and is_new else beginning
+        mark = Mark(topic_id, first, first, known_partitions or counted, fresh=True)
+        return Opening(mark, False, first, first, beginning, stable_end, commits=is_latest)
+    held = read_mark(committed.metadata)
+    if held is not None and held.topic_id != topic_id:
         raise StateError(
             f"{partition}: the topic was deleted and created again since offset {committed.offset} was "
             "committed; `twinsieve reset` says where to begin in the new one"
@@ -101,24 +91,22 @@ def plan_opening(
             "or was created again; `twinsieve reset` says where to begin"
         )
     lost = max(0, beginning - first)
-    if lost and trimmed == "stop":
+    if lost and config.trimmed == "stop":
         raise StateError(
             f"{partition}: retention took {lost} messages from {first} on that were never judged; "
             "set input.trimmed to continue, or restore them"
         )
     first = max(first, beginning)
-    fresh = mark is not None and mark.fresh
-    emitted_from, emitted_to = (mark.first, mark.end) if mark is not None and not fresh else (first, first)
+    certified = held is not None and not held.fresh
+    mark = held if held is not None else Mark(topic_id, first, first)
+    emitted_from, emitted_to = (mark.first, mark.end) if certified else (first, first)
     chain = emitted_from if emitted_to == first else first
     # Where retention took the message there is nothing to begin from; a mark says nothing of an offset that
     # another tool has moved.
-    known = mark is not None and beginning <= mark.read <= first == mark.end
-    return Opening(
-        topic_id, fresh, mark is not None and not fresh, first, chain, emitted_from, emitted_to, beginning,
-        stable_end, lost, partitions=mark.partitions if mark is not None and mark.partitions else counted,
-        read=mark.read if mark is not None and known else 0,
-        epoch=mark.epoch if mark is not None and known else NO_EPOCH,
-    )  # fmt: skip
+    known = beginning <= mark.read <= first == mark.end
+    read, epoch = (mark.read, mark.epoch) if known else (0, NO_EPOCH)
+    mark = Mark(topic_id, chain, first, mark.partitions or counted, mark.fresh, read, epoch)
+    return Opening(mark, certified, emitted_from, emitted_to, beginning, stable_end, lost)
 
 
 def truncated(partition: Partition, why: object) -> StateError:
@@ -129,24 +117,16 @@ def truncated(partition: Partition, why: object) -> StateError:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class Openings:
     """Plans new sessions."""
 
-    def __init__(
-        self,
-        consumer: GroupConsumer,
-        transactor: TransactionalProducer,
-        topics: KnownTopics,
-        clock: Clock,
-        config: WorkerConfig,
-        new_session: NewSession,
-    ) -> None:
-        self._consumer = consumer
-        self._transactor = transactor
-        self._topics = topics
-        self._clock = clock
-        self._config = config
-        self._new_session = new_session
+    consumer: GroupConsumer
+    transactor: TransactionalProducer
+    topics: KnownTopics
+    clock: Clock
+    config: WorkerConfig
+    new_session: NewSession
 
     def plan(
         self,
@@ -161,12 +141,12 @@ class Openings:
         infos: their topics as they are now; unanswered: partitions whose last session had no answer
         raises: AbortableError when the broker cannot tell; StateError as `plan_opening`
         """
-        committed = committed_offsets(self._consumer, self._transactor, membership, partitions)
-        beginning = self._consumer.beginning_offsets(partitions)
-        stable_end = self._consumer.end_offsets(partitions)
+        committed = committed_offsets(self.consumer, self.transactor, membership, partitions)
+        beginning = self.consumer.beginning_offsets(partitions)
+        stable_end = self.consumer.end_offsets(partitions)
         waiting = self._behind_open_transactions(committed, stable_end)
-        now_s = self._clock.monotonic_s()
-        new = {at.topic for at in partitions if committed[at] is None and self._config.start == "latest"}
+        now_s = self.clock.monotonic_s()
+        new = {at.topic for at in partitions if committed[at] is None and self.config.start == "latest"}
         known = {name: self._known_partitions(infos[name], membership) for name in sorted(new)}
         planned = []
         for partition in sorted(set(partitions) - waiting.keys()):
@@ -176,23 +156,25 @@ class Openings:
                 committed[partition],
                 beginning[partition],
                 stable_end[partition],
-                start=self._config.start,
-                trimmed=self._config.trimmed,
-                known_partitions=known.get(partition.topic),
+                self.config,
+                known.get(partition.topic),
             )
-            reported = opening.first - opening.passes_over
             was_unanswered = partition in unanswered
             phase = SessionPhase.PROBING if was_unanswered else SessionPhase.READING
-            machine = Machine(SESSION_WAYS, SessionPhase.OPENING if opening.fresh else phase)
             session = Session(
-                partition, opening.topic_id, self._new_session(), machine, opening.chain,
-                opening.first, opening.first, reported, now_s, active_s=now_s,
-                partitions=opening.partitions, trimmed=opening.trimmed,
-                read=opening.read, epoch=opening.epoch,
+                partition,
+                self.new_session(),
+                Machine(SESSION_WAYS, SessionPhase.OPENING if opening.mark.fresh else phase),
+                opening.mark,
+                covered=opening.mark.end,
+                reported=opening.mark.end - opening.passes_over,
+                asked_s=now_s,
+                active_s=now_s,
                 # What was asked before is in the log still: nothing more until an index answers, and then
                 # little at first.
-                window=self._config.poll_messages if was_unanswered else UNBOUNDED,
-            )  # fmt: skip
+                window=self.config.poll_messages if was_unanswered else UNBOUNDED,
+                trimmed=opening.trimmed,
+            )
             planned.append((session, opening))
         return planned, waiting
 
@@ -202,7 +184,7 @@ class Openings:
         """Partitions with a committed offset (of another tool) above a transaction that is still open, and
         why they wait. An offset above the end of the partition itself means that records were lost."""
         ahead = [at for at, held in committed.items() if held is not None and held.offset > stable_end[at]]
-        ends = self._topics.ends(ahead) if ahead else {}
+        ends = self.topics.ends(ahead) if ahead else {}
         return {
             at: f"offset {held.offset} is committed, and a transaction of its producers is open from "
             f"{stable_end[at]} on; it begins when that ends"
@@ -215,7 +197,7 @@ class Openings:
         found = None
         for number in range(info.partitions):
             at = Partition(info.name, number)
-            held = committed_offsets(self._consumer, self._transactor, membership, [at])[at]
+            held = committed_offsets(self.consumer, self.transactor, membership, [at])[at]
             mark = read_mark(held.metadata) if held is not None else None
             if mark is not None and mark.topic_id == name_topic(info) and mark.partitions:
                 return mark.partitions
@@ -229,7 +211,6 @@ _LEADER_S = 1.0
 """A partition that needs another one without a leader is tried again after this time."""
 _FIRST_RESYNC_S = 0.05
 _MAX_RESYNC_S = 5.0
-_MAX_FAILURES = 20
 
 
 class OpeningQueue:
@@ -255,8 +236,9 @@ class OpeningQueue:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._due_s: dict[Partition, float] = {}
-        self._failures: dict[Partition, int] = {}
-        self._resyncs = 0
+        self._pauses_s: dict[Partition, float] = {}
+        """Of those that could not be opened: the next pause."""
+        self._resync_s = _FIRST_RESYNC_S
         self._paused_until_s = 0.0
         self.leaderless: set[Partition] = set()
 
@@ -275,7 +257,7 @@ class OpeningQueue:
     def replace(self, partitions: Collection[Partition]) -> None:
         """Open these and no others; forget earlier failures."""
         self._due_s.clear()
-        self._failures.clear()
+        self._pauses_s.clear()
         self.leaderless.clear()
         self.add(partitions)
 
@@ -285,26 +267,24 @@ class OpeningQueue:
         if now_s < self._paused_until_s:
             return []
         due = [at for at in self._due_s if at in ours and self._due_s[at] <= now_s]
-        together = sorted(at for at in due if at not in self._failures)
+        together = sorted(at for at in due if at not in self._pauses_s)
         return together or sorted(due, key=lambda at: (self._due_s[at], at))[:1]
 
     def pause(self) -> None:
         """Open nothing for a while, for all sessions failed at once; longer each time until `recovered`."""
-        self._paused_until_s = self._clock.monotonic_s() + min(
-            _MAX_RESYNC_S, _FIRST_RESYNC_S * 2**self._resyncs
-        )
-        self._resyncs = min(self._resyncs + 1, 10)
+        self._paused_until_s = self._clock.monotonic_s() + self._resync_s
+        self._resync_s = min(_MAX_RESYNC_S, 2 * self._resync_s)
 
     def recovered(self) -> None:
         """Begin again with the shortest pause, for something was emitted."""
-        self._resyncs = 0
+        self._resync_s = _FIRST_RESYNC_S
 
     def postpone(self, partitions: Collection[Partition]) -> None:
         """Try these later, for they could not be opened."""
         for partition in partitions:
-            failures = self._failures.get(partition, 0)
-            self._failures[partition] = min(failures + 1, _MAX_FAILURES)
-            self.delay([partition], min(_MAX_S, _FIRST_S * 2**failures))
+            pause_s = self._pauses_s.get(partition, _FIRST_S)
+            self._pauses_s[partition] = min(_MAX_S, 2 * pause_s)
+            self.delay([partition], pause_s)
 
     def await_leaders(self, partitions: Collection[Partition], able: Collection[Partition]) -> None:
         """Note that all of these but the able ones need a partition without a leader."""
@@ -318,4 +298,4 @@ class OpeningQueue:
     def opened(self, partition: Partition) -> None:
         """Forget the partition, for it has a session."""
         self._due_s.pop(partition, None)
-        self._failures.pop(partition, None)
+        self._pauses_s.pop(partition, None)

@@ -80,8 +80,9 @@ class Outbox:
             if not out:
                 continue
             outgoing.sent.append((session, out))
-            if session.fresh or blocks[out - 1][0].end > session.emitted:
-                outgoing.offsets[session.partition] = session.mark(out)
+            mark = session.mark_with(out)
+            if session.mark.fresh or mark.end > session.emitted:
+                outgoing.offsets[session.partition] = mark.committed()
         return outgoing
 
 
@@ -97,16 +98,13 @@ def reachable(
         return emission
     placed = Emission(kinds=emission.kinds, dead=emission.dead)
     for (topic, number), messages in emission.outgoing.items():
-        dead = leaderless.get(topic)
-        if not dead or not len(messages):
-            placed.to(topic, number).extend(messages)
-        elif number is None:
-            if not _place_by_key(placed, topic, messages, counts[topic], dead):
-                return None
-        elif number in dead:
+        dead = leaderless.get(topic, frozenset()) if len(messages) else frozenset()
+        if number in dead:
             return None
-        else:
+        if number is not None or not dead:
             placed.to(topic, number).extend(messages)
+        elif not _place_by_key(placed, topic, messages, counts[topic], dead):
+            return None
     return placed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, Protocol
 
@@ -23,6 +24,7 @@ class ReadsMessages(Protocol):
         """Columns of the readable ones, reasons for the others."""
 
 
+@dataclass(slots=True)
 class RecordReader:
     """Reads texts out of records and makes their fingerprints.
 
@@ -31,19 +33,11 @@ class RecordReader:
     notices: gets a line for a field that no message has had so far; a worker puts its own list here
     """
 
-    def __init__(
-        self,
-        messages: ReadsMessages,
-        scheme: Reads,
-        *,
-        part: Literal["value", "key"],
-        stamped: bool,
-    ) -> None:
-        self._messages = messages
-        self._scheme = scheme
-        self._part = part
-        self._stamped = stamped
-        self.notices: list[str] = []
+    messages: ReadsMessages
+    scheme: Reads
+    part: Literal["value", "key"]
+    stamped: bool
+    notices: list[str] = field(default_factory=list)
 
     def read(
         self, records: Records, refused: Mapping[int, Reason] = MappingProxyType({})
@@ -54,7 +48,7 @@ class RecordReader:
         """
         kinds = np.full(len(records), RowKind.READABLE, np.uint8)
         reasons: dict[int, Reason] = {}
-        payloads = records.values if self._part == "value" else records.keys
+        payloads = records.values if self.part == "value" else records.keys
         for row, value in enumerate(records.values):
             if value is None:
                 kinds[row] = RowKind.TOMBSTONE
@@ -62,14 +56,14 @@ class RecordReader:
                 kinds[row] = RowKind.UNREADABLE
                 reasons[row] = refused[row]
         candidates = np.flatnonzero(kinds == RowKind.READABLE)
-        columns = self._messages.read([payloads[row] for row in candidates])
+        columns = self.messages.read([payloads[row] for row in candidates])
         self.notices += [one.line("messages") for one in columns.unseen]
         for bad in columns.unreadable:
             row = int(candidates[bad.row])
             kinds[row] = RowKind.UNREADABLE
             reasons[row] = bad.reason
-        bodies, prints = self._scheme.read(columns.texts, columns.keys)
-        if self._stamped and len(columns):
+        bodies, prints = self.scheme.read(columns.texts, columns.keys)
+        if self.stamped and len(columns):
             stamps = np.array(records.timestamps_ms, np.int64)[candidates[np.array(columns.rows, np.int64)]]
             is_stamped = (columns.times_ms == NO_TIME) & (stamps >= 0)
             columns.times_ms = np.where(is_stamped, stamps, columns.times_ms)

@@ -6,13 +6,13 @@ No other file changes the state of a session (tests/house/test_owners.py).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 
 from twinsieve.pipeline.broker.mark import Mark
-from twinsieve.pipeline.broker.ports import NO_EPOCH, AbortableError, Committed, Partition, Records
+from twinsieve.pipeline.broker.ports import NO_EPOCH, AbortableError, Partition, Records
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.states import Machine
@@ -50,7 +50,6 @@ class PendingBlock:
     end: int
     records: Records
     reasons: dict[int, Reason] = field(default_factory=dict)
-    tombstones: frozenset[int] = frozenset()
     bytes_held: int = 0
     refused: dict[int, Reason] = field(default_factory=dict)
 
@@ -59,35 +58,29 @@ class PendingBlock:
 class Session:
     """One run of asking for one partition.
 
-    chain: emitted without gap from here to `emitted`; reported: how far the index has heard of that
+    mark: what was emitted, without a gap; reported: how far the index has heard of that
     window: rows that may wait for answers; grows with each answer
-    partitions: as in its mark; trimmed: offsets that retention took before it began, until that is committed
+    trimmed: offsets that retention took before it began, until that is committed
     settled: the index has answered, so that it knows the mark that this session began from
     covered: the next block's first offset; ready: answered blocks, the head of `pending`
     asked_s: since when an answer is awaited; active_s: of the last block that was asked or came out
-    read, epoch: as in the mark, of the last message emitted
     """
 
     partition: Partition
-    topic_id: bytes
     number: int
     phase: Machine[SessionPhase]
-    chain: int
-    emitted: int
+    mark: Mark
     covered: int
     reported: int
     asked_s: float
+    active_s: float
+    window: int
+    trimmed: int
     pending: deque[PendingBlock] = field(default_factory=deque)
     ready: deque[tuple[PendingBlock, Ruling]] = field(default_factory=deque)
     pending_rows: int = 0
     pending_bytes: int = 0
-    active_s: float = 0.0
     settled: bool = False
-    window: int = UNBOUNDED
-    partitions: int = 0
-    trimmed: int = 0
-    read: int = 0
-    epoch: int = NO_EPOCH
 
     @property
     def reads(self) -> bool:
@@ -95,9 +88,9 @@ class Session:
         return self.phase.now is SessionPhase.READING
 
     @property
-    def fresh(self) -> bool:
-        """Whether no offset is committed yet."""
-        return self.phase.now is SessionPhase.OPENING
+    def emitted(self) -> int:
+        """Everything below this offset is emitted."""
+        return self.mark.end
 
     @property
     def start(self) -> tuple[int, int]:
@@ -105,7 +98,8 @@ class Session:
 
         Nothing that anybody may read lies between the last message emitted and the committed offset.
         """
-        return (self.covered, NO_EPOCH) if self.epoch == NO_EPOCH else (self.read, self.epoch)
+        mark = self.mark
+        return (self.covered, NO_EPOCH) if mark.epoch == NO_EPOCH else (mark.read, mark.epoch)
 
     def is_full(self, max_rows: int, max_bytes: int) -> bool:
         """Whether as many rows or bytes wait for answers as may."""
@@ -143,14 +137,13 @@ class Session:
 
     def emit(self, count: int, now_s: float) -> bool:
         """Let go of the first answered blocks, which are out; returns whether reading begins with that."""
+        self.mark = self.mark_with(count)
         for _ in range(count):
             block, _ = self.ready.popleft()
             self.pending.popleft()
             self.pending_rows -= len(block.records)
             self.window += len(block.records)
             self.pending_bytes -= block.bytes_held
-            self.emitted = block.end
-            self.read, self.epoch = self._read_with([block])
         self.settled = True
         self.asked_s = self.active_s = now_s
         begins = not self.reads
@@ -166,17 +159,13 @@ class Session:
         trimmed, self.trimmed = self.trimmed, 0
         return trimmed
 
-    def mark(self, blocks: int = 0) -> Committed:
-        """What to commit when the first `blocks` answered blocks are out."""
-        out = [block for block, _ in islice(self.ready, blocks)]
-        emitted = out[-1].end if out else self.emitted
-        read, epoch = self._read_with(out)
-        mark = Mark(self.topic_id, self.chain, emitted, self.partitions, read=read, epoch=epoch)
-        return Committed(emitted, mark.text())
-
-    def _read_with(self, blocks: Iterable[PendingBlock]) -> tuple[int, int]:
-        """`read` and `epoch` once these blocks are out, too."""
-        read, epoch = self.read, self.epoch
-        for records in (block.records for block in blocks if len(block.records)):
-            read, epoch = records.next_offset, records.epochs[-1] if records.epochs else NO_EPOCH
-        return read, epoch
+    def mark_with(self, count: int) -> Mark:
+        """The mark once the first `count` answered blocks are out, too."""
+        mark = self.mark._replace(fresh=False)
+        for block, _ in islice(self.ready, count):
+            mark = mark._replace(end=block.end)
+            if len(block.records):
+                epochs = block.records.epochs
+                epoch = epochs[-1] if epochs else NO_EPOCH
+                mark = mark._replace(read=block.records.next_offset, epoch=epoch)
+        return mark

@@ -86,7 +86,7 @@ class KnownTopics:
         infos = self.fetch({session.partition.topic for session in sessions})
         for session in sessions:
             at: Partition = session.partition
-            if session.topic_id != name_topic(infos[at.topic]):
+            if session.mark.topic_id != name_topic(infos[at.topic]):
                 raise StateError(
                     f"{at}: the topic was deleted and created again; `twinsieve reset` says where to "
                     "begin in the new one"
@@ -103,27 +103,28 @@ class EndOffsets:
     A query that includes a partition without a leader takes the client's timeout (2 s) and then fails for all
     its partitions. After such a failure each partition is queried alone, and one that fails again is not
     queried for a minute, then longer. A round meets one failure at most.
-
     """
 
     def __init__(self, consumer: PartitionReader, clock: Clock) -> None:
         self._consumer = consumer
         self._clock = clock
-        self._alone: dict[Partition, float] = {}
-        self._pauses_s: dict[Partition, float] = {}
+        self._alone: dict[Partition, tuple[float, float]] = {}
+        """For each partition that is queried alone: when, and the pause if it fails again."""
 
     def of(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """Ends of the partitions that answer. Raises no BrokerError."""
-        self._forget_others(partitions)
+        self._alone = {at: due for at, due in self._alone.items() if at in partitions}
         together = [at for at in partitions if at not in self._alone]
         try:
             found = self._consumer.end_offsets(together) if together else {}
         except AbortableError:
-            self._suspect(together)
+            self._alone.update(dict.fromkeys(together, (self._clock.monotonic_s(), _FIRST_PAUSE_S)))
+            if len(together) == 1:
+                self._postpone(together[0])
             return {}
         now_s = self._clock.monotonic_s()
         for at in sorted(self._alone, key=self._alone.__getitem__):
-            if self._alone[at] > now_s:
+            if self._alone[at][0] > now_s:
                 break
             try:
                 found |= self._consumer.end_offsets([at])
@@ -131,27 +132,13 @@ class EndOffsets:
                 self._postpone(at)
                 break
             del self._alone[at]
-            self._pauses_s.pop(at, None)
         return found
 
     def heard(self, partition: Partition) -> None:
         """Query this partition again: records have come from it."""
-        if partition in self._pauses_s:
-            self._alone[partition] = self._clock.monotonic_s()
-
-    def _forget_others(self, partitions: Collection[Partition]) -> None:
-        for at in self._alone.keys() - set(partitions):
-            del self._alone[at]
-            self._pauses_s.pop(at, None)
-
-    def _suspect(self, partitions: Collection[Partition]) -> None:
-        now_s = self._clock.monotonic_s()
-        if len(partitions) == 1:
-            self._postpone(*partitions)
-        else:
-            self._alone.update(dict.fromkeys(partitions, now_s))
+        if partition in self._alone:
+            self._alone[partition] = (self._clock.monotonic_s(), self._alone[partition][1])
 
     def _postpone(self, partition: Partition) -> None:
-        pause_s = self._pauses_s.get(partition, _FIRST_PAUSE_S)
-        self._alone[partition] = self._clock.monotonic_s() + pause_s
-        self._pauses_s[partition] = min(_MAX_PAUSE_S, 2 * pause_s)
+        pause_s = self._alone[partition][1]
+        self._alone[partition] = (self._clock.monotonic_s() + pause_s, min(_MAX_PAUSE_S, 2 * pause_s))

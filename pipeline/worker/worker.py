@@ -59,9 +59,6 @@ _PATIENCE_S = 600.0
 _BUSY_CHECKS = 6
 """A busy worker checks its topics' ids once in this many `check_s`."""
 
-_MAX_COUNTED = 20
-"""Failures in a row are counted up to this many: the pauses after them are at their longest long before."""
-
 
 class Worker:
     """One worker, with a broker of its own. `step` does one round; errors end it, but for AbortableError."""
@@ -94,8 +91,11 @@ class Worker:
         self._outbox = Outbox(config.emit, self._topics, self._transactor, clock)
         self._backoff = PollBackoff(clock, config.ask_again_s)
         self._sessions: dict[Partition, Session] = {}
-        self._expirations: dict[Partition, int] = {}
-        self._refused: dict[Partition, int] = {}
+        self._patience_s: dict[Partition, float] = {}
+        """Of partitions whose last session expired: how long the next may go without an answer."""
+        self.refused: dict[Partition, float] = {}
+        """The pause after each partition's last failed transaction, for as long as none succeeds; the worker
+        that replaces this one takes them over."""
         self._doubted: set[Partition] = set()
         self._polled = PollResult(Membership(-1), frozenset(), -1)
         self._epoch = -1
@@ -130,11 +130,6 @@ class Worker:
     def held(self) -> int:
         """Input partitions that wait for a partition without a leader."""
         return len(self._queue.leaderless | self._outbox.blocked)
-
-    @property
-    def refused(self) -> dict[Partition, int]:
-        """Failed transactions in a row, by partition; the worker that replaces this one takes them over."""
-        return self._refused
 
     def progress(self) -> dict[Partition, tuple[int, int]]:
         """Each partition's offset up to which it is emitted, and its end, where the end can be told.
@@ -290,8 +285,8 @@ class Worker:
         if not able:
             return
         try:
-            planned, waiting = self._openings.plan(able, infos, membership, self._expirations)
-            begins = {s.partition: opening.commits for s, opening in planned if opening.commits is not None}
+            planned, waiting = self._openings.plan(able, infos, membership, self._patience_s)
+            begins = {s.partition: s.mark.committed() for s, opening in planned if opening.commits}
             if begins:
                 self._transact(Emission(), begins, membership)
             self._answers.watch({*self._sessions, *able} - waiting.keys())
@@ -340,8 +335,8 @@ class Worker:
         config = self._config
         self._outbox.see_leaders()
         ready = [each for each in self._sessions.values() if each.partition not in self._outbox.blocked]
-        alone = [session for session in ready if session.ready and session.partition in self._refused]
-        together = [session for session in ready if session.partition not in self._refused]
+        alone = [session for session in ready if session.ready and session.partition in self.refused]
+        together = [session for session in ready if session.partition not in self.refused]
         for sessions in (together, sorted(alone, key=lambda each: each.active_s)[:1]):
             self._emit_of(take_answered(sessions, config.max_emitted, config.max_emitted_bytes), membership)
 
@@ -357,7 +352,7 @@ class Worker:
             self._refuse([session.partition for session, _ in outgoing.sent], error)
             return
         for partition in outgoing.offsets:
-            self._refused.pop(partition, None)
+            self.refused.pop(partition, None)
             self._queue.recovered()
         self._emitted.count(outgoing.emission)
         for session, count in outgoing.sent:
@@ -369,19 +364,19 @@ class Worker:
         raises: the error, unless it is an AbortableError
         """
         for partition in partitions:
-            self._refused[partition] = min(_MAX_COUNTED, self._refused.get(partition, 0) + 1)
+            self.refused[partition] = min(_REFUSED_S, 2 * self.refused.get(partition, 0.05))
         if not isinstance(error, AbortableError):
             raise error
         self._transactor.abort()
         if not self._stopping:
             for partition in partitions:
-                self._queue.delay([partition], min(_REFUSED_S, 0.05 * 2 ** self._refused[partition]))
+                self._queue.delay([partition], self.refused[partition])
         self._drop(partitions, str(error))
 
     def _let_go(self, session: Session, count: int) -> None:
         """Forget the first blocks of this session, which are committed, and read on where there is room."""
         begins = session.emit(count, self._clock.monotonic_s())
-        self._expirations.pop(session.partition, None)
+        self._patience_s.pop(session.partition, None)
         self._doubted.discard(session.partition)
         if begins:
             self._begin_reading(session)
@@ -413,13 +408,12 @@ class Worker:
         """Drop sessions that got no answer in time; report how far idle ones have emitted."""
         now_s, answer_s = self._clock.monotonic_s(), self._config.answer_s
         for partition, session in list(self._sessions.items()):
-            expired = self._expirations.get(partition, 0)
-            patience_s = max(answer_s, min(_PATIENCE_S, answer_s * 2**expired))
+            patience_s = self._patience_s.get(partition, answer_s)
             if session.expired(now_s, patience_s):
-                self._expirations[partition] = min(_MAX_COUNTED, expired + 1)
+                self._patience_s[partition] = max(answer_s, min(_PATIENCE_S, 2 * patience_s))
                 self._drop([partition], f"{partition}: no answer for {patience_s:.0f} s; asking again")
                 self._queue.add([partition])
-            elif not session.pending and not session.fresh:
+            elif not session.pending and not session.mark.fresh:
                 self._report(session, now_s)
 
     def _report(self, session: Session, now_s: float) -> None:
@@ -441,7 +435,7 @@ class Worker:
         if not idle and now_s - self._checked_s < _BUSY_CHECKS * check_s:
             return
         self._checked_s = self._committed_s = now_s
-        settled = {p: s.mark() for p, s in self._sessions.items() if s.settled}
+        settled = {p: s.mark.committed() for p, s in self._sessions.items() if s.settled}
         if not settled:
             return
         if idle:

@@ -39,8 +39,8 @@ WORKERS = (
     Mutant(
         "the offset of what was asked is committed, not of what was emitted",
         OUTBOX,
-        "offsets[session.partition] = session.mark(out)",
-        "offsets[session.partition] = session.mark(out)._replace(offset=session.covered)",
+        "offsets[session.partition] = mark.committed()",
+        "offsets[session.partition] = mark.committed()._replace(offset=session.covered)",
         CRASH,
     ),
     Mutant(
@@ -76,8 +76,8 @@ WORKERS = (
     Mutant(
         "a partition that was never committed is not committed",
         OUTBOX,
-        "if session.fresh or blocks[out - 1][0].end > session.emitted:",
-        "if blocks[out - 1][0].end > session.emitted:",
+        "if session.mark.fresh or mark.end > session.emitted:",
+        "if mark.end > session.emitted:",
         RANDOM,
     ),
     Mutant(
@@ -111,8 +111,8 @@ WORKERS = (
     Mutant(
         "the mark claims what was asked",
         SESSION,
-        "Mark(self.topic_id, self.chain, emitted, self.partitions, read",
-        "Mark(self.topic_id, self.chain, self.covered, self.partitions, read",
+        "mark = mark._replace(end=block.end)",
+        "mark = mark._replace(end=self.covered)",
         CRASH,
     ),
     Mutant(
@@ -132,8 +132,8 @@ WORKERS = (
     Mutant(
         "a worker does not see that the topic was created again",
         OPENINGS,
-        "if mark is not None and mark.topic_id != topic_id:",
-        "if mark is None and not topic_id:",
+        "if held is not None and held.topic_id != topic_id:",
+        "if held is None and not topic_id:",
         ("tests/model/test_restored_offsets.py",),
     ),
     Mutant(
@@ -142,29 +142,29 @@ WORKERS = (
     Mutant(
         "an input that lost messages is read on where it is as long as before",
         SESSION,
-        "return (self.covered, NO_EPOCH) if self.epoch == NO_EPOCH else (self.read, self.epoch)",
+        "return (self.covered, NO_EPOCH) if mark.epoch == NO_EPOCH else (mark.read, mark.epoch)",
         "return (self.covered, NO_EPOCH)",
         TRUNCATED,
     ),
     Mutant(
         "a session begins at the message before what retention took",
         OPENINGS,
-        "known = mark is not None and beginning <= mark.read <= first == mark.end",
-        "known = mark is not None",
+        "known = beginning <= mark.read <= first == mark.end",
+        "known = True",
         TRUNCATED,
     ),
     Mutant(
         "the mark names an epoch that a control marker may have ended",
         SESSION,
-        "read=read, epoch=epoch)",
-        "read=emitted, epoch=epoch)",
+        "read=block.records.next_offset, epoch=epoch)",
+        "read=block.end, epoch=epoch)",
         TRUNCATED,
     ),
     Mutant(
         "messages lost to retention are passed over although the settings say stop",
         OPENINGS,
-        'if lost and trimmed == "stop":',
-        'if lost < 0 and trimmed == "stop":',
+        'if lost and config.trimmed == "stop":',
+        'if lost < 0 and config.trimmed == "stop":',
         EDGES,
     ),
     Mutant(
@@ -229,7 +229,7 @@ WORKERS = (
     Mutant(
         "a topic that is created again under a worker is not noticed",
         TOPICS,
-        "if session.topic_id != name_topic(infos[at.topic]):",
+        "if session.mark.topic_id != name_topic(infos[at.topic]):",
         "if not name_topic(infos[at.topic]):",
         ("tests/operate/test_reset.py",),
     ),

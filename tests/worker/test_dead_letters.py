@@ -40,7 +40,7 @@ def _emitted(refuses: Callable[[Messages], Reason | None]) -> Emission:
         emit_config("posts.unique", dead_letter="posts.dead"),
         cast(TransactionalProducer, _Refusing(refuses)),
     )
-    pending = PendingBlock(50456, 50457, records, {}, frozenset(), 5, unsendable(config, records, transactor))
+    pending = PendingBlock(50456, 50457, records, {}, 5, unsendable(config, records, transactor))
     emission = Emission()
     Emitter(config, {}, transactor).add(emission, pending, ruling)
     return emission
