@@ -322,7 +322,7 @@ class Process:
             if self.index is None:
                 self.index = self._make_index()
             self.index.step(timeout_s)
-            self.gaps = max(self.gaps, self.index.gaps)
+            self.gaps = max(self.gaps, self.index.follower.gaps)
         except AbortableError:
             return
         except FatalError as error:

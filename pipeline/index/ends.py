@@ -85,6 +85,11 @@ class Ends:
         return max(self.at, self.log_end) if self.cut else self.at
 
     @property
+    def go_on(self) -> int:
+        """Log offset to judge on from. Blocks between `recorded` and this were judged by nobody."""
+        return max(self.recorded, self.log_begin)
+
+    @property
     def lost(self) -> str:
         """What was lost, and what to do; empty if nothing was."""
         if self.log_end < self.recorded:
@@ -99,41 +104,19 @@ class Ends:
             )
         return ""
 
+    def check(self, prove: Callable[[], None]) -> None:
+        """Make sure that the index may judge on.
 
-@dataclass(frozen=True, slots=True)
-class GoOn:
-    """Where to judge on.
-
-    at: log offset; recorded: what may be committed of it before anything is judged
-    gaps: blocks that were judged, and whose decisions are gone; unjudged: blocks that nobody judged
-    """
-
-    at: int
-    recorded: int
-    gaps: int
-    unjudged: int
-
-
-def check_ends(ends: Ends, prove: Callable[[], None]) -> GoOn:
-    """Where to judge on.
-
-    prove: makes sure that nobody else judges meanwhile, or raises; called before anything is said or passed
-        over: an index that was frozen since it took the right to write would take what others have recorded
-        for a loss
-    raises: StateError when records were lost
-    """
-    go_on = GoOn(
-        max(ends.recorded, ends.log_begin),
-        ends.recorded,
-        ends.recorded - ends.at,
-        max(0, ends.log_begin - ends.recorded),
-    )
-    lost = ends.lost
-    if lost or go_on.at > ends.at:
-        prove()
-    if lost:
-        raise StateError(lost)
-    return go_on
+        prove: makes sure that nobody else judges meanwhile, or raises; called before anything is said or
+            passed over: an index that was frozen since it took the right to write would take what others have
+            recorded for a loss
+        raises: StateError when records were lost
+        """
+        lost = self.lost
+        if lost or self.go_on > self.at:
+            prove()
+        if lost:
+            raise StateError(lost)
 
 
 def log_lost(log: Partition, end: int, recorded: int) -> str:

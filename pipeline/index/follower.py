@@ -7,7 +7,6 @@ Decisions come read-committed, so that only what counts is ever followed.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from enum import StrEnum
 
 from twinsieve.pipeline.broker.ports import NO_TOPIC_ID, FatalError, Reader
@@ -36,16 +35,6 @@ class FollowerPhase(StrEnum):
     """nothing that counts: `begin` seeks anew"""
 
 
-@dataclass(slots=True)
-class Progress:
-    """How far a restore is: log offset applied, end of the log, and gaps (blocks or decisions that are
-    missing)."""
-
-    at: int
-    end: int
-    gaps: int
-
-
 class Follower:
     """Keeps a state up with the recorded decisions.
 
@@ -64,9 +53,11 @@ class Follower:
         self.phase = FollowerPhase.NEW
         self._blocks: deque[tuple[int, bytes]] = deque()
         self._rulings: deque[tuple[int, Ruling]] = deque()
-        self._decisions_cut = False
+        self.cut = False
+        """Whether retention took the decisions that come next, and none behind them has arrived yet."""
         self._log_cut = False
         self.gaps = 0
+        """Blocks or decisions that retention took before they could be followed."""
         self.decisions_at = decisions_at
         """No decision on a block that the state lacks lies below this offset."""
         self.since_ms: int | None = None
@@ -89,7 +80,7 @@ class Follower:
         self._reader.assign([self._log, self._decisions])
         self._reader.seek(self._log, max(self._state.at, beginning[self._log]))
         self._reader.seek(self._decisions, max(self.decisions_at, beginning[self._decisions]))
-        self._decisions_cut = beginning[self._decisions] > self.decisions_at
+        self.cut = beginning[self._decisions] > self.decisions_at
         self._log_cut = beginning[self._log] > self._state.at
         self.phase = FollowerPhase.READING
 
@@ -133,30 +124,28 @@ class Follower:
             at, ruling = self._rulings[0]
             if ruling.log_offset < self._state.at:
                 # Retention takes the oldest: all decisions behind this one are there.
-                self._decisions_cut = False
+                self.cut = False
                 self._pop(at)
                 done += 1
                 continue
-            if self._decisions_cut:
+            if self.cut:
                 # The first that retention has left: the blocks before it were decided by those it took.
                 self.pass_over(ruling.log_offset)
             while self._blocks and self._blocks[0][0] < ruling.log_offset:
                 offset, _ = self._blocks.popleft()
                 if offset >= self._state.at:
                     # Retention took it after it was read here and before it was judged: nobody decides it.
-                    beginning = self._reader.beginning_offsets([self._log])[self._log]
-                    self._miss(offset < beginning, f"{self._decisions}: the decision on block {offset}")
+                    self._miss(offset, f"{self._decisions}: the decision on block {offset}")
             if self._blocks and self._blocks[0][0] == ruling.log_offset:
                 offset, data = self._blocks.popleft()
                 self._apply(offset, data, at, ruling)
                 self._log_cut = False
             elif self._blocks or self._reader.position(self._log) > ruling.log_offset:
-                beginning = self._reader.beginning_offsets([self._log])[self._log]
-                if ruling.log_offset < beginning and not self._log_cut:
+                self._miss(ruling.log_offset, f"{self._log}: block {ruling.log_offset}")
+                if not self._log_cut:
                     raise FatalError(
                         f"{self._log}: retention has overtaken block {ruling.log_offset}; restoring"
                     )
-                self._miss(ruling.log_offset < beginning, f"{self._log}: block {ruling.log_offset}")
                 self._state.pass_over(ruling.next_offset)
             else:
                 break
@@ -176,7 +165,7 @@ class Follower:
                 f"{_START_ANEW}"
             )
         if block is None:
-            self._state.refuse(offset, ruling.session, ruling.first, ruling.end)
+            self._state.pass_over(ruling.next_offset)
             return
         if self.since_ms is None:
             self.since_ms = block.arrival_ms
@@ -185,7 +174,7 @@ class Follower:
     def _check_log_end(self) -> None:
         """Check that the log reaches to the blocks that decisions wait for. raises: StateError"""
         at, ruling = self._rulings[0]
-        end = self._reader.end_offsets([self._log])[self._log]
+        end = self.log_end()
         if end <= ruling.log_offset:
             raise StateError(
                 f"{self._log} ends at {end}, but decision {self._decisions}@{at} was made for block "
@@ -197,20 +186,15 @@ class Follower:
         self._rulings.popleft()
         self.decisions_at = at + 1
 
-    @property
-    def cut(self) -> bool:
-        """Whether retention took the decisions that come next, and none behind them has arrived yet."""
-        return self._decisions_cut
-
     def pass_over(self, log_offset: int) -> None:
         """Go on behind blocks whose decisions are gone; each is a gap."""
         self.gaps += max(0, log_offset - self._state.at)
         self._state.pass_over(log_offset)
-        self._decisions_cut = False
+        self.cut = False
 
-    def _miss(self, explained: bool, what: str) -> None:
-        """Count a gap that retention explains. raises: StateError for any other gap"""
-        if not explained:
+    def _miss(self, log_offset: int, what: str) -> None:
+        """Count a gap that retention of the log explains. raises: StateError for any other gap"""
+        if log_offset >= self._reader.beginning_offsets([self._log])[self._log]:
             raise StateError(
                 f"{what} is missing, its neighbours are not; restore the topic or start a new app"
             )
@@ -220,9 +204,9 @@ class Follower:
         """Whether every decision below this offset of the decisions topic is applied."""
         return not self._rulings and self._reader.position(self._decisions) >= decisions_end
 
-    def progress(self) -> Progress:
-        """Where a restore stands."""
-        return Progress(self._state.at, self._reader.end_offsets([self._log])[self._log], self.gaps)
+    def log_end(self) -> int:
+        """Where the log ends, which a restore has to reach."""
+        return self._reader.end_offsets([self._log])[self._log]
 
     def mark_end(self) -> None:
         """Every decision so far is applied: the next `begin` goes on behind them."""

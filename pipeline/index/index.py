@@ -34,8 +34,8 @@ from twinsieve.pipeline.broker.ports import (
     no_hook,
 )
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase, IndexStep
-from twinsieve.pipeline.index.ends import Ends, check_ends
-from twinsieve.pipeline.index.follower import Follower, FollowerPhase, Progress
+from twinsieve.pipeline.index.ends import Ends
+from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
 from twinsieve.pipeline.index.topics import InternalTopics
@@ -102,8 +102,9 @@ class Index:
         self._admin = broker.admin()
         names = (config.log.topic, config.decisions.topic, config.verdicts)
         self._topics = InternalTopics(self._admin, clock, names, config.check_s / 2)
-        self._ids = (self._topics.ids[config.log.topic], self._topics.ids[config.decisions.topic])
-        self._snapshots = SnapshotWriter(
+        infos = self._topics.infos
+        self._ids = (infos[config.log.topic].topic_id, infos[config.decisions.topic].topic_id)
+        self.snapshots = SnapshotWriter(
             store, self._ids, config.scheme, background, clock, config.snapshot_every_s
         )
         self.notices: list[str] = []
@@ -113,7 +114,7 @@ class Index:
         self.state, decisions_at = restore_point(
             store, self._ids, config.scheme, sieves, log_begins, self.notices
         )
-        self._follower = Follower(self._reader, self.state, config, self._ids[0], decisions_at)
+        self.follower = Follower(self._reader, self.state, config, self._ids[0], decisions_at)
         self._applied = 0
         self._waited_s = 0.0
         self._writer: DecisionWriter | None = None
@@ -125,7 +126,6 @@ class Index:
         self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
         self._say_ahead_s = 0.0
         self._checked_s = self._marked_s = clock.monotonic_s()
-        self._leaders_s = clock.monotonic_s()
 
     @property
     def live(self) -> bool:
@@ -136,20 +136,6 @@ class Index:
     def ready(self) -> bool:
         """It judges, or stands by for the one that does; not while it joins, or restores what is its own."""
         return self.phase.now in (IndexPhase.LIVE, IndexPhase.STANDBY)
-
-    @property
-    def gaps(self) -> int:
-        """Blocks or decisions that retention took before they could be followed."""
-        return self._follower.gaps
-
-    @property
-    def snapshot_age_s(self) -> float:
-        """Seconds of the log that a restore would have to follow, as far as this process knows."""
-        return self._snapshots.age_s
-
-    def progress(self) -> Progress:
-        """Where a restore stands."""
-        return self._follower.progress()
 
     def step(self, timeout_s: float) -> list[Ruling]:
         """One round: follow, or judge what has arrived; returns the committed rulings.
@@ -168,7 +154,7 @@ class Index:
     def _step(self, timeout_s: float) -> list[Ruling]:
         consumer = self._consumer or self._join()
         if consumer is None:
-            self._follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
+            self.follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
             return []
         # 1. POLLED
         polled = consumer.poll(
@@ -183,8 +169,6 @@ class Index:
         if not self.live:
             self._follow(consumer, polled.membership, timeout_s)
             return []
-        if self._clock.monotonic_s() - self._leaders_s >= self._config.check_s:
-            self._fetch_leaders()
         blocks = [
             (offset, value or b"")
             for records in polled.records
@@ -202,7 +186,7 @@ class Index:
             self._consumer.leave()
         if self.live:
             self._finish_snapshot(wait=True)
-            self._snapshots.begin(self.state, self._follower.decisions_at)
+            self.snapshots.begin(self.state, self.follower.decisions_at)
             self._finish_snapshot(wait=True)
         self.abandon()
 
@@ -221,7 +205,7 @@ class Index:
         it follows, no index judges."""
         config = self._config
         self._begin()
-        join_at = self._follower.decisions_at + _JOIN_WHEN_LAG_BELOW
+        join_at = self.follower.decisions_at + _JOIN_WHEN_LAG_BELOW
         if join_at < self._decisions_end:
             return None
         self._decisions_end = self._reader.end_offsets([config.decisions])[config.decisions]
@@ -236,7 +220,7 @@ class Index:
             self._writer.close()
             self._writer = None
         self.phase.go(phase)
-        self._follower.stop()
+        self.follower.stop()
 
     def _stand_by_s(self, timeout_s: float) -> float:
         """Timeout of a poll that will find nothing: mostly 0 while decisions are being applied."""
@@ -251,22 +235,22 @@ class Index:
 
         raises: FatalError where the log is deleted there, and a snapshot newer than that of the start goes on
         """
-        phase = self._follower.phase
+        phase = self.follower.phase
         if phase is FollowerPhase.READING:
             return
         log, store = self._config.log, self._store if phase is FollowerPhase.STOPPED else None
-        newest = store.newest_at(self._ids[0]) if store is not None else None
-        if newest is not None and newest > self.state.at < self._reader.beginning_offsets([log])[log]:
+        newest = max(store.kept_at(self._ids[0]) if store is not None else [], default=0)
+        if newest > self.state.at < self._reader.beginning_offsets([log])[log]:
             raise FatalError(f"{log}: retention has overtaken block {self.state.at}; restoring")
-        self._follower.begin()
+        self.follower.begin()
 
     def _follow(self, consumer: GroupConsumer, membership: Membership, timeout_s: float) -> None:
         self._begin()
         if self.phase.now is IndexPhase.CATCHING_UP and self._writer is None:
             with suppress(AbortableError):
                 self._writer = DecisionWriter(self._broker, self._config, self._hook, self._reader)
-        self._applied = self._follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
-        if self._writer is not None and self._follower.caught_up(self._writer.decisions_end):
+        self._applied = self.follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
+        if self._writer is not None and self.follower.caught_up(self._writer.decisions_end):
             self._go_live(consumer, self._writer, membership)
 
     def _go_live(self, consumer: GroupConsumer, writer: DecisionWriter, membership: Membership) -> None:
@@ -275,29 +259,28 @@ class Index:
         committed = committed_offsets(consumer, writer.transactor, membership, [log])[log]
         begin = self._reader.beginning_offsets([log])[log]
         found = Ends(
-            log, decisions, self.state.at, self._follower.cut, begin, ends[log], ends[decisions], committed
+            log, decisions, self.state.at, self.follower.cut, begin, ends[log], ends[decisions], committed
         )
-        go_on = check_ends(found, lambda: writer.prove(committed or Committed(found.recorded), membership))
-        self._follower.pass_over(go_on.recorded)
-        self._tell_passed_over(go_on.unjudged)
-        self.state.pass_over(go_on.at)
-        self._recorded = go_on.recorded
+        found.check(lambda: writer.prove(committed or Committed(found.recorded), membership))
+        self.follower.pass_over(found.recorded)
+        self._tell_passed_over(found.go_on - found.recorded)
+        self.state.pass_over(found.go_on)
+        self._recorded = found.recorded
         consumer.seek(log, self.state.at)
-        self._fetch_leaders()
-        self._snapshots.live(self._follower.since_ms)
-        self._follower.end()
+        self.snapshots.live(self.follower.since_ms)
+        self.follower.end()
         self.phase.go(IndexPhase.LIVE)
         self._hook(IndexStep.RESTORED)
 
     def _tell_passed_over(self, unjudged: int) -> None:
         """Give notice of what retention took since the last such notice."""
-        log, gaps = self._config.log, self.gaps - self._told_gaps
+        log, gaps = self._config.log, self.follower.gaps - self._told_gaps
         if gaps:
             self.notices.append(
                 f"{log}: retention took {gaps} blocks, or the decisions on them, before this index followed "
                 "them; copies of what was judged there come out again"
             )
-            self._told_gaps = self.gaps
+            self._told_gaps = self.follower.gaps
         if unjudged:
             self.notices.append(
                 f"{log}: retention took {unjudged} blocks that were never judged; workers will ask again"
@@ -307,11 +290,11 @@ class Index:
     def _judge(self, blocks: list[tuple[int, bytes]], membership: Membership) -> list[Ruling]:
         # 2. JUDGED
         rulings = [self._rule(offset, data) for offset, data in blocks]
-        due = self._snapshots.due
+        due = self.snapshots.due
         try:
             self._hook(IndexStep.JUDGED)
             if due or self._clock.monotonic_s() - self._marked_s >= _MARK_EVERY_S:
-                self._follower.mark_end()
+                self.follower.mark_end()
                 self._marked_s = self._clock.monotonic_s()
             # 3. BEGUN, DECIDED, ANSWERED, OFFSETS_SENT, COMMITTED
             self._commit(rulings, membership)
@@ -319,27 +302,24 @@ class Index:
             raise FatalError(f"decisions were not recorded ({error}); restoring") from error
         if due:
             # 4. SNAPSHOT_WRITTEN, by `_finish_snapshot` some steps later
-            self._snapshots.begin(self.state, self._follower.decisions_at)
+            self.snapshots.begin(self.state, self.follower.decisions_at)
         return [ruling for ruling, _ in rulings]
 
     def _rule(self, offset: int, data: bytes) -> tuple[Ruling, int]:
         """The ruling on a block, and where its answer goes."""
-        ruling, reply = self._judge_block(offset, data)
-        ruling.log_id = self._ids[0]
-        ruling.checksum = checksum_of(data)
-        ruling.version = version_of(data)
-        return ruling, reply
-
-    def _judge_block(self, offset: int, data: bytes) -> tuple[Ruling, int]:
-        where = f"{self._config.log}@{offset}"
         try:
-            block = decode_block(data, self._config.scheme, where)
+            block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
         except (ForeignSchemeError, ForeignVersionError) as error:
             # Stopping would stop every index after this one too, for the block stays in the log.
             self.notices.append(f"{error}; the process that wrote it is refused")
             session, reply, first, end = asked_by(data)
-            return self.state.refuse(offset, session, first, end), reply
-        return self.state.rule(block, offset, self._latest_arrival(block)), block.reply
+            ruling = self.state.refuse(offset, session, first, end)
+        else:
+            ruling, reply = self.state.rule(block, offset, self._latest_arrival(block)), block.reply
+        ruling.log_id = self._ids[0]
+        ruling.checksum = checksum_of(data)
+        ruling.version = version_of(data)
+        return ruling, reply
 
     def _latest_arrival(self, block: Block) -> int:
         """The latest arrival that counts: a worker whose clock runs ahead would expire the windows."""
@@ -360,31 +340,23 @@ class Index:
             self._recorded = self.state.at
         # Blocks that were passed over are on record with the first decision behind them: the offset alone
         # would look to the next index as if decisions were lost.
-        self._writer.commit(rulings, self._recorded, membership)
+        leaderless = self._topics.infos[self._config.verdicts].leaderless
+        self._writer.commit(rulings, self._recorded, membership, leaderless)
         self._checked_s = self._clock.monotonic_s()
-
-    def _fetch_leaders(self) -> None:
-        """Leave out answers for verdict partitions without a leader; the decisions are recorded."""
-        self._leaders_s = self._clock.monotonic_s()
-        name = self._config.verdicts
-        with suppress(BrokerError):
-            info = self._admin.topics([name])[name]
-            if info is not None and self._writer is not None:
-                self._writer.leave_out(info.leaderless)
 
     def _finish_snapshot(self, *, wait: bool = False) -> None:
         """Collect the result of the last write; a failure is a notice, the index goes on."""
-        found = self._snapshots.finished(wait=wait)
+        try:
+            found = self.snapshots.finished(wait=wait)
+        except StateError as error:
+            self.notices.append(str(error))
+            return
         if found is None:
             return
-        if isinstance(found, StateError):
-            self.notices.append(str(found))
-            return
         self._hook(IndexStep.SNAPSHOT_WRITTEN)
-        if self._config.trim_log and found.oldest_at is not None:
-            before = {self._config.log: found.oldest_at}
-            if found.decisions_from is not None:
-                before[self._config.decisions] = found.decisions_from
+        needed_from = zip((self._config.log, self._config.decisions), found, strict=True)
+        before = {at: offset for at, offset in needed_from if offset is not None}
+        if self._config.trim_log and before:
             try:
                 self._admin.delete_records(before)
             except BrokerError as error:

@@ -28,6 +28,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import orjson
@@ -36,7 +37,7 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts, Ranges
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind
 from twinsieve.pipeline.wire.columns import WireSection, arrays_of, pack_section, read_rows
-from twinsieve.pipeline.wire.positions import MAX_TOPICS, beyond_positions
+from twinsieve.pipeline.wire.positions import MAX_TOPICS, beyond_positions, pack_positions
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import Flag, Kind, Verdicts
 from twinsieve.stages.errors import StateError
@@ -68,16 +69,10 @@ class KnownTopic:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class PassedOver:
-    """Kept messages of a partition that lead nobody any more, for they never came out.
+class PassedOver(NamedTuple):
+    """Kept messages that lead nobody any more, for they never came out; tags: as in `OpenRows`."""
 
-    tags: as in `OpenRows`
-    """
-
-    number: int
-    partition: int
-    offsets: NDArray[np.int64]
+    positions: NDArray[np.int64]
     tags: NDArray[np.uint64]
 
 
@@ -152,7 +147,7 @@ class Ledger:
             old = self.books.get((other, block.number))
             if known.name == block.topic and other != number and old is not None:
                 passed.append(self._pass_over(other, block.number, old, _ALL))
-        return [each for each in passed if len(each.offsets)]
+        return [each for each in passed if len(each.positions)]
 
     def _pass_over(self, number: int, partition: int, book: Book, end: int) -> PassedOver:
         """Open verdicts below `end` are no verdicts any more: their messages were never judged."""
@@ -175,10 +170,9 @@ class Ledger:
         wrong = is_open & (differs | (ruling.sources == Source.NEW))
         is_out = ruling.sources == Source.REPLAYED
         book.open.take(block.offsets[wrong & is_out])
-        passed = _passed_over(
-            self.number_of(block), block.number, book.open.take(block.offsets[wrong & ~is_out])
-        )
-        return [passed] if len(passed.offsets) else []
+        dropped = book.open.take(block.offsets[wrong & ~is_out])
+        passed = _passed_over(self.number_of(block), block.number, dropped)
+        return [passed] if len(passed.positions) else []
 
     def sources(self, block: Block) -> tuple[NDArray[np.uint8], Verdicts]:
         """Rule 4, for a block that was entered: sources of its rows, and verdicts (those of new rows
@@ -242,35 +236,26 @@ class Ledger:
 
         names: as for `take_numbers`
         """
-        numbers: dict[int, int] = {}
-        for place, (number, name) in enumerate(names.items()):
-            if place == 0:
-                own = self.number_of(block)
-            elif self.topics[number].name == name:
+        own, *others = names
+        numbers = {own: self.number_of(block)}
+        for number in others:
+            if self.topics[number].name == names[number]:
                 continue
-            else:
-                # Of topics of one name, the one made last.
-                own = max((at for at, known in enumerate(self.topics) if known.name == name), default=-1)
-            if own < 0:
-                own = len(self.topics)
-                self.topics.append(KnownTopic(_NO_ID, name))
-            if own != number:
-                numbers[number] = own
+            same = [at for at, known in enumerate(self.topics) if known.name == names[number]]
+            if not same:
+                same = [len(self.topics)]
+                self.topics.append(KnownTopic(_NO_ID, names[number]))
+            # Of topics of one name, the one made last.
+            numbers[number] = same[-1]
         return numbers
 
 
 def _passed_over(number: int, partition: int, dropped: OpenRows) -> PassedOver:
-    """The kept messages among verdicts that count no more."""
-    kept = dropped.take(_leads(dropped))
-    return PassedOver(number, partition, kept.offsets, kept.tags)
-
-
-def _leads(rows: OpenRows) -> NDArray[np.bool_]:
-    """Whether each message leads others: unique, of a text, and not too late."""
-    verdicts = rows.verdicts
-    leads: NDArray[np.bool_] = (verdicts.kinds == Kind.UNIQUE) & (rows.tags != 0)
-    leads &= verdicts.flags & int(Flag.LATE) == 0
-    return leads
+    """The kept messages among verdicts that count no more: unique, of a text, and not too late to lead."""
+    verdicts = dropped.verdicts
+    is_late = verdicts.flags & int(Flag.LATE) != 0
+    kept = dropped.take((verdicts.kinds == Kind.UNIQUE) & (dropped.tags != 0) & ~is_late)
+    return PassedOver(pack_positions(number, partition, kept.offsets), kept.tags)
 
 
 _SIZE = struct.Struct("<I")

@@ -114,15 +114,10 @@ class SnapshotStore:
             if _PARTIAL.fullmatch(str(name).rsplit("/", 1)[-1]):
                 self._files.rm(str(name))
 
-    def oldest_kept_at(self, log_id: bytes) -> int | None:
-        """Log offset of the oldest snapshot of a log: nothing below it is needed for a restore."""
-        found = self._found(log_id)
-        return found[-1][0] if found else None
-
-    def newest_at(self, log_id: bytes) -> int | None:
-        """Log offset of the newest snapshot of a log."""
-        found = self._found(log_id)
-        return found[0][0] if found else None
+    def kept_at(self, log_id: bytes) -> list[int]:
+        """Log offsets of the snapshots of a log, the newest first; below the last one nothing is needed for a
+        restore."""
+        return [at for at, _ in self._found(log_id)]
 
     def read(self, log_id: bytes) -> Iterator[FoundSnapshot | StateError]:
         """Each snapshot of a log from the newest on, or why it cannot be used.
@@ -180,18 +175,16 @@ class _Counted:
         return size
 
 
-class _Hashed(_Counted):
+class _Hashed:
     """A stream that passes on what is written to it, and knows its digest."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        super().__init__()
         self._stream = stream
         self.digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
 
     def write(self, data: bytes) -> int:
         self.digest.update(data)
-        self._stream.write(data)
-        return super().write(data)
+        return self._stream.write(data)
 
 
 class _Part:

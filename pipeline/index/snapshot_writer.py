@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
@@ -17,8 +17,7 @@ _SETTLE_S = 3.0
 """An index that begins to judge finds what has waited for it, and works that off before it makes a copy."""
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotResult:
+class SnapshotResult(NamedTuple):
     """What storing a snapshot has changed: a restore needs no block below `oldest_at` and no decision below
     `decisions_from`, None where that is not known: another process wrote the oldest snapshot."""
 
@@ -91,24 +90,21 @@ class SnapshotWriter:
         snapshot = Snapshot(state.at, decisions_from, *self._ids, self._scheme, ledger, sieve)
         self._running = self._background.submit(self._write, self._store, snapshot)
 
-    def finished(self, *, wait: bool = False) -> SnapshotResult | StateError | None:
-        """The result of the last write, given once; None while it is running."""
+    def finished(self, *, wait: bool = False) -> SnapshotResult | None:
+        """The result of the last write, given once; None while it is running. raises: StateError"""
         running = self._running
         if running is None or not (wait or running.done()):
             return None
         self._running = None
-        try:
-            return running.result()
-        except StateError as error:
-            return error
+        return running.result()
 
     def _write(self, store: SnapshotStore, snapshot: Snapshot) -> SnapshotResult:
         store.write(snapshot)
-        oldest = store.oldest_kept_at(snapshot.log_id)
+        kept = store.kept_at(snapshot.log_id)
         # Of two snapshots at one log offset the later one stays.
         self._written[snapshot.at] = snapshot.decisions_from
-        self._written = {at: start for at, start in self._written.items() if oldest is None or at >= oldest}
-        return SnapshotResult(oldest, self._written.get(oldest) if oldest is not None else None)
+        self._written = {at: start for at, start in self._written.items() if at in kept}
+        return SnapshotResult(kept[-1], self._written.get(kept[-1])) if kept else SnapshotResult(None, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,9 +61,7 @@ class IndexState:
         new = sources == Source.NEW
         readable = new & (block.kinds == RowKind.READABLE)
         verdicts.kinds[new] = np.where(block.kinds[new] == RowKind.UNREADABLE, Kind.UNREADABLE, Kind.UNIQUE)
-        if readable.all() and len(block):
-            verdicts = self.sieve.judge(self._batch(block, readable, arrival_ms))
-        elif readable.any():
+        if readable.any():
             verdicts.put(readable, self.sieve.judge(self._batch(block, readable, arrival_ms)))
         self.ledger.record(block, sources, verdicts)
         numbers = [self.ledger.number_of(block), *topic_numbers(verdicts.leaders)]
@@ -108,8 +106,8 @@ class IndexState:
         self._forget(self.ledger.enter(block))
 
     def _forget(self, kept: list[PassedOver]) -> None:
-        for passed in kept:
-            self.sieve.forget(pack_positions(passed.number, passed.partition, passed.offsets), passed.tags)
+        for positions, tags in kept:
+            self.sieve.forget(positions, tags)
 
     def _batch(self, block: Block, wanted: NDArray[np.bool_], arrival_ms: int) -> Batch:
         """The readable rows that are wanted, with their positions and their arrival."""

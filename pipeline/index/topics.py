@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinsieve.pipeline.broker.ports import Admin, BrokerError, Clock, TopicInfo
+from twinsieve.pipeline.broker.ports import Admin, BrokerError, Clock
 from twinsieve.stages.errors import StateError
 
 
@@ -13,6 +13,7 @@ class InternalTopics:
 
     every_s: a topic that was created again is noticed within this time; one that is gone must be gone at two
         checks, for a broker that has just started may not know its topics yet
+    infos: by name, as of the last check
     raises: StateError when one does not exist; BrokerError
     """
 
@@ -24,7 +25,7 @@ class InternalTopics:
         missing = " and ".join(name for name in names if infos[name] is None)
         if missing:
             raise StateError(f"topic {missing} does not exist; `twinsieve topics create` makes it")
-        self.ids = {name: info.topic_id for name, info in infos.items() if info is not None}
+        self.infos = {name: info for name, info in infos.items() if info is not None}
         self._gone: set[str] = set()
         self._checked_s = clock.monotonic_s()
 
@@ -38,20 +39,19 @@ class InternalTopics:
             return
         self._checked_s = now_s
         try:
-            infos = self._admin.topics(tuple(self.ids))
+            infos = self._admin.topics(tuple(self.infos))
         except BrokerError as error:
             if not error.retryable:
                 raise
             return
-        for name, topic_id in self.ids.items():
-            self._compare(name, topic_id, infos[name])
-        self._gone = {name for name, info in infos.items() if info is None}
-
-    def _compare(self, name: str, topic_id: bytes, info: TopicInfo | None) -> None:
-        if info is None and name in self._gone:
-            raise StateError(f"topic {name} was deleted; {_ADVICE}")
-        if info is not None and info.topic_id != topic_id:
-            raise StateError(f"topic {name} was deleted and created again; {_ADVICE}")
+        gone = {name for name, info in infos.items() if info is None}
+        if gone & self._gone:
+            raise StateError(f"topic {min(gone & self._gone)} was deleted; {_ADVICE}")
+        self._gone = gone
+        for name, info in infos.items():
+            if info is not None and info.topic_id != self.infos[name].topic_id:
+                raise StateError(f"topic {name} was deleted and created again; {_ADVICE}")
+            self.infos[name] = info or self.infos[name]
 
 
 _ADVICE = "find out what deletes topics; the next start goes on where it can, else start a new app"

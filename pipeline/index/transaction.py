@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from twinsieve.pipeline.broker.ports import (
     AbortableError,
     Broker,
@@ -34,16 +36,14 @@ class DecisionWriter:
         except BrokerError:
             self.transactor.close()
             raise
-        self._silent: frozenset[int] = frozenset()
 
-    def leave_out(self, leaderless: frozenset[int]) -> None:
-        """Send no answers to these verdict partitions from now on; workers ask again for theirs."""
-        self._silent = leaderless
-
-    def commit(self, rulings: list[tuple[Ruling, int]], at: int, membership: Membership) -> None:
+    def commit(
+        self, rulings: list[tuple[Ruling, int]], at: int, membership: Membership, leaderless: Collection[int]
+    ) -> None:
         """One transaction.
 
         rulings: each with the partition its answer goes to; at: log offset behind them
+        leaderless: verdict partitions that get no answers; workers ask again for theirs
         raises: AbortableError when nothing of it counts
         """
         config = self._config
@@ -52,15 +52,12 @@ class DecisionWriter:
         for ruling, reply in rulings:
             decision, answer = encode_ruling(ruling, config.scheme)
             decisions.add(None, decision)
-            answers.setdefault(reply, Messages()).add(None, answer)
-        # One of them would fail the whole transaction.
-        for reply in self._silent.intersection(answers):
-            del answers[reply]
+            # One that cannot be written would fail the whole transaction.
+            if reply not in leaderless:
+                answers.setdefault(reply, Messages()).add(None, answer)
         # The marker of the transaction takes an offset too.
         decisions_end = self.decisions_end + len(rulings) + (1 if rulings else 0)
-        self._transact(
-            decisions, answers, committed_record(at, decisions_end, self._config.output), membership
-        )
+        self._transact(decisions, answers, committed_record(at, decisions_end, config.output), membership)
         self.decisions_end = decisions_end
 
     def prove(self, committed: Committed, membership: Membership) -> None:

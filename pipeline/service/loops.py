@@ -132,6 +132,11 @@ class Loop(ABC):
         if self.phase.now is LoopPhase.STARTING:
             self._go(LoopPhase.WORKING)
 
+    def _log_notices(self, notices: list[str]) -> None:
+        for notice in notices:
+            _log.warning("%s: %s", self.name, notice)
+        notices.clear()
+
     def _turn(self) -> None:
         try:
             began_s = self._clock.monotonic_s()
@@ -202,30 +207,25 @@ class WorkerLoop(Loop):
         self._index = index
         self._worker: Worker | None = None
         self._stalls = StallDetector()
-        self._refused: dict[Partition, int] = {}
+        self._refused: dict[Partition, float] = {}
 
     def _step(self) -> None:
         if self._worker is None:
             self._worker = self._builder.worker(self._metrics.timer())
             self._worker.refused.update(self._refused)
             self._stalls = StallDetector()
-        self._count(self._worker.step(_POLL_S))
-        self.ready = self._worker.ready
-        self._log_notices(self._worker)
+        worker = self._worker
+        self._count(worker.step(_POLL_S))
+        self.ready = worker.ready
+        self._log_notices(worker.notices)
+        self._metrics.resyncs.inc(worker.resyncs)
+        self._metrics.trimmed.inc(worker.trimmed)
+        worker.resyncs = worker.trimmed = 0
 
     def _count(self, emission: Emission) -> None:
         if emission.kinds:
             self._did_its_work()
         self._metrics.emitted(emission)
-
-    def _log_notices(self, worker: Worker) -> None:
-        for notice in worker.notices:
-            _log.warning("worker: %s", notice)
-        worker.notices.clear()
-        self._metrics.resyncs.inc(worker.resyncs)
-        worker.resyncs = 0
-        self._metrics.trimmed.inc(worker.trimmed)
-        worker.trimmed = 0
 
     def _set_gauges(self) -> None:
         self._metrics.see_waiting(self._worker)
@@ -293,9 +293,7 @@ class IndexLoop(Loop):
             _log.info("index: %s at block %d", phase, index.state.at)
         if changes:
             self._set_gauges()
-        for notice in index.notices:
-            _log.warning("index: %s", notice)
-        index.notices.clear()
+        self._log_notices(index.notices)
         self._metrics.unjudged.inc(index.unjudged)
         index.unjudged = 0
 
@@ -313,13 +311,11 @@ class IndexLoop(Loop):
             self._did_its_work()
         if self._index.ready:
             return
-        progress, now_s = self._index.progress(), self._clock.monotonic_s()
-        rate = (progress.at - self._seen_at) / max(now_s - self._seen_s, 0.001)
-        self._seen_at, self._seen_s = progress.at, now_s
-        left_s = f"{(progress.end - progress.at) / rate:.0f}s" if rate > 0 else "unknown"
-        _log.info(
-            "index: restoring block=%d of=%d rate=%.0f/s left=%s", progress.at, progress.end, rate, left_s
-        )
+        at, end, now_s = self._index.state.at, self._index.follower.log_end(), self._clock.monotonic_s()
+        rate = (at - self._seen_at) / max(now_s - self._seen_s, 0.001)
+        self._seen_at, self._seen_s = at, now_s
+        left_s = f"{(end - at) / rate:.0f}s" if rate > 0 else "unknown"
+        _log.info("index: restoring block=%d of=%d rate=%.0f/s left=%s", at, end, rate, left_s)
 
     def _finish(self) -> None:
         if self._index is not None:

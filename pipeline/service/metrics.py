@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Enum, Gauge, Histogram
@@ -26,63 +27,59 @@ class Metrics:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.registry = CollectorRegistry()
-        at = self.registry
+        self.registry = at = CollectorRegistry()
+        counter = partial(Counter, registry=at)
+        gauge = partial(Gauge, registry=at)
+        enum = partial(Enum, registry=at)
         # Messages whose verdict was committed, by kind; replayed ones were emitted before.
-        self.messages = Counter("twinsieve_messages", "Messages by verdict", ["verdict"], registry=at)
+        self.messages = counter("twinsieve_messages", "Messages by verdict", ["verdict"])
         # Messages that could not be judged or sent on, by reason. Alert on growth.
-        self.dead_letters = Counter(
-            "twinsieve_dead_letters", "Dead letters by reason", ["reason"], registry=at
-        )
+        self.dead_letters = counter("twinsieve_dead_letters", "Dead letters by reason", ["reason"])
         # Input offsets that retention took before they were judged, once each, when the offset behind them is
         # committed. Offsets of control markers and of compacted messages count. Alert on any.
-        self.trimmed = Counter("twinsieve_trimmed_messages", "Input lost to retention", registry=at)
+        self.trimmed = counter("twinsieve_trimmed_messages", "Input lost to retention")
         # Messages read that wait for an answer. Near pending_messages: the index is behind.
-        self.pending = Gauge("twinsieve_pending_messages", "Waiting", ["topic", "partition"], registry=at)
+        self.pending = gauge("twinsieve_pending_messages", "Waiting", ["topic", "partition"])
         # Memory of messages that wait. Near pending_bytes: the index is behind.
-        self.pending_bytes = Gauge("twinsieve_pending_bytes", "Waiting, memory", registry=at)
+        self.pending_bytes = gauge("twinsieve_pending_bytes", "Waiting, memory")
         # Input partitions that wait for a partition without a leader (input, log, verdicts, outputs).
-        self.held = Gauge("twinsieve_held_partitions", "Waiting for a leader", registry=at)
+        self.held = gauge("twinsieve_held_partitions", "Waiting for a leader")
         # Messages in the input that are not emitted yet. Alert on growth.
-        self.lag = Gauge("twinsieve_lag_messages", "Input lag", ["topic", "partition"], registry=at)
+        self.lag = gauge("twinsieve_lag_messages", "Input lag", ["topic", "partition"])
         # Blocks asked and not answered.
-        self.unanswered = Gauge("twinsieve_unanswered_blocks", "Blocks without an answer", registry=at)
+        self.unanswered = gauge("twinsieve_unanswered_blocks", "Blocks without an answer")
         # Times a worker began anew from its committed offsets (rebalance apart). Alert on a steady rate.
-        self.resyncs = Counter("twinsieve_resyncs", "New sessions after a failure", registry=at)
+        self.resyncs = counter("twinsieve_resyncs", "New sessions after a failure")
         # Time from the step before to this one.
         self.steps = Histogram(
             "twinsieve_step_seconds", "Time of a step", ["step"], buckets=_STEP_BOUNDS_S, registry=at
         )
         # What this process does with each of its roles; `loops.LoopPhase` says what the states mean.
         states = ["starting", "working", "retrying", "stopping"]
-        self.role = Enum(
-            "twinsieve_role_phase", "State of a role's loop", ["role"], states=states, registry=at
-        )
+        self.role = enum("twinsieve_role_phase", "State of a role's loop", ["role"], states=states)
         # 1 where this process judges; the sum over all processes should be 1. Alert on 0.
-        self.live = Gauge("twinsieve_index_live", "Whether the index here judges", registry=at)
+        self.live = gauge("twinsieve_index_live", "Whether the index here judges")
         # Where the index here stands; `none` where this process has no index.
-        self.phase = Enum(
-            "twinsieve_index_phase", "State of the index", states=[_NO_INDEX, *IndexPhase], registry=at
-        )
+        self.phase = enum("twinsieve_index_phase", "State of the index", states=[_NO_INDEX, *IndexPhase])
         # Blocks of the fingerprint log that are not judged (or followed) yet.
-        self.log_lag = Gauge("twinsieve_index_lag_blocks", "Blocks behind the log's end", registry=at)
+        self.log_lag = gauge("twinsieve_index_lag_blocks", "Blocks behind the log's end")
         # Judged blocks that retention took, or the decisions on them, before this index followed them.
-        self.gaps = Gauge("twinsieve_index_gaps", "Blocks missing in a restore", registry=at)
+        self.gaps = gauge("twinsieve_index_gaps", "Blocks missing in a restore")
         # Blocks that retention took before anybody judged them; workers ask again. Alert on growth.
-        self.unjudged = Counter("twinsieve_index_unjudged_blocks", "Blocks never judged", registry=at)
+        self.unjudged = counter("twinsieve_index_unjudged_blocks", "Blocks never judged")
         # Sessions begun since the app was new.
-        self.sessions = Gauge("twinsieve_index_sessions", "Sessions begun", registry=at)
+        self.sessions = gauge("twinsieve_index_sessions", "Sessions begun")
         # Judged messages that retention took from the input before they were emitted. Alert on any.
-        self.given_up = Gauge("twinsieve_index_given_up_messages", "Judged, then passed over", registry=at)
+        self.given_up = gauge("twinsieve_index_given_up_messages", "Judged, then passed over")
         # Exact duplicates that the Bloom filter alone reports.
-        self.unconfirmed = Counter("twinsieve_index_unconfirmed", "Bloom hits, no leader", registry=at)
+        self.unconfirmed = counter("twinsieve_index_unconfirmed", "Bloom hits, no leader")
         # Kept messages in the window, its size, and how far back it reaches.
-        self.window_held = Gauge("twinsieve_window_messages", "Kept messages in the window", registry=at)
-        self.window_capacity = Gauge("twinsieve_window_capacity_messages", "Window size", registry=at)
-        self.window_hours = Gauge("twinsieve_window_hours", "Hours that the window covers", registry=at)
-        self.sieve_bytes = Gauge("twinsieve_sieve_bytes", "Memory of the sieve", registry=at)
+        self.window_held = gauge("twinsieve_window_messages", "Kept messages in the window")
+        self.window_capacity = gauge("twinsieve_window_capacity_messages", "Window size")
+        self.window_hours = gauge("twinsieve_window_hours", "Hours that the window covers")
+        self.sieve_bytes = gauge("twinsieve_sieve_bytes", "Memory of the sieve")
         # Seconds of log to replay if the index restarted now. Alert when far beyond snapshot_every.
-        self.snapshot_age = Gauge("twinsieve_snapshot_age_seconds", "Age of the snapshot", registry=at)
+        self.snapshot_age = gauge("twinsieve_snapshot_age_seconds", "Age of the snapshot")
 
     def timer(self) -> Hook:
         """A hook that times the steps of one role."""
@@ -127,13 +124,12 @@ class Metrics:
         self.live.set(index is not None and index.live)
         self.phase.state(index.phase.now if index is not None else _NO_INDEX)
         if index is not None:
-            self.gaps.set(index.gaps)
-            self.snapshot_age.set(index.snapshot_age_s)
+            self.gaps.set(index.follower.gaps)
+            self.snapshot_age.set(index.snapshots.age_s)
 
     def see_index(self, index: Index) -> None:
         """Gauges of an index, asked for now and then."""
-        progress = index.progress()
-        self.log_lag.set(max(0, progress.end - progress.at))
+        self.log_lag.set(max(0, index.follower.log_end() - index.state.at))
         self.sessions.set(index.state.ledger.sessions_started)
         self.given_up.set(index.state.ledger.given_up)
         stats = index.state.sieve.stats()

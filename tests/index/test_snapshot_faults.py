@@ -64,7 +64,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_older_snapshot_and_nothing_half(
     (kept,) = (tmp_path / "t").iterdir()
     assert kept.name.startswith("index-0000000000000001-")
     store.write(snapshot(2))
-    assert store.newest_at(LOG_ID) == 2
+    assert store.kept_at(LOG_ID) == [2, 1]
 
 
 def test_half_snapshots_of_killed_processes_are_swept(tmp_path: Path) -> None:
@@ -148,9 +148,9 @@ def test_snapshots_of_a_log_that_was_deleted_are_not_in_the_way(tmp_path: Path) 
         store.write(snapshot(at, b"an older log...."))
     for at in (1, 2, 3):
         store.write(snapshot(at))
-    assert (store.newest_at(LOG_ID), store.oldest_kept_at(LOG_ID)) == (3, 2)
+    assert store.kept_at(LOG_ID) == [3, 2]
     assert [found.at for found in store.read(LOG_ID) if isinstance(found, FoundSnapshot)] == [3, 2]
-    assert store.newest_at(b"an older log....") == 90
+    assert store.kept_at(b"an older log....")[0] == 90
 
 
 @pytest.mark.parametrize("doing", ["ls", "open"])
@@ -180,9 +180,9 @@ def test_a_listing_that_a_store_remembers_is_asked_for_anew(tmp_path: Path) -> N
     )
     seen: list[str] = []
     mine._files.invalidate_cache = lambda *_: seen.append("asked")  # type: ignore[method-assign]
-    assert mine.newest_at(LOG_ID) is None
+    assert mine.kept_at(LOG_ID) == []
     theirs.write(snapshot(1))
-    assert mine.newest_at(LOG_ID) == 1
+    assert mine.kept_at(LOG_ID) == [1]
     assert seen
 
 

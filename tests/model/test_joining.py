@@ -66,7 +66,7 @@ def test_a_newcomer_far_behind_leaves_the_log_to_who_judges(monkeypatch: pytest.
     while newcomer.index is None or newcomer.index._consumer is None:
         world.run(1)
         assert newcomer.index is not None
-        behind.append(world.cluster.log(DECISIONS).end - newcomer.index._follower.decisions_at)
+        behind.append(world.cluster.log(DECISIONS).end - newcomer.index.follower.decisions_at)
         assert _judging(world) == [world.processes[0]]
         assert not (newcomer.index._consumer is None and newcomer.index.ready)
     assert len(behind) > 5
@@ -82,7 +82,7 @@ def test_a_live_index_reads_on_from_where_it_was_after_a_rebalance(monkeypatch: 
     monkeypatch.setattr(index, "_MARK_EVERY_S", 1.0)
     world = _busy_world(80)
     assert world.processes[0].index is not None
-    at = world.processes[0].index._follower.decisions_at
+    at = world.processes[0].index.follower.decisions_at
     assert at > world.cluster.log(DECISIONS).end / 2
     world.start("a")
     world.produce("in", 0, [b"text 3", b"new"])

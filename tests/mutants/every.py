@@ -281,7 +281,7 @@ LEDGERS = (
     Mutant(
         "what a session passes over goes on to lead",
         STATE,
-        "self.sieve.forget(pack_positions(passed.number, passed.partition, passed.offsets), passed.tags)",
+        "self.sieve.forget(positions, tags)",
         "pass",
         PASSED,
     ),
@@ -390,7 +390,7 @@ INDEXES = (
     Mutant(
         "the index judges before it has caught up",
         INDEX,
-        "if self._writer is not None and self._follower.caught_up(self._writer.decisions_end):",
+        "if self._writer is not None and self.follower.caught_up(self._writer.decisions_end):",
         "if self._writer is not None:",
         CRASH,
     ),
@@ -420,7 +420,7 @@ INDEXES = (
         INDEX,
         "            self._commit(rulings, membership)\n        except",
         "            if due:\n"
-        "                self._snapshots.begin(self.state, self._follower.decisions_at)\n"
+        "                self.snapshots.begin(self.state, self.follower.decisions_at)\n"
         "                due = False\n"
         "            self._commit(rulings, membership)\n        except",
         (*MODEL, *NASTY),
@@ -435,14 +435,14 @@ INDEXES = (
     Mutant(
         "the log is deleted behind what is judged, not behind the older snapshot",
         INDEX,
-        "before = {self._config.log: found.oldest_at}",
-        "before = {self._config.log: self.state.at}",
+        "needed_from = zip((self._config.log, self._config.decisions), found, strict=True)",
+        "needed_from = [(self._config.log, self.state.at)]",
         ("tests/index/test_trimmed_log.py",),
     ),
     Mutant(
         "a block of another scheme ends the index",
         INDEX,
-        "return self.state.refuse(offset, session, first, end), reply",
+        "ruling = self.state.refuse(offset, session, first, end)",
         "raise",
         ("tests/model/test_foreign_scheme.py",),
     ),
@@ -481,8 +481,8 @@ INDEXES = (
     Mutant(
         "a missing block or decision is passed over without a reason",
         RESTORE,
-        "if not explained:",
-        "if not explained and not what:",
+        "if log_offset >= self._reader.beginning_offsets([self._log])[self._log]:",
+        "if not what:",
         MODEL,
     ),
     Mutant(

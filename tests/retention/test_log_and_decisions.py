@@ -128,7 +128,7 @@ def test_a_follower_that_read_blocks_which_retention_took_before_they_were_judge
     world.settle()
     follow_all(follower)
     assert follower.gaps > 0
-    assert follower.progress().at == world.cluster.log(LOG).stable_end > waiting
+    assert follower._state.at == world.cluster.log(LOG).stable_end > waiting
     assert not world.stops
 
 
@@ -150,7 +150,7 @@ def following(world: World) -> Follower:
     follower = Follower(reader, IndexState(HashSieve()), INDEX, log_id, 0)
     follower.begin()
     follow_all(follower)
-    assert follower.progress().at < follower.progress().end
+    assert follower._state.at < follower.log_end()
     return follower
 
 
