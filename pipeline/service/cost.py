@@ -107,13 +107,12 @@ FORGOTTEN_BYTES = 24
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Bytes by part, of each role in a process that has `partitions` input partitions.
+    """Bytes by part, of each role in a process.
 
     waiting: originals that wait for their answers
     forgotten: digests of kept messages that never come out, where all open verdicts are passed over, once
     """
 
-    partitions: int
     sieve: int
     waiting: int
     open_verdicts: int
@@ -156,7 +155,6 @@ def held_by(settings: Settings, partitions: int) -> Held:
     rows = kafka.pending_messages + kafka.poll_messages
     answers = settings.topics.verdict_partitions
     return Held(
-        partitions,
         sieve=sum(worst_case_bytes(sieve_config(settings, "")).values()),
         waiting=kafka.pending_bytes + partitions * kafka.poll_messages * ROW_BYTES,
         open_verdicts=partitions * rows * verdict_bytes(),

@@ -10,9 +10,9 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from types import FrameType
 from typing import Literal
 
@@ -86,43 +86,43 @@ def run_service(
     )
     if stop.is_set():
         return
-    slot = slot_of(settings, member)
     metrics = Metrics(clock)
-    background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
     loops: list[Loop] = []
-    server = None
-    if settings.http.address is not None:
-        server = HealthServer(
-            settings.http.address,
-            metrics.registry,
-            # Without loops kernels are being compiled: alive, however long a small share of a core takes.
-            lambda: all(loop.alive for loop in loops),
-            lambda: bool(loops) and all(loop.ready for loop in loops),
-        )
+    with ExitStack() as stack:
+        slot, background = stack.enter_context(process(settings, member, stop))
+        if settings.http.address is not None:
+            server = HealthServer(
+                settings.http.address,
+                metrics.registry,
+                # Without loops kernels are being compiled: alive, however long a small share of a core takes.
+                lambda: all(loop.alive for loop in loops),
+                lambda: bool(loops) and all(loop.ready for loop in loops),
+            )
+            stack.callback(server.close)
+        # Before a group is joined: a member that compiles inside a step would keep its share waiting.
+        warm_up(log_progress, stopped=stop.is_set)
+        if stop.is_set():
+            return
+        scheme = make_scheme(settings)
+        builder = Builder(settings, scheme, clock, connect, slot, emit=not dry_run, background=background)
+        index = IndexLoop(builder, clock, metrics) if role != "worker" else None
+        indexes: list[Loop] = [index] if index is not None else []
+        workers: list[Loop] = [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []
+        loops += [*workers, *indexes]
+        _log.info("run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot, scheme.scheme_id)
+        drive(workers, indexes, stop)
+
+
+@contextmanager
+def process(
+    settings: Settings, member: str | None, stop: threading.Event
+) -> Iterator[tuple[str, ThreadPoolExecutor]]:
+    """The name of this process, and what writes its snapshots; meanwhile signals set `stop`."""
+    slot = slot_of(settings, member)
     try:
-        with Signals(stop):
-            # Before a group is joined: a member that compiles inside a step would keep its share waiting.
-            warm_up(log_progress, stopped=stop.is_set)
-            if stop.is_set():
-                return
-            scheme = make_scheme(settings)
-            builder = Builder(
-                settings, scheme, clock, connect, slot.name, emit=not dry_run, background=background
-            )
-            index = IndexLoop(builder, clock, metrics) if role != "worker" else None
-            indexes: list[Loop] = [index] if index is not None else []
-            workers: list[Loop] = (
-                [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []
-            )
-            loops += [*workers, *indexes]
-            _log.info(
-                "run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot.name, scheme.scheme_id
-            )
-            drive(workers, indexes, stop)
+        with ThreadPoolExecutor(1, thread_name_prefix="snapshot") as background, _signals(stop):
+            yield slot.name, background
     finally:
-        if server is not None:
-            server.close()
-        background.shutdown()
         slot.release()
 
 
@@ -201,22 +201,19 @@ def _started(loop: Loop) -> Future[None]:
     return ended
 
 
-class Signals:
+@contextmanager
+def _signals(stop: threading.Event) -> Iterator[None]:
     """SIGTERM and SIGINT set an event; handlers are put back at the end. Outside the main thread: nothing."""
 
-    def __init__(self, stop: threading.Event) -> None:
-        self._stop = stop
-        self._before: dict[signal.Signals, object] = {}
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            for each in (signal.SIGTERM, signal.SIGINT):
-                self._before[each] = signal.signal(each, self._on_signal)
-
-    def __exit__(self, *_: object) -> None:
-        for each, before in self._before.items():
-            signal.signal(each, before)  # type: ignore[arg-type]
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    def on_signal(number: int, _: FrameType | None) -> None:
         _log.info("run: %s, stopping", signal.Signals(number).name)
-        self._stop.set()
+        stop.set()
+
+    is_main = threading.current_thread() is threading.main_thread()
+    caught = (signal.SIGTERM, signal.SIGINT) if is_main else ()
+    before = {each: signal.signal(each, on_signal) for each in caught}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from twinsieve.pipeline.broker.mark import moved, name_topic
@@ -19,14 +20,8 @@ from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, Clock, P
 from twinsieve.pipeline.service.build import Builder, make_scheme
 from twinsieve.pipeline.service.loops import IndexLoop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
-from twinsieve.pipeline.service.run import (
-    Signals,
-    SystemClock,
-    drive,
-    log_progress,
-)
+from twinsieve.pipeline.service.run import SystemClock, drive, log_progress, process
 from twinsieve.pipeline.service.seed_order import ordered_broker
-from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.start_checks import check_topics
 from twinsieve.pipeline.service.warm_up import warm_up
 from twinsieve.pipeline.settings.model import Settings
@@ -43,15 +38,15 @@ class SeedResult:
     """What this run put into the windows; `finished`: everything that was there when it began."""
 
     finished: bool = False
-    kinds: dict[Kind, int] = field(default_factory=dict)
+    kinds: Counter[Kind] = field(default_factory=Counter)
 
     @property
     def kept(self) -> int:
         """Messages that are leaders now."""
-        return self.kinds.get(Kind.UNIQUE, 0)
+        return self.kinds[Kind.UNIQUE]
 
     def __str__(self) -> str:
-        others = sum(self.kinds.values()) - self.kept
+        others = self.kinds.total() - self.kept
         end = "done" if self.finished else "stopped; run it again to go on"
         return f"seed: {self.kept} messages kept, {others} passed over as duplicates or unreadable; {end}"
 
@@ -84,64 +79,56 @@ def run_seed(
         update={"poll_messages": min(settings.kafka.poll_messages, _POLL_MESSAGES)}
     )
     seeding = settings.model_copy(update={"input": source, "kafka": kafka})
-    slot = slot_of(settings, member)
     metrics = Metrics(clock)
-    background = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
-    builder = Builder(
-        seeding,
-        scheme,
-        clock,
-        lambda its: ordered_broker(connect(its), clock, ends),
-        slot.name,
-        emit=False,
-        background=background,
-        job="seed",
-    )
-    admin_broker = connect(settings)
-    watch = SeedWatch(admin_broker.admin(), settings.app, ends)
-    index = IndexLoop(builder, clock, metrics)
-    worker = SeedLoop(builder, clock, metrics, watch, stop, index=index)
-    try:
-        with Signals(stop):
-            warm_up(log_progress, stopped=stop.is_set)
-            drive([worker], [index], stop)
-    finally:
-        background.shutdown()
-        slot.release()
-        admin_broker.close()
+    with process(settings, member, stop) as (slot, background), closing(connect(settings)) as broker:
+        builder = Builder(
+            seeding,
+            scheme,
+            clock,
+            lambda its: ordered_broker(connect(its), clock, ends),
+            slot,
+            emit=False,
+            background=background,
+            job="seed",
+        )
+        index = IndexLoop(builder, clock, metrics)
+        watch = SeedWatch(broker.admin(), settings.app, ends)
+        worker = SeedLoop(builder, clock, metrics, watch, stop, index=index)
+        warm_up(log_progress, stopped=stop.is_set)
+        drive([worker], [index], stop)
     return worker.seeded
 
 
+@dataclass(slots=True)
 class SeedWatch:
     """Asks how far a seed of an app has come, and whether the app has gone live meanwhile.
 
     ends: where each partition of the topic ended when the seed began
+    left: offsets still to be committed when `done` was asked last
     """
 
-    def __init__(self, admin: Admin, app: str, ends: Mapping[Partition, int]) -> None:
-        self._admin = admin
-        self._app = app
-        self._ends = ends
-        self.left = -1
-        """Offsets still to be committed when `done` was asked last."""
+    admin: Admin
+    app: str
+    ends: Mapping[Partition, int]
+    left: int = -1
 
     def done(self) -> bool:
         """Whether everything that was there when the seed began is committed.
 
         raises: BrokerError where the app has gone live, or no broker answers
         """
-        live = Names(self._app).workers
-        if self._admin.group_offsets(live):
+        live = Names(self.app).workers
+        if self.admin.group_offsets(live):
             raise BrokerError(
-                f"app {self._app} has gone live beside its seed (group {live} has offsets), so the rest would"
+                f"app {self.app} has gone live beside its seed (group {live} has offsets), so the rest would"
                 " stand behind newer messages; nothing is lost, the windows hold what was seeded until now",
                 retryable=False,
             )
-        committed = self._admin.group_offsets(Names(self._app).seed)
+        committed = self.admin.group_offsets(Names(self.app).seed)
         self.left = sum(
-            max(0, end - (committed[at].offset if at in committed else 0)) for at, end in self._ends.items()
+            max(0, end - (committed[at].offset if at in committed else 0)) for at, end in self.ends.items()
         )
-        return not self.left and all(at in committed for at in self._ends)
+        return not self.left and all(at in committed for at in self.ends)
 
 
 class SeedLoop(WorkerLoop):
@@ -165,19 +152,16 @@ class SeedLoop(WorkerLoop):
 
     def _count(self, emission: Emission) -> None:
         super()._count(emission)
-        for kind, count in emission.kinds.items():
-            self.seeded.kinds[kind] = self.seeded.kinds.get(kind, 0) + count
+        self.seeded.kinds.update(emission.kinds)
 
     def _step(self) -> None:
         super()._step()
         if self._clock.monotonic_s() - self._asked_s >= CHECK_S:
             self._asked_s = self._clock.monotonic_s()
             done = self._watch.done()
+            seeded = self.seeded
             _log.info(
-                "seed: messages=%d kept=%d left=%d",
-                sum(self.seeded.kinds.values()),
-                self.seeded.kept,
-                self._watch.left,
+                "seed: messages=%d kept=%d left=%d", seeded.kinds.total(), seeded.kept, self._watch.left
             )
             if done:
                 self.seeded.finished = True

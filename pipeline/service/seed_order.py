@@ -7,6 +7,7 @@ topic would make everything but the first one look new, and a window would keep 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from twinsieve.pipeline.broker.ports import (
@@ -29,18 +30,18 @@ def ordered_broker(inner: Broker, clock: Clock, ends: Mapping[Partition, int]) -
     return cast(Broker, _OrderedBroker(inner, clock, ends))
 
 
+@dataclass(frozen=True)
 class _OrderedBroker:
-    def __init__(self, inner: Broker, clock: Clock, ends: Mapping[Partition, int]) -> None:
-        self._inner = inner
-        self._clock = clock
-        self._ends = ends
+    inner: Broker
+    clock: Clock
+    ends: Mapping[Partition, int]
 
     def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> GroupConsumer:
-        inner = self._inner.group_consumer(group, topics, member)
-        return cast(GroupConsumer, _OrderedConsumer(inner, self._clock, self._ends))
+        inner = self.inner.group_consumer(group, topics, member)
+        return cast(GroupConsumer, _OrderedConsumer(inner, self.clock, self.ends))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+        return getattr(self.inner, name)
 
 
 class _OrderedConsumer:
