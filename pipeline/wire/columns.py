@@ -41,41 +41,37 @@ Set = TypeVar("Set", bound=Columns)
 
 
 class _Field(NamedTuple):
-    """A column of a set, or of a set inside it; path: names that lead to it."""
+    """A column of a set, or of a set inside it; name: with the names that lead to it, and dots between."""
 
-    path: tuple[str, ...]
+    name: str
     column: Column
 
-    @property
-    def name(self) -> str:
-        return ".".join(self.path)
-
     def beside(self, name: str) -> str:
-        """The path of another column of the same set."""
-        return ".".join((*self.path[:-1], name))
+        """Another column of the same set."""
+        within, dot, _ = self.name.rpartition(".")
+        return within + dot + name
 
 
 @once_a_kind
 def _fields(kind: type[Columns]) -> tuple[_Field, ...]:
-    """All columns, in the order of the wire: those with one entry a row, packed values, pools."""
-    found = list(_walk(kind, ()))
+    """The columns that are sent, in the order of the wire: those with one entry a row, packed values,
+    pools."""
+    found = [each for each in _walk(kind, "") if each.column.sent is not Sent.NOT]
     return tuple(
         sorted(found, key=lambda each: isinstance(each.column, Packed) + 2 * isinstance(each.column, Pooled))
     )
 
 
-def _walk(kind: type[Columns], path: tuple[str, ...]) -> Iterator[_Field]:
+def _walk(kind: type[Columns], prefix: str) -> Iterator[_Field]:
     for name, column in declared(kind).items():
         if isinstance(column, Column):
-            yield _Field((*path, name), column)
+            yield _Field(prefix + name, column)
         else:
-            yield from _walk(column, (*path, name))
+            yield from _walk(column, f"{prefix}{name}.")
 
 
-def _sent(kind: type[Columns], sort: type[Column]) -> list[_Field]:
-    return [
-        each for each in _fields(kind) if isinstance(each.column, sort) and each.column.sent is not Sent.NOT
-    ]
+def _of_sort(kind: type[Columns], sort: type[Column]) -> list[_Field]:
+    return [each for each in _fields(kind) if isinstance(each.column, sort)]
 
 
 @once_a_kind
@@ -92,7 +88,7 @@ def _dims(kind: type[Columns]) -> dict[str, tuple[str, int, str]]:
 @once_a_kind
 def _shape(kind: type[Columns]) -> struct.Struct:
     """Rows; values of each packed column; entries of each pool; the dims; bytes of each packed value."""
-    packed, pools = _sent(kind, Packed), _sent(kind, Pooled)
+    packed, pools = _of_sort(kind, Packed), _of_sort(kind, Pooled)
     codes = "".join(code for _, _, code in _dims(kind).values())
     return struct.Struct("<I" + "I" * (len(packed) + len(pools)) + codes + "B" * len(packed))
 
@@ -104,7 +100,7 @@ def arrays_of(rows: Columns, sent: Sent = Sent.COMPRESSED) -> list[Array]:
         if each.column.sent is sent:
             array = attrgetter(each.name)(rows)
             if isinstance(each.column, Starts):
-                array = _lengths(each.column, array).astype(each.column.dtype)
+                array = _sent_lengths(rows, each.name).astype(each.column.dtype)
             elif isinstance(each.column, Packed):
                 array = _values(rows, each)
             arrays.append(array)
@@ -116,9 +112,11 @@ def _starts(kind: type[Columns]) -> dict[str, Starts]:
     return {each.name: each.column for each in _fields(kind) if isinstance(each.column, Starts)}
 
 
-def _lengths(column: Starts, starts: Array) -> Array:
-    lengths: Array = np.diff(starts)
-    return lengths if column.max_sent is None else np.minimum(lengths, column.max_sent)
+def _sent_lengths(rows: Columns, starts: str) -> Array:
+    """Lengths of the rows that begin there, each cut to what is sent of it."""
+    lengths: Array = np.diff(attrgetter(starts)(rows))
+    limit = _starts(type(rows))[starts].max_sent
+    return lengths if limit is None else np.minimum(lengths, limit)
 
 
 def _values(rows: Columns, field: _Field) -> Array:
@@ -127,7 +125,7 @@ def _values(rows: Columns, field: _Field) -> Array:
     by = field.beside(column.by)
     starts: Array = attrgetter(by)(rows)
     values: Array = attrgetter(field.name)(rows)
-    lengths, sent = np.diff(starts), _lengths(_starts(type(rows))[by], starts)
+    lengths, sent = np.diff(starts), _sent_lengths(rows, by)
     values = values[: int(starts[-1])]
     if len(lengths) and int(lengths.max()) > int(sent.max()):
         within = np.arange(len(values)) - np.repeat(starts[:-1], lengths)
@@ -139,16 +137,12 @@ def _values(rows: Columns, field: _Field) -> Array:
 
 def row_bytes(rows: Columns) -> Array:
     """int64[n]: bytes that each row takes on the wire, at most and before compression."""
-    kind = type(rows)
     total = np.zeros(len(rows), np.int64)
-    for each in _fields(kind):
+    for each in _fields(type(rows)):
         column, array = each.column, attrgetter(each.name)(rows)
         entry = np.dtype(column.dtype).itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
-        if column.sent is Sent.NOT:
-            continue
         if isinstance(column, Packed):
-            by = each.beside(column.by)
-            total += entry * _lengths(_starts(kind)[by], attrgetter(by)(rows))
+            total += entry * _sent_lengths(rows, each.beside(column.by))
         elif isinstance(column, Pooled):
             total += entry * (attrgetter(each.beside(column.by))(rows) >= 0)
         else:
@@ -167,7 +161,7 @@ def encode_columns(rows: Columns) -> bytes:
     shape = _shape(kind).pack(
         len(rows),
         *map(len, values),
-        *(len(attrgetter(each.name)(rows)) for each in _sent(kind, Pooled)),
+        *(len(attrgetter(each.name)(rows)) for each in _of_sort(kind, Pooled)),
         *(attrgetter(name)(rows).shape[axis] for name, axis, _ in _dims(kind).values()),
         *(array.itemsize for array in values),
     )
@@ -181,7 +175,7 @@ def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) ->
         raise StateError(f"{where}: ends early; {_ADVICE}")
     numbers = iter(shape.unpack_from(content, at))
     lengths = {"": next(numbers)}
-    packed, pools = _sent(kind, Packed), _sent(kind, Pooled)
+    packed, pools = _of_sort(kind, Packed), _of_sort(kind, Pooled)
     lengths |= {each.name: next(numbers) for each in [*packed, *pools]}
     dims = {name: next(numbers) for name in _dims(kind)}
     widths = {each.name: next(numbers) for each in packed}
@@ -191,8 +185,6 @@ def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) ->
     arrays: dict[str, Array] = {}
     for each in _fields(kind):
         column, name = each.column, each.name
-        if column.sent is Sent.NOT:
-            continue
         if isinstance(column, Starts):
             arrays[name] = starts_of(readers[column.sent].take(column.dtype, lengths[""]))
         elif isinstance(column, Packed):
@@ -203,7 +195,7 @@ def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) ->
             arrays[name] = readers[column.sent].take(column.dtype, count, *column.sizes(dims))
     compressed.finish()
     plain.finish()
-    rows = _made(kind, arrays, lengths[""], dims, ())
+    rows = _made(kind, arrays, lengths[""], dims)
     try:
         rows.check()
     except ValueError:
@@ -216,7 +208,7 @@ def read_rows(kind: type[Set], reader: WireSection, count: int) -> Set:
     arrays = {
         each.name: reader.take(each.column.dtype, count, *each.column.sizes({})) for each in _fields(kind)
     }
-    return _made(kind, arrays, count, {}, ())
+    return _made(kind, arrays, count, {})
 
 
 def _checked_width(width: int, reader: WireSection) -> int:
@@ -224,15 +216,15 @@ def _checked_width(width: int, reader: WireSection) -> int:
 
 
 def _made(
-    kind: type[Set], arrays: Mapping[str, Array], count: int, dims: Mapping[str, int], path: tuple[str, ...]
+    kind: type[Set], arrays: Mapping[str, Array], count: int, dims: Mapping[str, int], prefix: str = ""
 ) -> Set:
+    """A set of these columns; those that were not sent are filled."""
     made: dict[str, Any] = {}
     for name, column in declared(kind).items():
-        key = ".".join((*path, name))
         if not isinstance(column, Column):
-            made[name] = _made(column, arrays, count, dims, (*path, name))
-        elif key in arrays:
-            made[name] = arrays[key]
+            made[name] = _made(column, arrays, count, dims, f"{prefix}{name}.")
+        elif prefix + name in arrays:
+            made[name] = arrays[prefix + name]
         elif isinstance(column, Packed):
             made[name] = np.full(int(made[column.by][-1]), column.fill, column.dtype)
         else:
