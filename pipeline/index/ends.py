@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from twinsieve.pipeline.broker.ports import Committed, Partition
 from twinsieve.stages.errors import StateError
@@ -93,10 +94,10 @@ class Ends:
     def lost(self) -> str:
         """What was lost, and what to do; empty if nothing was."""
         if self.log_end < self.recorded:
-            return log_lost(self.log, self.log_end, self.recorded)
+            return ends_early(self.log, self.log_end, self.recorded, "blocks")
         wanted = recorded_decisions_end(self.committed)
         if self.decisions_end < wanted:
-            return decisions_lost(self.decisions, self.decisions_end, wanted)
+            return ends_early(self.decisions, self.decisions_end, wanted, "records")
         if self.recorded > self.at and not self.cut and self.recorded > self.log_begin:
             return (
                 f"{self.decisions}: decisions end at block {self.at}, but {self.recorded} were judged: it "
@@ -119,17 +120,9 @@ class Ends:
             raise StateError(lost)
 
 
-def log_lost(log: Partition, end: int, recorded: int) -> str:
-    """The text of the error for a fingerprint log that ends before a block whose decision was recorded."""
+def ends_early(partition: Partition, end: int, recorded: int, lost: Literal["blocks", "records"]) -> str:
+    """What to say of the log, or of the decisions, that end before what was recorded of them."""
     return (
-        f"{log} ends at {end}, but decisions were recorded up to {recorded}: it lost blocks "
-        "or was created again; restore it, or start a new app"
-    )
-
-
-def decisions_lost(decisions: Partition, end: int, recorded: int) -> str:
-    """What to say of decisions that end before what was recorded of them."""
-    return (
-        f"{decisions} ends at {end}, but decisions were recorded up to {recorded}: it lost records "
+        f"{partition} ends at {end}, but decisions were recorded up to {recorded}: it lost {lost} "
         "or was created again; restore it, or start a new app"
     )

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from twinsieve.pipeline.broker.ports import NO_TOPIC_ID, FatalError, Reader
 from twinsieve.pipeline.index.config import IndexConfig
-from twinsieve.pipeline.index.ends import decisions_lost, log_lost
+from twinsieve.pipeline.index.ends import ends_early
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
 from twinsieve.pipeline.wire.frame import What, checksum_of
@@ -72,9 +72,10 @@ class Follower:
         beginning = self._reader.beginning_offsets([self._log, self._decisions])
         ends = self._reader.end_offsets([self._log, self._decisions])
         if ends[self._log] < self._state.at:
-            raise StateError(log_lost(self._log, ends[self._log], self._state.at))
+            raise StateError(ends_early(self._log, ends[self._log], self._state.at, "blocks"))
         if ends[self._decisions] < self.decisions_at:
-            raise StateError(decisions_lost(self._decisions, ends[self._decisions], self.decisions_at))
+            end, recorded = ends[self._decisions], self.decisions_at
+            raise StateError(ends_early(self._decisions, end, recorded, "records"))
         self._blocks.clear()
         self._rulings.clear()
         self._reader.assign([self._log, self._decisions])

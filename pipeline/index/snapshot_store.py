@@ -34,12 +34,11 @@ _PARTIAL = re.compile(r"index-[0-9]{16}-[0-9a-f]{8}\.snapshot\.[0-9]+\.partial")
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """An index state to be written.
+class _Stamped:
+    """What a snapshot is of.
 
     at: log offset of the next block; decisions_from: no decision of a later block lies below it
     log_id, decisions_id: topic ids of what it continues; scheme: hash of the fingerprint scheme
-    ledger: as `ledger_to_bytes` gives it; sieve: writes its part to a stream
     """
 
     at: int
@@ -47,23 +46,27 @@ class Snapshot:
     log_id: bytes
     decisions_id: bytes
     scheme: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(_Stamped):
+    """An index state to be written.
+
+    ledger: as `ledger_to_bytes` gives it; sieve: writes its part to a stream
+    """
+
     ledger: bytes
     sieve: Callable[[BinaryIO], None]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundSnapshot:
-    """A `Snapshot` that was read and is whole.
+class FoundSnapshot(_Stamped):
+    """A snapshot that was read and is whole.
 
     sieve: a stream of the bytes that its sieve wrote, from their beginning at each call; only until the next
         snapshot is asked for
     """
 
-    at: int
-    decisions_from: int
-    log_id: bytes
-    decisions_id: bytes
-    scheme: bytes
     ledger: Ledger
     sieve: Callable[[], BinaryIO]
 
@@ -78,8 +81,9 @@ class SnapshotStore:
         self._files, folder = place
         self._folder = f"{folder.rstrip('/')}/{app}"
         self._keep = keep
-        local = "file" in self._protocols()
-        self._address = self._folder if local else str(self._files.unstrip_protocol(self._folder))
+        protocol = self._files.protocol
+        self._is_local = "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+        self._address = self._folder if self._is_local else str(self._files.unstrip_protocol(self._folder))
 
     def write(self, snapshot: Snapshot) -> str:
         """Store one and forget the oldest beyond `keep`; returns where it is.
@@ -91,7 +95,7 @@ class SnapshotStore:
         try:
             self._files.makedirs(self._folder, exist_ok=True)
             with self._files.open(partial, "wb") as stream:
-                if "file" in self._protocols():
+                if self._is_local:
                     os.chmod(partial, 0o600)
                 _write(snapshot, stream)
             self._files.mv(partial, name)
@@ -134,10 +138,6 @@ class SnapshotStore:
                 except Exception as error:  # noqa: BLE001 (as in `write`)
                     found = _unreadable(name, error)
                 yield found
-
-    def _protocols(self) -> tuple[str, ...]:
-        protocol = self._files.protocol
-        return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
     def _found(self, log_id: bytes) -> list[tuple[int, str]]:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
 import numpy as np
@@ -35,16 +36,16 @@ class Judge(Protocol):
         """Writes the whole state as it is now to a stream, whenever and in whatever thread it is called."""
 
 
+@dataclass(slots=True)
 class IndexState:
     """The answer to every block of the log, in order. Two of them that saw the same log and decisions agree.
 
     at: log offset of the next block
     """
 
-    def __init__(self, sieve: Judge, ledger: Ledger | None = None, at: int = 0) -> None:
-        self.sieve = sieve
-        self.ledger = ledger if ledger is not None else Ledger()
-        self.at = at
+    sieve: Judge
+    ledger: Ledger = field(default_factory=Ledger)
+    at: int = 0
 
     def rule(self, block: Block, log_offset: int, latest_ms: int) -> Ruling:
         """Judge the block at `log_offset`; the state is true for the next offset then.
