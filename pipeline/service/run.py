@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from types import FrameType
 from typing import Literal
@@ -158,14 +158,13 @@ def drive(
     snapshot_s: how long indexes may take in a clean stop: a last snapshot may be large
     raises: BrokerError where a role does not end in time
     """
-    running: dict[Loop, Future[None]] = {loop: _started(loop) for loop in [*workers, *indexes]}
+    running = {loop: _started(loop) for loop in [*workers, *indexes]}
 
     def failed() -> bool:
         return any(loop.error is not None for loop in running)
 
-    while not stop.is_set():
-        done, _ = wait(running.values(), timeout=0.2, return_when=FIRST_COMPLETED)
-        if done or failed():
+    while all(thread.is_alive() for thread in running.values()) and not failed():
+        if stop.wait(0.2):
             break
     # Workers first: they need the index for their last answers.
     late = []
@@ -173,9 +172,10 @@ def drive(
         for loop in group:
             loop.stop()
         limit_s = min(limit_s, end_s) if failed() else limit_s
-        _, hanging = wait([running[loop] for loop in group], limit_s)
+        until_s = time.monotonic() + limit_s
         for loop in group:
-            if running[loop] in hanging:
+            running[loop].join(max(0.0, until_s - time.monotonic()))
+            if running[loop].is_alive():
                 late.append(f"{loop.name}: does not end within {limit_s:g} s")
                 _log.error("%s, so the process ends without it; nothing is lost", late[-1])
     for loop in running:
@@ -187,18 +187,17 @@ def drive(
         )
 
 
-def _started(loop: Loop) -> Future[None]:
+def _started(loop: Loop) -> threading.Thread:
     """A loop in a thread that does not outlive the process."""
-    ended: Future[None] = Future()
 
     def run() -> None:
         # The loop keeps the error that ended it; `drive` raises it.
         with suppress(BaseException):
             loop.run()
-        ended.set_result(None)
 
-    threading.Thread(target=run, name=f"role-{loop.name}", daemon=True).start()
-    return ended
+    thread = threading.Thread(target=run, name=f"role-{loop.name}", daemon=True)
+    thread.start()
+    return thread
 
 
 @contextmanager

@@ -175,7 +175,7 @@ def begin_seed(
 
     raises: BrokerError where there is no such topic, or the app is live already
     """
-    try:
+    with closing(broker):
         admin, reader = broker.admin(), broker.reader()
         info = admin.topics([topic])[topic]
         if info is None:
@@ -196,5 +196,3 @@ def begin_seed(
                 group, {at: moved(None, its_id, min(offset, ends[at])) for at, offset in starts.items()}
             )
         return ends
-    finally:
-        broker.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import closing
 
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, Partition
@@ -38,8 +39,8 @@ def check_topics(
     stop: ends waiting for the broker that knows the app's output
     raises: BrokerError with a line for every finding that stops
     """
-    admin = broker.admin()
-    try:
+    with closing(broker):
+        admin = broker.admin()
         if auto_create:
             for name in create(settings, admin, emits=emits):
                 _log.info("run: created topic %s", name)
@@ -48,9 +49,6 @@ def check_topics(
             _wait_for_known_output(settings, admin, stop or threading.Event())
         if not beside_seed:
             _warn_beside_seed(settings, admin)
-    finally:
-        admin.close()
-        broker.close()
     for finding in findings:
         if finding.severity is Severity.WARNS:
             _log.warning("run: %s", finding)
