@@ -193,7 +193,7 @@ class Index:
     def abandon(self) -> None:
         """Close everything, without a snapshot: after an error the state may be ahead of the record."""
         if self._writer is not None:
-            self._writer.close()
+            self._writer.transactor.close()
         self._reader.close()
         if self._consumer is not None:
             self._consumer.close()
@@ -217,7 +217,7 @@ class Index:
     def _follow_again(self, phase: IndexPhase) -> None:
         """Follow what is committed before anything is judged: the assignment may have changed."""
         if self._writer is not None:
-            self._writer.close()
+            self._writer.transactor.close()
             self._writer = None
         self.phase.go(phase)
         self.follower.stop()

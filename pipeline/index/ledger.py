@@ -61,8 +61,7 @@ class Book:
     open: OpenVerdicts = field(default_factory=OpenVerdicts)
 
 
-@dataclass(frozen=True, slots=True)
-class KnownTopic:
+class KnownTopic(NamedTuple):
     """An input topic in the order of first appearance; its place is its topic number."""
 
     topic_id: bytes

@@ -103,9 +103,6 @@ class OpenVerdicts:
         self.chunks: list[OpenRows] = []
         self._last = -1
 
-    def __len__(self) -> int:
-        return sum(map(len, self.chunks))
-
     def add(self, chunk: OpenRows) -> None:
         """Remember verdicts of ascending offsets, none of them open already."""
         if not len(chunk):

@@ -58,9 +58,10 @@ class SnapshotWriter:
 
     @property
     def due(self) -> bool:
-        """Whether it is time for the next."""
+        """Whether it is time for the next, and the result of the last one was collected."""
         settled = self._clock.monotonic_s() - self._live_s >= min(_SETTLE_S, self._every_s)
-        return self._store is not None and settled and not self.busy and self.age_s >= self._every_s
+        is_idle = self._store is not None and self._running is None
+        return is_idle and settled and self.age_s >= self._every_s
 
     def live(self, followed_since_ms: int | None) -> None:
         """The index judges from now on.
@@ -75,13 +76,8 @@ class SnapshotWriter:
             age_s = max(0.0, (self._clock.now_ms() - followed_since_ms) / 1000)
             self._taken_s = min(self._taken_s, self._live_s - age_s)
 
-    @property
-    def busy(self) -> bool:
-        """Whether a write is running, or its result was not collected yet."""
-        return self._running is not None
-
     def begin(self, state: IndexState, decisions_from: int) -> None:
-        """Freeze the state, which must be committed, and begin to write it; not while `busy`."""
+        """Freeze the state, which must be committed, and begin to write it; not before the last result was collected."""
         if self._store is None:
             return
         self._taken_s = self._clock.monotonic_s()

@@ -56,7 +56,7 @@ class IndexState:
         result = self.ledger.check(block)
         if result is not Result.JUDGED:
             return Ruling(log_offset, block.session, result, block.first, block.end)
-        self._enter(block)
+        self._forget(self.ledger.enter(block))
         arrival_ms = min(block.arrival_ms, latest_ms)
         sources, verdicts = self.ledger.sources(block)
         new = sources == Source.NEW
@@ -91,7 +91,7 @@ class IndexState:
             return
         if ruling.version > OLDEST_VERSION:
             self.ledger.take_numbers(block, ruling.topics)
-        self._enter(block)
+        self._forget(self.ledger.enter(block))
         if ruling.version > OLDEST_VERSION:
             renumber(ruling.verdicts.leaders, self.ledger.own_numbers(block, ruling.topics))
         self._forget(self.ledger.give_way(block, ruling))
@@ -102,9 +102,6 @@ class IndexState:
             batch = self._batch(block, readable, arrival_ms)
             self.sieve.apply(batch, ruling.verdicts.take(readable))
         self.ledger.record(block, ruling.sources, ruling.verdicts)
-
-    def _enter(self, block: Block) -> None:
-        self._forget(self.ledger.enter(block))
 
     def _forget(self, kept: list[PassedOver]) -> None:
         for positions, tags in kept:

@@ -93,7 +93,3 @@ class DecisionWriter:
             transactor.abort()
             raise
         self._hook(IndexStep.COMMITTED)
-
-    def close(self) -> None:
-        """Give the right up; what is open is aborted by whoever comes next."""
-        self.transactor.close()
