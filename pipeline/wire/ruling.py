@@ -97,15 +97,8 @@ def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
     names = b"".join(
         _TOPIC.pack(number, len(name.encode())) + name.encode() for number, name in ruling.topics.items()
     )
-    header = _HEADER.pack(
-        ruling.log_offset,
-        ruling.session,
-        ruling.result,
-        len(ruling.topics),
-        len(ruling),
-        ruling.first,
-        ruling.end,
-    )
+    counts = (len(ruling.topics), len(ruling))
+    header = _HEADER.pack(ruling.log_offset, ruling.session, ruling.result, *counts, ruling.first, ruling.end)
     made_for = _MADE_FOR.pack(ruling.log_id or bytes(16), ruling.checksum or 0, ruling.arrival_ms)
     rows = pack_section([*arrays_of(ruling.verdicts), ruling.sources], compress=True)
     content = b"".join((header, made_for, names, rows))
