@@ -25,13 +25,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
 from twinsieve.pipeline.wire.frame import scheme_hash
-from twinsieve.pipeline.worker.config import (
-    ASK_AGAIN_S,
-    CHECK_S,
-    MAX_EMITTED,
-    MAX_EMITTED_BYTES,
-    WorkerConfig,
-)
+from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
 from twinsieve.pipeline.worker.emit import EmitConfig
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.worker import Worker
@@ -39,7 +33,6 @@ from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.sieve import Sieve
-from twinsieve.stages.program import program_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +73,12 @@ class Builder:
                 emit=self.emit,
             ),
             member=f"{self.slot}-{self.job}",
-            # For people who read the log: the first block of every session holds it.
-            program=program_version(),
             poll_messages=kafka.poll_messages,
             block_bytes=kafka.block_bytes,
             max_pending=kafka.pending_messages,
             max_pending_bytes=kafka.pending_bytes,
             max_emitted=MAX_EMITTED,
-            max_emitted_bytes=MAX_EMITTED_BYTES,
             answer_s=kafka.answer_timeout_ms / 1000,
-            ask_again_s=ASK_AGAIN_S,
             report_s=kafka.idle_report_ms / 1000,
             check_s=CHECK_S,
             start=source.start,

@@ -60,15 +60,11 @@ class LagQueries:
         self._queried_s = clock.monotonic_s()
         self._steps_first = 0
 
-    @property
-    def due(self) -> bool:
-        """Whether it is time for the next query."""
+    def due_after(self, took_s: float) -> bool:
+        """Whether it is time for the next query, after a step of `took_s` seconds."""
+        self._steps_first = _STEPS_FIRST if took_s >= _STALL_S else max(0, self._steps_first - 1)
         every_s = _QUERY_AT_LATEST_S if self._steps_first else _QUERY_EVERY_S
         return self._clock.monotonic_s() - self._queried_s >= every_s
-
-    def stepped(self, took_s: float) -> None:
-        """A step is done."""
-        self._steps_first = _STEPS_FIRST if took_s >= _STALL_S else max(0, self._steps_first - 1)
 
     def queried(self) -> None:
         """A query is done; one that took long is not due again at once."""
@@ -141,8 +137,7 @@ class Loop(ABC):
         try:
             began_s = self._clock.monotonic_s()
             self._step()
-            self._queries.stepped(self._clock.monotonic_s() - began_s)
-            if self._queries.due:
+            if self._queries.due_after(self._clock.monotonic_s() - began_s):
                 self._set_gauges()
                 try:
                     self._query_lag()

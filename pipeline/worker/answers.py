@@ -18,27 +18,25 @@ _OTHER_VERSION = (
 )
 
 
+_RESET = "`twinsieve reset` says where to begin"
+_REFUSALS = {
+    Result.OFFSETS_MISSING: f"the group's offset is gone, but the app has been at work on it; {_RESET}",
+    Result.RECREATED: f"another topic of its name was judged; this one was created again; {_RESET}",
+    Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
+    "offsets; restore it, or start a new app",
+    Result.BEYOND: f"an app records {MAX_TOPICS} input topics (one created again counts anew) of "
+    f"{MAX_PARTITIONS} partitions and {MAX_OFFSETS} offsets, and this is beyond; take the topic out of "
+    "input.topics, or start a new app and seed it from the output",
+}
+"""What the operator is to do about a refused session."""
+
+
 class RefusedError(StateError):
-    """The index refuses the session of a partition, in the words of `refusal`."""
+    """The index refuses the session of a partition."""
 
-    def __init__(self, message: str, partition: Partition) -> None:
-        super().__init__(message)
+    def __init__(self, partition: Partition, result: Result) -> None:
+        super().__init__(f"{partition}: {_REFUSALS[result]}")
         self.partition = partition
-
-
-def refusal(partition: Partition, result: Result) -> RefusedError:
-    """What the operator is to do about a refused session."""
-    reset = "`twinsieve reset` says where to begin"
-    advice = {
-        Result.OFFSETS_MISSING: f"the group's offset is gone, but the app has been at work on it; {reset}",
-        Result.RECREATED: f"another topic of its name was judged; this one was created again; {reset}",
-        Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
-        "offsets; restore it, or start a new app",
-        Result.BEYOND: f"an app records {MAX_TOPICS} input topics (one created again counts anew) of "
-        f"{MAX_PARTITIONS} partitions and {MAX_OFFSETS} offsets, and this is beyond; take the topic out of "
-        "input.topics, or start a new app and seed it from the output",
-    }
-    return RefusedError(f"{partition}: {advice[result]}", partition)
 
 
 class Answers:
@@ -89,7 +87,7 @@ class Answers:
         if ruling.result is Result.SUPERSEDED:
             raise AbortableError(f"{session.partition}: another session has begun; asking again")
         if ruling.result is not Result.JUDGED:
-            raise refusal(session.partition, ruling.result)
+            raise RefusedError(session.partition, ruling.result)
         session.answer(ruling, where)
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import PendingBlock, Session
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.program import program_version
 
 ROW_BYTES = 256
 """A waiting original beside its key, value and headers: Python's objects (180 measured) and its answer."""
@@ -59,7 +60,8 @@ class Asks:
             emitted_to=opening.emitted_to,
             beginning=opening.beginning,
             stable_end=opening.stable_end,
-            program=self.config.program,
+            # For people who read the log.
+            program=program_version(),
         )
         self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, 0))])
 

@@ -10,8 +10,9 @@ from twinsieve.pipeline.broker.ports import Partition
 from twinsieve.pipeline.worker.emit import EmitConfig
 
 ASK_AGAIN_S = 0.05
-"""What bench/kafka_latency.py finds best with both clients: the broker is busy with transactions, and each
-time that a worker asks makes two more. Confluent's median was 60 ms with 20 ms, 66 with 10, 48 with this."""
+"""While answers are awaited, input is looked for this often; see `PollBackoff`. It is what
+bench/kafka_latency.py finds best with both clients: the broker is busy with transactions, and each time that
+a worker asks makes two more. Confluent's median was 60 ms with 20 ms, 66 with 10, 48 with this."""
 CHECK_S = 5.0
 MAX_EMITTED = 20_000
 MAX_EMITTED_BYTES = 32 << 20
@@ -25,11 +26,10 @@ class WorkerConfig:
     max_pending: rows of one partition that wait for answers before it is paused
     max_pending_bytes: of memory for waiting rows of all partitions; each may hold its share of it, and is
         paused then
-    max_emitted, max_emitted_bytes: rows of one transaction, and bytes of their originals, give or take one
-        block of each partition: after a stall all that waited is answered at once, and a transaction that
-        holds it all would outlast `kafka.transaction_timeout` again and again
+    max_emitted: rows of one transaction, give or take one block of each partition: after a stall all that
+        waited is answered at once, and a transaction that holds it all would outlast
+        `kafka.transaction_timeout` again and again; their originals have MAX_EMITTED_BYTES at most, likewise
     answer_s: without an answer for this long a new session begins; doubled each time, up to ten minutes
-    ask_again_s: while answers are awaited, input is looked for this often; see `PollBackoff`
     report_s: an idle partition reports once in this time; check_s: an idle worker checks once in this time
         that it was not displaced and that its topics are still the same ones
     """
@@ -43,15 +43,12 @@ class WorkerConfig:
     transactional_id: str
     emit: EmitConfig
     member: str | None
-    program: str
     poll_messages: int
     block_bytes: int
     max_pending: int
     max_pending_bytes: int
     max_emitted: int
-    max_emitted_bytes: int
     answer_s: float
-    ask_again_s: float
     report_s: float
     check_s: float
     start: Literal["earliest", "latest"]

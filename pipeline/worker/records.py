@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.broker.ports import Records
-from twinsieve.pipeline.messages.reader import MessageColumns, Reads, make_batch
+from twinsieve.pipeline.messages.reader import MessageReader, Reads, make_batch
 from twinsieve.pipeline.wire.block import RowKind
 from twinsieve.stages.contract import NO_TIME, Batch
 from twinsieve.stages.dead_letter_reasons import Reason
-
-
-class ReadsMessages(Protocol):
-    """Raw messages to columns; `pipeline.messages.reader.MessageReader` is one."""
-
-    def read(self, messages: Sequence[bytes | None]) -> MessageColumns:
-        """Columns of the readable ones, reasons for the others."""
 
 
 @dataclass(slots=True)
@@ -33,14 +25,14 @@ class RecordReader:
     notices: gets a line for a field that no message has had so far; a worker puts its own list here
     """
 
-    messages: ReadsMessages
+    messages: MessageReader
     scheme: Reads
     part: Literal["value", "key"]
     stamped: bool
     notices: list[str] = field(default_factory=list)
 
     def read(
-        self, records: Records, refused: Mapping[int, Reason] = MappingProxyType({})
+        self, records: Records, refused: Mapping[int, Reason]
     ) -> tuple[NDArray[np.uint8], Batch, dict[int, Reason]]:
         """Kinds of these records (uint8[n], `RowKind`), the readable ones, and reasons of the others by row.
 

@@ -42,7 +42,7 @@ from twinsieve.pipeline.broker.ports import (
 from twinsieve.pipeline.worker.answers import Answered, Answers, RefusedError, take_answered
 from twinsieve.pipeline.worker.asks import Asks
 from twinsieve.pipeline.worker.backoff import PollBackoff
-from twinsieve.pipeline.worker.config import WorkerConfig, WorkerStep
+from twinsieve.pipeline.worker.config import ASK_AGAIN_S, MAX_EMITTED_BYTES, WorkerConfig, WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.openings import NewSession, OpeningQueue, Openings, truncated
 from twinsieve.pipeline.worker.outbox import Outbox
@@ -89,7 +89,7 @@ class Worker:
         self._asks = Asks(self._appender, self._transactor, clock, config, reader, hook)
         self._answers = Answers(broker.reader(), config)
         self._outbox = Outbox(config.emit, self._topics, self._transactor, clock)
-        self._backoff = PollBackoff(clock, config.ask_again_s)
+        self._backoff = PollBackoff(clock, ASK_AGAIN_S)
         self._sessions: dict[Partition, Session] = {}
         self._patience_s: dict[Partition, float] = {}
         """Of partitions whose last session expired: how long the next may go without an answer."""
@@ -332,13 +332,13 @@ class Worker:
         One transaction holds everything. A partition whose transaction was refused gets a transaction of its
         own, one such partition in each round, so that a refusal holds up no other partition.
         """
-        config = self._config
+        max_rows = self._config.max_emitted
         self._outbox.see_leaders()
         ready = [each for each in self._sessions.values() if each.partition not in self._outbox.blocked]
         alone = [session for session in ready if session.ready and session.partition in self.refused]
         together = [session for session in ready if session.partition not in self.refused]
         for sessions in (together, sorted(alone, key=lambda each: each.active_s)[:1]):
-            self._emit_of(take_answered(sessions, config.max_emitted, config.max_emitted_bytes), membership)
+            self._emit_of(take_answered(sessions, max_rows, MAX_EMITTED_BYTES), membership)
 
     def _emit_of(self, taken: Sequence[Answered], membership: Membership) -> None:
         """Commit one transaction of these blocks, without those that need a partition without a leader."""
