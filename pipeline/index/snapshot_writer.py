@@ -77,7 +77,7 @@ class SnapshotWriter:
             self._taken_s = min(self._taken_s, self._live_s - age_s)
 
     def begin(self, state: IndexState, decisions_from: int) -> None:
-        """Freeze the state, which must be committed, and begin to write it; not before the last result was collected."""
+        """Freeze the state, which must be committed, and begin to write it; not while a write is running."""
         if self._store is None:
             return
         self._taken_s = self._clock.monotonic_s()

@@ -346,13 +346,10 @@ class StallDetector:
 
         progress: each one's read position and end; waiting: whether answers are awaited
         """
-        if waiting:
-            self._seen.clear()
-            return []
         before = self._seen
         self._seen = {
             at: (position, before[at][1] + 1 if at in before and before[at][0] == position else 1)
             for at, (position, end) in progress.items()
-            if position < end
+            if position < end and not waiting
         }
         return [at for at, (_, count) in self._seen.items() if count >= _CHECKS]

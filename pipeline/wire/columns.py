@@ -188,7 +188,8 @@ def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) ->
         if isinstance(column, Starts):
             arrays[name] = starts_of(readers[column.sent].take(column.dtype, lengths[""]))
         elif isinstance(column, Packed):
-            values = readers[column.sent].take(f"<u{_checked_width(widths[name], compressed)}", lengths[name])
+            width = widths[name] if widths[name] in {1, 2, 4, 8} else compressed.contradiction()
+            values = readers[column.sent].take(f"<u{width}", lengths[name])
             arrays[name] = values.astype(column.dtype)
         else:
             count = lengths[name] if isinstance(column, Pooled) else lengths[""]
@@ -209,10 +210,6 @@ def read_rows(kind: type[Set], reader: WireSection, count: int) -> Set:
         each.name: reader.take(each.column.dtype, count, *each.column.sizes({})) for each in _fields(kind)
     }
     return _made(kind, arrays, count, {})
-
-
-def _checked_width(width: int, reader: WireSection) -> int:
-    return width if width in {1, 2, 4, 8} else reader.contradiction()
 
 
 def _made(

@@ -13,7 +13,6 @@ from twinsieve.pipeline.broker.ports import (
     Hook,
     IdempotentProducer,
     Messages,
-    Partition,
     Records,
     TransactionalProducer,
 )
@@ -111,22 +110,19 @@ class Asks:
         )
 
     def _append(self, session: Session, blocks: list[tuple[Block, PendingBlock]]) -> None:
-        _check_positions(session.partition, blocks[-1][0].end)
+        end = blocks[-1][0].end
+        beyond = beyond_positions(session.partition.number, end)
+        if beyond is not None:
+            raise StateError(
+                f"{session.partition}@{end - 1}: {beyond}; take the topic out of input.topics, or copy it "
+                "to a new one that begins at offset 0"
+            )
         messages = Messages()
         for block, _ in blocks:
             messages.add(None, encode_block(block, self.config.scheme))
         starts = BlockFlag.START in blocks[0][0].flags
         session.ask([pending for _, pending in blocks], self.clock.monotonic_s(), starts=starts)
         self.appender.append(self.config.log, messages)
-
-
-def _check_positions(partition: Partition, end: int) -> None:
-    beyond = beyond_positions(partition.number, end)
-    if beyond is not None:
-        raise StateError(
-            f"{partition}@{end - 1}: {beyond}; take the topic out of input.topics, or copy it to a new one "
-            "that begins at offset 0"
-        )
 
 
 def _pending(

@@ -55,7 +55,7 @@ def test_an_index_that_is_asked_for_such_offsets_refuses_them_and_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A worker of another program may not check."""
-    monkeypatch.setattr(worker_asks, "_check_positions", lambda partition, end: None)
+    monkeypatch.setattr(worker_asks, "beyond_positions", lambda partition, end: None)
     world = with_big_offsets()
     index = world.processes[-1].index
     assert index is not None
