@@ -30,7 +30,7 @@ from tests.broker.deployment import Deployment, in_thread, poll_until
 from tests.broker.load import PARTITIONS
 from tests.broker.server import free_ports
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.model import KafkaSettings

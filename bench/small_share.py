@@ -32,7 +32,7 @@ _FAILURES = 3
 _SERVICE = """
 import logging, sys, tempfile
 from tests.memory.broker import MemoryBroker, MemoryCluster
-from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.service.run import SystemClock, run_service
 from twinsieve.pipeline.settings.model import Settings
 logging.basicConfig(level="INFO", format="%(message)s")

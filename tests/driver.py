@@ -17,18 +17,11 @@ from tests.configs import emit_config, index_config, worker_config
 from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.log import Entry
 from tests.twins import HashSieve, Later, TinyScheme
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.mark import moved
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import (
-    AbortableError,
-    Broker,
-    FatalError,
-    Hook,
-    Messages,
-    NewTopic,
-    Partition,
-    no_hook,
-)
+from twinsieve.pipeline.broker.ports import Broker, Hook, no_hook
+from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messages, Partition
 from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore

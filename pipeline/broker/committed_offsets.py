@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from twinsieve.pipeline.broker.ports import (
-    Committed,
-    GroupConsumer,
-    Membership,
-    Partition,
-    TransactionalProducer,
-    UnstableError,
-)
+from twinsieve.pipeline.broker.ports import GroupConsumer, TransactionalProducer
+from twinsieve.pipeline.broker.records import Committed, Membership, Partition, UnstableError
 
 
 def committed_offsets(

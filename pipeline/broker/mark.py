@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
-from twinsieve.pipeline.broker.ports import NO_EPOCH, NO_TOPIC_ID, Committed, TopicInfo
+from twinsieve.pipeline.broker.admin import TopicInfo
+from twinsieve.pipeline.broker.records import NO_EPOCH, NO_TOPIC_ID, Committed
 
 
 class Mark(NamedTuple):

@@ -22,8 +22,7 @@ connecting, and from a poll that met a batch nobody can decode): one line saying
 
 **Batches.** Messages cross in columns (`Records`, `Messages`), so that no row costs a call.
 
-What crosses the seam is in `records.py`, the protocol `Admin` in `admin.py`; whoever stands at
-the seam imports all of it from here.
+What crosses the seam is in `records.py`, the protocol `Admin` in `admin.py`.
 """
 
 from __future__ import annotations
@@ -31,55 +30,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
-from twinsieve.pipeline.broker.admin import Admin, NewTopic, TopicInfo
+from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
-    NO_TIMESTAMP,
-    NO_TOPIC_ID,
-    AbortableError,
-    BrokerError,
     Committed,
-    FatalError,
-    Header,
     Membership,
     Messages,
     Partition,
     PollResult,
     Records,
-    TruncatedError,
-    UnstableError,
 )
-from twinsieve.stages.dead_letter_reasons import Reason
 
-__all__ = [
-    "NO_EPOCH",
-    "NO_TIMESTAMP",
-    "NO_TOPIC_ID",
-    "AbortableError",
-    "Admin",
-    "Broker",
-    "BrokerError",
-    "Clock",
-    "Committed",
-    "FatalError",
-    "GroupConsumer",
-    "Header",
-    "Hook",
-    "IdempotentProducer",
-    "Membership",
-    "Messages",
-    "NewTopic",
-    "Partition",
-    "PollResult",
-    "Reader",
-    "Reason",
-    "Records",
-    "TopicInfo",
-    "TransactionalProducer",
-    "TruncatedError",
-    "UnstableError",
-    "no_hook",
-]
+# Also for the Kafka clients, which know the seam and no stage.
+from twinsieve.stages.dead_letter_reasons import Reason as Reason
 
 Hook = Callable[[str], None]
 """Called at every named step of a role or of the memory broker; whatever it raises happens there."""

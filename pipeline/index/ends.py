@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from twinsieve.pipeline.broker.ports import Committed, Partition
+from twinsieve.pipeline.broker.records import Committed, Partition
 from twinsieve.stages.errors import StateError
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import deque
 from enum import StrEnum
 
-from twinsieve.pipeline.broker.ports import NO_TOPIC_ID, FatalError, Reader
+from twinsieve.pipeline.broker.ports import Reader
+from twinsieve.pipeline.broker.records import NO_TOPIC_ID, FatalError
 from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.index.ends import ends_early
 from twinsieve.pipeline.index.state import IndexState

@@ -21,18 +21,8 @@ from concurrent.futures import Executor
 from contextlib import suppress
 
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
-from twinsieve.pipeline.broker.ports import (
-    AbortableError,
-    Broker,
-    BrokerError,
-    Clock,
-    Committed,
-    FatalError,
-    GroupConsumer,
-    Hook,
-    Membership,
-    no_hook,
-)
+from twinsieve.pipeline.broker.ports import Broker, Clock, GroupConsumer, Hook, no_hook
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, FatalError, Membership
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase, IndexStep
 from twinsieve.pipeline.index.ends import Ends
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinsieve.pipeline.broker.ports import Admin, BrokerError, Clock
+from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.ports import Clock
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.stages.errors import StateError
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.ports import Broker, Hook, Reader
+from twinsieve.pipeline.broker.records import (
     AbortableError,
-    Broker,
     BrokerError,
     Committed,
     FatalError,
-    Hook,
     Membership,
     Messages,
-    Reader,
 )
 from twinsieve.pipeline.index.config import IndexConfig, IndexStep
 from twinsieve.pipeline.index.ends import committed_record

@@ -6,7 +6,8 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from twinsieve.pipeline.broker.ports import Admin, BrokerError, Partition, TopicInfo
+from twinsieve.pipeline.broker.admin import Admin, TopicInfo
+from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.errors import GRANT
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from twinsieve.pipeline.broker.ports import Admin
+from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.leaving import GroupAdmin

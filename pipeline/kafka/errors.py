@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
-from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, FatalError, Partition
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, Partition
 
 GRANT = "grant it (twinsieve topics acls prints what is needed)"
 UNREADABLE_NAME = "\udcff"

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 
-from twinsieve.pipeline.broker.ports import BrokerError
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 

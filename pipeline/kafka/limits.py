@@ -11,16 +11,15 @@ from contextlib import suppress
 import lz4.frame
 import zstandard
 
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.admin import Admin, TopicInfo
+from twinsieve.pipeline.broker.ports import Reason
+from twinsieve.pipeline.broker.records import (
     NO_TOPIC_ID,
     AbortableError,
-    Admin,
     BrokerError,
     Header,
     Messages,
     Partition,
-    Reason,
-    TopicInfo,
 )
 
 _KEEP_S = 60.0

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection
 from contextlib import suppress
 
-from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, Partition
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.errors import ErrorRules

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.ports import Reason
+from twinsieve.pipeline.broker.records import (
     AbortableError,
     Committed,
     FatalError,
     Membership,
     Messages,
     Partition,
-    Reason,
 )
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from twinsieve.pipeline.broker.ports import BrokerError
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 # All that was heard is looked through; the first match wins.

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.mark import Mark, moved, name_topic, read_mark
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, Committed, Partition, TopicInfo
+from twinsieve.pipeline.broker.ports import Broker
+from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition
 from twinsieve.pipeline.operate.reset_targets import ResetTargets, TargetKind
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import Settings

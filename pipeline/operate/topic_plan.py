@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
+from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, NewTopic
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import NewTopic
 from twinsieve.pipeline.settings.model import Settings
 
 _ANSWERS_KEPT_MS = 86_400_000

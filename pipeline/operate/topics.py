@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
-from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, TopicInfo
+from twinsieve.pipeline.broker.admin import Admin, TopicInfo
+from twinsieve.pipeline.broker.ports import Broker
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.operate.topic_plan import (
     FRAME_BYTES,
     Need,

@@ -13,7 +13,8 @@ from typing import BinaryIO, Literal
 import orjson
 
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Broker, Clock, Hook, Partition
+from twinsieve.pipeline.broker.ports import Broker, Clock, Hook
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexConfig
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore

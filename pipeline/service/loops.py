@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import StrEnum
 
-from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, Clock, FatalError, Partition
+from twinsieve.pipeline.broker.ports import Clock
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, Partition
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.metrics import Metrics

@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Enum, Gauge, Histogram
 
-from twinsieve.pipeline.broker.ports import Clock, Hook, Partition
+from twinsieve.pipeline.broker.ports import Clock, Hook
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexPhase
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.settings.model import HOUR_MS

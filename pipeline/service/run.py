@@ -16,7 +16,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from types import FrameType
 from typing import Literal
 
-from twinsieve.pipeline.broker.ports import Broker, BrokerError, Clock
+from twinsieve.pipeline.broker.ports import Broker, Clock
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.service.build import Builder, make_scheme, shadow
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop

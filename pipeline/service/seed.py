@@ -14,9 +14,11 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
+from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.mark import moved, name_topic
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, Clock, Partition
+from twinsieve.pipeline.broker.ports import Broker, Clock
+from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.service.build import Builder, make_scheme
 from twinsieve.pipeline.service.loops import IndexLoop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics

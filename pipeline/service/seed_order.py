@@ -10,15 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from twinsieve.pipeline.broker.ports import (
-    NO_EPOCH,
-    AbortableError,
-    Broker,
-    Clock,
-    GroupConsumer,
-    Partition,
-    PollResult,
-)
+from twinsieve.pipeline.broker.ports import Broker, Clock, GroupConsumer
+from twinsieve.pipeline.broker.records import NO_EPOCH, AbortableError, Partition, PollResult
 
 _AHEAD_MS = 60_000
 _PATIENCE_S = 5.0

@@ -11,8 +11,10 @@ import logging
 import threading
 from contextlib import closing
 
+from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Admin, Broker, BrokerError, Partition
+from twinsieve.pipeline.broker.ports import Broker
+from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.index.ends import recorded_output
 from twinsieve.pipeline.operate.topics import Severity, check, create
 from twinsieve.pipeline.settings.model import Settings

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from twinsieve.pipeline.broker.ports import AbortableError, Partition, Reader
+from twinsieve.pipeline.broker.ports import Reader
+from twinsieve.pipeline.broker.records import AbortableError, Partition
 from twinsieve.pipeline.wire.frame import ForeignVersionError, What
 from twinsieve.pipeline.wire.positions import MAX_OFFSETS, MAX_PARTITIONS, MAX_TOPICS
 from twinsieve.pipeline.wire.ruling import Result, Ruling, decode_ruling, session_of

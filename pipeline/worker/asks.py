@@ -7,15 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from twinsieve.pipeline.broker.ports import (
-    AbortableError,
-    Clock,
-    Hook,
-    IdempotentProducer,
-    Messages,
-    Records,
-    TransactionalProducer,
-)
+from twinsieve.pipeline.broker.ports import Clock, Hook, IdempotentProducer, TransactionalProducer
+from twinsieve.pipeline.broker.records import AbortableError, Messages, Records
 from twinsieve.pipeline.wire.block import Block, BlockFlag, encode_block, split_block
 from twinsieve.pipeline.wire.positions import beyond_positions
 from twinsieve.pipeline.worker.config import WorkerConfig, WorkerStep

@@ -10,7 +10,8 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Header, Messages, Records, TransactionalProducer
+from twinsieve.pipeline.broker.ports import TransactionalProducer
+from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Records
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
 from twinsieve.pipeline.broker.mark import Mark, name_topic, read_mark
-from twinsieve.pipeline.broker.ports import (
-    NO_EPOCH,
-    Clock,
-    Committed,
-    GroupConsumer,
-    Membership,
-    Partition,
-    TopicInfo,
-    TransactionalProducer,
-)
+from twinsieve.pipeline.broker.ports import Clock, GroupConsumer, TransactionalProducer
+from twinsieve.pipeline.broker.records import NO_EPOCH, Committed, Membership, Partition
 from twinsieve.pipeline.worker.config import WorkerConfig
 from twinsieve.pipeline.worker.session import SESSION_WAYS, UNBOUNDED, Session, SessionPhase
 from twinsieve.pipeline.worker.topics import KnownTopics

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from twinsieve.pipeline.broker.key_partitions import partition_of
-from twinsieve.pipeline.broker.ports import Clock, Committed, Messages, Partition, TransactionalProducer
+from twinsieve.pipeline.broker.ports import Clock, TransactionalProducer
+from twinsieve.pipeline.broker.records import Committed, Messages, Partition
 from twinsieve.pipeline.worker.answers import Answered
 from twinsieve.pipeline.worker.emit import Emission, EmitConfig, Emitter
 from twinsieve.pipeline.worker.session import Session

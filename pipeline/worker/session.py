@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import islice
 
 from twinsieve.pipeline.broker.mark import Mark
-from twinsieve.pipeline.broker.ports import NO_EPOCH, AbortableError, Partition, Records
+from twinsieve.pipeline.broker.records import NO_EPOCH, AbortableError, Partition, Records
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.states import Machine

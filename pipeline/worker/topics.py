@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.mark import name_topic
-from twinsieve.pipeline.broker.ports import (
-    AbortableError,
-    Admin,
-    BrokerError,
-    Clock,
-    Partition,
-    PartitionReader,
-    TopicInfo,
-)
+from twinsieve.pipeline.broker.ports import Clock, PartitionReader
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition
 from twinsieve.pipeline.worker.session import Session
 from twinsieve.stages.errors import StateError
 

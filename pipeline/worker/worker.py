@@ -25,19 +25,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.ports import Broker, Clock, Hook, no_hook
+from twinsieve.pipeline.broker.records import (
     AbortableError,
-    Broker,
     BrokerError,
-    Clock,
     Committed,
-    Hook,
     Membership,
     Partition,
     PollResult,
     Records,
     TruncatedError,
-    no_hook,
 )
 from twinsieve.pipeline.worker.answers import Answered, Answers, RefusedError, take_answered
 from twinsieve.pipeline.worker.asks import Asks

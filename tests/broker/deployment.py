@@ -22,7 +22,7 @@ import yaml
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.broker.load import PARTITIONS, Load, Place
-from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings

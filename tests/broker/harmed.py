@@ -10,7 +10,8 @@ from confluent_kafka.admin import AdminClient
 
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import KafkaWorld, MemoryWorld, World, fresh, until
-from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Partition
 
 _BATCH_HEAD_BYTES = 12
 """Offset and length of a record batch; the length counts from there on."""

@@ -10,7 +10,9 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from tests.broker.worlds import fresh, read
-from twinsieve.pipeline.broker.ports import Broker, NewTopic, Partition, Records
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import Broker
+from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.commands.kafka.connect import connect, connect_by_settings
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.service.run import run_service

@@ -30,7 +30,9 @@ from tests.broker.groups import shares
 from tests.broker.services import origins
 from tests.broker.worlds import DEADLINE_S, fresh, messages, read_all, until
 from tests.shared_store import PROTOCOL
-from twinsieve.pipeline.broker.ports import Broker, BrokerError, NewTopic, Partition, Records
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import Broker
+from twinsieve.pipeline.broker.records import BrokerError, Partition, Records
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.settings.model import Settings

@@ -18,7 +18,7 @@ from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords
 
 from tests.broker.bombs import CODECS, bomb
-from twinsieve.pipeline.broker.ports import BrokerError
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.kafka.kafka_python.patches import decode_safely
 from twinsieve.pipeline.kafka.kafka_python.unpack import (
     GZIP,

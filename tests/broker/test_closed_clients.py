@@ -11,7 +11,8 @@ import pytest
 
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import KafkaWorld, fresh, make_topic, messages, read_all, until
-from twinsieve.pipeline.broker.ports import AbortableError, Broker, FatalError, Partition
+from twinsieve.pipeline.broker.ports import Broker
+from twinsieve.pipeline.broker.records import AbortableError, FatalError, Partition
 from twinsieve.pipeline.kafka.broker import KafkaBroker
 from twinsieve.pipeline.kafka.deadline import within
 
@@ -20,7 +21,7 @@ _HANGS_S = 60.0
 _CLOSES_UNREAD = """
 import sys
 from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.settings.model import KafkaSettings
 from tests.broker.worlds import until
 

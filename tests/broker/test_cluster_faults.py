@@ -6,14 +6,14 @@ import pytest
 
 from tests.broker.harmed import HarmedWorld
 from tests.broker.worlds import assigned, fetched, fresh, messages, read, read_all, until, write
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import TransactionalProducer
+from twinsieve.pipeline.broker.records import (
     AbortableError,
     BrokerError,
     Committed,
     FatalError,
-    NewTopic,
     Partition,
-    TransactionalProducer,
     TruncatedError,
 )
 from twinsieve.pipeline.kafka.confluent import admin as confluent_admin

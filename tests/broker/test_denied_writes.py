@@ -14,16 +14,15 @@ from kafka import errors
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
 from tests.broker.worlds import fresh, messages, until
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import Broker, TransactionalProducer
+from twinsieve.pipeline.broker.records import (
     AbortableError,
-    Broker,
     BrokerError,
     Committed,
     FatalError,
     Membership,
-    NewTopic,
     Partition,
-    TransactionalProducer,
 )
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.broker import Access

@@ -6,7 +6,8 @@ import random
 from collections.abc import Callable
 
 from tests.broker.worlds import MemoryWorld, World, assigned, fresh, make_topic, until, write
-from twinsieve.pipeline.broker.ports import Partition, Reader, Records
+from twinsieve.pipeline.broker.ports import Reader
+from twinsieve.pipeline.broker.records import Partition, Records
 
 BACKLOG, FEW = 4_000, 5
 _BYTES = 10_000

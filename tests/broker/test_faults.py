@@ -21,13 +21,13 @@ from tests.broker.worlds import (
     until,
     write,
 )
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import Broker
+from twinsieve.pipeline.broker.records import (
     AbortableError,
-    Broker,
     BrokerError,
     Committed,
     FatalError,
-    NewTopic,
     Partition,
     PollResult,
 )

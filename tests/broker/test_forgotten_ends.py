@@ -14,7 +14,7 @@ from kafka.protocol.producer.transaction import InitProducerIdRequest, TxnOffset
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import KafkaWorld, assigned, fresh, make_topic, until
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
-from twinsieve.pipeline.broker.ports import Partition, UnstableError
+from twinsieve.pipeline.broker.records import Partition, UnstableError
 
 _NODE = 1
 

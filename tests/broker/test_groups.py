@@ -7,14 +7,8 @@ import time
 import pytest
 
 from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
-from twinsieve.pipeline.broker.ports import (
-    AbortableError,
-    BrokerError,
-    Committed,
-    FatalError,
-    GroupConsumer,
-    Partition,
-)
+from twinsieve.pipeline.broker.ports import GroupConsumer
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, FatalError, Partition
 
 
 def test_an_assigned_partition_is_silent_until_it_is_sought(world: World) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.broker.services import Service, origins, settings_for, wait_for
 from tests.broker.worlds import read_all
-from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Partition, Records
+from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Partition, Records
 
 
 def reason(records: Records, row: int) -> bytes | None:

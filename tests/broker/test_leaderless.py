@@ -10,7 +10,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import fresh, until
-from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
 from twinsieve.pipeline.settings.model import KafkaSettings

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, Producer
 from tests.broker import load as kafka_load
 from tests.broker.load import PARTITIONS, Load
 from tests.broker.worlds import fresh
-from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
 

@@ -12,7 +12,9 @@ import yaml
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
 from tests.broker.worlds import fresh, write
-from twinsieve.pipeline.broker.ports import Broker, NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import Broker
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.acls import Grant, grants
 from twinsieve.pipeline.operate.topics import create

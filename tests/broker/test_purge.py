@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from tests.broker.worlds import messages
-from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, Partition
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent import producers as confluent_producers
 from twinsieve.pipeline.settings.model import KafkaSettings

@@ -25,15 +25,9 @@ from tests.broker.worlds import (
     until,
     write,
 )
-from twinsieve.pipeline.broker.ports import (
-    AbortableError,
-    BrokerError,
-    Committed,
-    FatalError,
-    NewTopic,
-    Partition,
-    TransactionalProducer,
-)
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import TransactionalProducer
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, FatalError, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.kafka_python import admin as python_admin

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.broker.worlds import World, fresh, make_topic, messages, read, read_all, until, write
-from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, Messages, NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Messages, Partition
 
 
 def test_everything_appended_comes_back_as_it_was(world: World) -> None:

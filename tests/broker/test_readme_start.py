@@ -13,7 +13,8 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.broker.worlds import fresh, read_all, until
-from twinsieve.pipeline.broker.ports import NewTopic, Partition, Records
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
 

@@ -14,7 +14,9 @@ from tests.broker.certificates import KEY_PASSWORD
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.server import free_ports
 from tests.broker.worlds import fresh, messages, read_all, until, write
-from twinsieve.pipeline.broker.ports import Broker, BrokerError, FatalError, Messages, NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import Broker
+from twinsieve.pipeline.broker.records import BrokerError, FatalError, Messages, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.leaving import GroupAdmin
 from twinsieve.pipeline.settings import ConfigError

@@ -9,9 +9,10 @@ import pytest
 
 from tests.broker.services import Row, Service, origins, settings_for, wait_for
 from tests.broker.worlds import fresh, until
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.mark import read_mark
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import BrokerError, NewTopic, Partition
+from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
 from twinsieve.pipeline.operate.reset import Move, apply, plan
 from twinsieve.pipeline.operate.reset_targets import read_targets

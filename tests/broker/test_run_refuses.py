@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.broker.worlds import fresh
-from twinsieve.pipeline.broker.ports import Admin, NewTopic
+from twinsieve.pipeline.broker.admin import Admin, NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topic_plan import plan_of
 from twinsieve.pipeline.operate.topics import create

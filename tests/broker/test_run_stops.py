@@ -14,7 +14,8 @@ from confluent_kafka.admin import AdminClient
 
 from tests.broker.services import Service, origins, written_settings
 from tests.broker.worlds import DEADLINE_S, until
-from twinsieve.pipeline.broker.ports import BrokerError, NewTopic
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.settings.model import Settings
 
 _COMMAND = [sys.executable, "-m", "twinsieve"]

@@ -8,7 +8,8 @@ import pytest
 
 from tests.broker.worlds import World, fresh
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.broker.ports import BrokerError, NewTopic
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.operate.acls import acls, grants
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
 from twinsieve.pipeline.operate.topics import Severity, check, create

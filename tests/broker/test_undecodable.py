@@ -13,7 +13,8 @@ from kafka import KafkaProducer
 from tests.broker.cluster import Cluster
 from tests.broker.services import Service, origins, settings_for, until_ended, wait_for
 from tests.broker.worlds import KafkaWorld, make_topic, read_all, until, write
-from twinsieve.pipeline.broker.ports import AbortableError, BrokerError, Partition, Reader, Records
+from twinsieve.pipeline.broker.ports import Reader
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition, Records
 
 _BATCH = 20
 

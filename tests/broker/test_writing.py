@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.broker.worlds import World, fresh, make_topic, messages, read_all, until, write
-from twinsieve.pipeline.broker.ports import AbortableError, FatalError, Membership, Messages, Partition
+from twinsieve.pipeline.broker.records import AbortableError, FatalError, Membership, Messages, Partition
 
 
 def test_a_transaction_is_seen_whole_or_not_at_all(world: World) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import KafkaWorld, fresh, make_topic, until
-from twinsieve.pipeline.broker.ports import FatalError
+from twinsieve.pipeline.broker.records import FatalError
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SESSION_S = 6.0
@@ -22,7 +22,7 @@ _TIMES = {"session_timeout": f"{_SESSION_S:g}s"}
 _LATER_S = 3.0
 _MEMBER = f"""
 import sys
-from twinsieve.pipeline.broker.ports import FatalError
+from twinsieve.pipeline.broker.records import FatalError
 from tests.broker.worlds import KafkaWorld
 
 client, bootstrap, group, topic = sys.argv[1:]

@@ -11,16 +11,9 @@ from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.broker.ports import (
-    Broker,
-    GroupConsumer,
-    Messages,
-    NewTopic,
-    Partition,
-    PollResult,
-    Reader,
-    Records,
-)
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import Broker, GroupConsumer, Reader
+from twinsieve.pipeline.broker.records import Messages, Partition, PollResult, Records
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
 

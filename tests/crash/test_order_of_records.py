@@ -10,7 +10,7 @@ import pytest
 from tests.driver import INDEX, World, crash_at, texts
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.twins import AtOnce, HashSieve
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexStep
 
 IN = Partition("in", 0)

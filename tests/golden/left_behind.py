@@ -17,7 +17,8 @@ import zstandard
 from tests.memory.broker import ManualClock, MemoryCluster
 from tests.memory.log import Entry, Outcome, Transaction
 from tests.service.test_changed_settings import Deployment, base, deployment, posts
-from twinsieve.pipeline.broker.ports import Committed, NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Committed, Partition
 from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.wire.frame import VERSION
 from twinsieve.stages.judge.scheme import Scheme

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve.pipeline.broker.ports import BrokerError
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.commands import cli
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.settings import ConfigError

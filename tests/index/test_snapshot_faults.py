@@ -13,7 +13,7 @@ import pytest
 
 from tests.service.test_changed_settings import COUNT, Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
 from twinsieve.pipeline.settings.checks import cross_check

@@ -12,7 +12,7 @@ from tests.service.test_changed_settings import scheme as scheme
 from tests.shared_store import PROTOCOL
 from twinsieve.pipeline.broker.mark import moved
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError

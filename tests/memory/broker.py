@@ -30,7 +30,9 @@ from tests.memory.cluster import CrashError, ManualClock, MemoryCluster
 from tests.memory.consumer import MemoryConsumer
 from tests.memory.lock import one_at_a_time
 from tests.memory.producer import MemoryIdempotentProducer
-from twinsieve.pipeline.broker.ports import BrokerError, Hook, Messages, NewTopic, no_hook
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import Hook, no_hook
+from twinsieve.pipeline.broker.records import BrokerError, Messages
 
 __all__ = ["CrashError", "Hook", "ManualClock", "MemoryBroker", "MemoryCluster", "Messages", "NewTopic"]
 

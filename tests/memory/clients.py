@@ -9,18 +9,17 @@ from tests.memory.groups import MemoryMembership
 from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
 from tests.memory.log import Outcome, PartitionLog
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
+from twinsieve.pipeline.broker.ports import Hook
+from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     AbortableError,
     BrokerError,
     Committed,
-    Hook,
     Membership,
     Messages,
-    NewTopic,
     Partition,
     Records,
-    TopicInfo,
     TruncatedError,
 )
 from twinsieve.stages.dead_letter_reasons import Reason

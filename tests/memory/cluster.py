@@ -11,16 +11,10 @@ from tests.memory.groups import Group
 from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK
 from tests.memory.log import Entry, Outcome, PartitionLog, Topic, Transaction
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.key_partitions import partition_of
-from twinsieve.pipeline.broker.ports import (
-    AbortableError,
-    BrokerError,
-    Clock,
-    FatalError,
-    Messages,
-    NewTopic,
-    Partition,
-)
+from twinsieve.pipeline.broker.ports import Clock
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, Messages, Partition
 
 _LEADER_STEP_S = 0.1
 

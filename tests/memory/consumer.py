@@ -8,12 +8,12 @@ from tests.memory.clients import MemoryReader
 from tests.memory.cluster import MemoryCluster
 from tests.memory.groups import MemoryMembership
 from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.ports import Hook
+from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     AbortableError,
     Committed,
     FatalError,
-    Hook,
     Partition,
     PollResult,
     UnstableError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 
 
 def at_once() -> float:

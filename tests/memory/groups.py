@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from twinsieve.pipeline.broker.ports import AbortableError, Committed, FatalError, Membership, Partition
+from twinsieve.pipeline.broker.records import AbortableError, Committed, FatalError, Membership, Partition
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tests.memory.log import Outcome, Transaction
-from twinsieve.pipeline.broker.ports import Messages, Partition
+from twinsieve.pipeline.broker.records import Messages, Partition
 
 
 class Flying(NamedTuple):

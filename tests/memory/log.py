@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
-from twinsieve.pipeline.broker.ports import NO_EPOCH, Committed, Header, Partition, Records
+from twinsieve.pipeline.broker.records import NO_EPOCH, Committed, Header, Partition, Records
 
 
 class Outcome(Enum):

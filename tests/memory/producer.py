@@ -7,7 +7,8 @@ from collections.abc import Callable
 from tests.memory.cluster import MemoryCluster
 from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
-from twinsieve.pipeline.broker.ports import AbortableError, Hook, Messages, Partition
+from twinsieve.pipeline.broker.ports import Hook
+from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 
 _STEP_S = 0.1
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from tests.driver import GROUP, INDEX_GROUP, Process, World
 from tests.memory.broker import CrashError
 from tests.twins import HashSieve
-from twinsieve.pipeline.broker.ports import AbortableError, FatalError, NewTopic, Partition, no_hook
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import no_hook
+from twinsieve.pipeline.broker.records import AbortableError, FatalError, Partition
 
 WINDOW = 25
 ACTIONS = 90

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, SCHEME, SEEDED, Taken, World, origin_of
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError, What
 from twinsieve.pipeline.wire.positions import unpack_position

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.driver import DUPLICATES, OUTPUT, WORKER, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 
 _PARTITIONS = 3
 _BLOCK_ROWS = 10

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from tests.driver import LOG, WORKER, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.broker.ports import AbortableError
+from twinsieve.pipeline.broker.records import AbortableError
 from twinsieve.pipeline.worker.config import WorkerStep
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from tests.driver import OUTPUT, WORKER, World, texts
 from tests.model.test_model_ledger import ask, take
-from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.ledger import Ledger
 from twinsieve.pipeline.wire.block import BlockFlag
 from twinsieve.pipeline.wire.positions import MAX_OFFSETS, MAX_PARTITIONS, MAX_TOPICS

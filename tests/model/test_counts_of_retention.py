@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.driver import OUTPUT, World, texts
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.service.metrics import Metrics
 
 IN = Partition("in", 0)

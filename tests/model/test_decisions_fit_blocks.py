@@ -9,7 +9,8 @@ import pytest
 from tests.driver import DECISIONS, GROUP, LOG, OUTPUT, SCHEME, WORKER, World, texts
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.model.test_foreign_scheme import OTHER
-from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.wire.frame import What
 from twinsieve.pipeline.wire.ruling import Result, decode_ruling, encode_ruling
 

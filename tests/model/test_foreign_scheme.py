@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.driver import INDEX, LOG, OUTPUT, WORKER, World
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.wire.frame import scheme_hash
 
 OTHER = scheme_hash("another")

@@ -8,7 +8,7 @@ from tests.driver import GROUP, INDEX_GROUP, LOG, World
 from tests.memory.broker import CrashError
 from tests.memory.log import Outcome
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.worker.config import WorkerStep
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.driver import World
 from tests.memory.broker import CrashError
 from tests.model.checker import check_complete, check_output, rebuild
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.worker.config import WorkerStep
 
 IN = Partition("in", 0)

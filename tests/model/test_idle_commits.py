@@ -6,7 +6,7 @@ from tests.driver import GROUP, LOG, VERDICTS, World, texts
 from tests.memory.broker import CrashError
 from tests.memory.faults import at_once
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.worker.config import WorkerStep
 
 IN = Partition("in", 0)

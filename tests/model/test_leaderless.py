@@ -10,7 +10,7 @@ from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, VERDICTS, WORKER, Proces
 from tests.memory.clients import MemoryReader, MemoryTransactionalProducer
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.broker.key_partitions import partition_of
-from twinsieve.pipeline.broker.ports import AbortableError, Messages, Partition
+from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.driver import LOG, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 
 IN = Partition("in", 0)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, VERDICTS, Process, World, texts
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.broker.ports import Messages, Partition
+from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.index import transaction as index_record
 from twinsieve.pipeline.wire.block import Block, BlockFlag, encode_block
 from twinsieve.pipeline.wire.frame import ENVELOPE_BYTES, VERSION, What, seal, version_of

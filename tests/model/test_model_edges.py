@@ -12,7 +12,8 @@ from tests.memory.broker import MemoryBroker
 from tests.memory.log import Entry
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.twins import HashSieve
-from twinsieve.pipeline.broker.ports import Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Committed, Messages, Partition
 from twinsieve.pipeline.wire.ruling import Source
 from twinsieve.stages.contract import Kind
 

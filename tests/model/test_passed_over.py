@@ -11,7 +11,8 @@ import pytest
 from tests.driver import DUPLICATES, OUTPUT, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.model.test_model_ledger import ask, take
-from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.ledger import Ledger
 from twinsieve.pipeline.wire.block import BlockFlag
 from twinsieve.pipeline.wire.ruling import Result, Source

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from tests.driver import DUPLICATES, GROUP, OUTPUT, World, texts
 from tests.model.test_model_ledger import ask, take
-from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.ledger import Ledger
 
 IN = Partition("in", 0)

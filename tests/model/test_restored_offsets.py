@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.driver import GROUP, OUTPUT, World
-from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.broker.admin import NewTopic
 
 
 def test_offsets_of_a_deleted_topic_are_not_taken_for_those_of_its_successor() -> None:

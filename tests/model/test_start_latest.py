@@ -9,7 +9,8 @@ import pytest
 from tests.driver import DEAD, DUPLICATES, GROUP, INDEX_GROUP, OUTPUT, WORKER, World, texts
 from tests.memory.broker import CrashError
 from tests.model.checker import check_complete, check_output, rebuild
-from twinsieve.pipeline.broker.ports import NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.worker.config import WorkerStep
 
 LATEST = replace(WORKER, start="latest")

@@ -9,7 +9,7 @@ import pytest
 from tests.driver import GROUP, OUTPUT, Process, World
 from tests.memory.log import Outcome, Transaction
 from twinsieve.pipeline.broker.mark import read_mark
-from twinsieve.pipeline.broker.ports import Committed, Messages, Partition
+from twinsieve.pipeline.broker.records import Committed, Messages, Partition
 
 INPUT = Partition("in", 0)
 LOST = "in[0]: it lost messages that were read, and new ones take their offsets"

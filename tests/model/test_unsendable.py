@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, WORKER, World
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 
 _LONG = b"k" * 2_000
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.driver import SCHEME, VERDICTS, Process, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.broker.ports import Messages, Partition
+from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, encode_ruling
 from twinsieve.stages.contract import Kind, Verdicts
 

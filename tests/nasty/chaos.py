@@ -25,7 +25,9 @@ from tests.model.checker import check_all_judged, check_complete, check_output, 
 from tests.nasty.kinds import Kind
 from tests.nasty.seeding import Seeding
 from tests.twins import AtOnce, HashSieve, Later
-from twinsieve.pipeline.broker.ports import Messages, NewTopic, Partition, no_hook
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import no_hook
+from twinsieve.pipeline.broker.records import Messages, Partition
 
 _LATENCIES_S = (0.0, 0.0, 0.0, 0.0, 0.05, 0.3, 2.0, 8.0)
 _FROZEN_S = (7.0, 9.0, 15.0)

@@ -9,9 +9,10 @@ from click.testing import CliRunner
 
 from tests.driver import GROUP, OUTPUT, WORKER, World
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.mark import Mark
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import BrokerError, Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.commands.kafka import reset as reset_command
 from twinsieve.pipeline.operate.reset import apply, plan
 from twinsieve.pipeline.operate.reset_targets import read_targets

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.driver import DECISIONS, INDEX, LOG, VERDICTS, Process, World, texts
-from twinsieve.pipeline.broker.ports import NewTopic
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, SnapshotStore
 from twinsieve.pipeline.settings.named_files import file_system
 

@@ -12,7 +12,8 @@ import pytest
 from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, Process, World, texts
 from tests.memory.broker import CrashError, MemoryBroker
 from tests.twins import HashSieve
-from twinsieve.pipeline.broker.ports import Committed, NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Committed, Partition
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.follower import Follower
 from twinsieve.pipeline.index.ledger import ledger_to_bytes

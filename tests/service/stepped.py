@@ -9,8 +9,10 @@ import orjson
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.log import Entry
 from tests.twins import Later
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Messages, NewTopic, Partition, no_hook
+from twinsieve.pipeline.broker.ports import no_hook
+from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.service.build import Builder

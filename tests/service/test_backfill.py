@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.stepped import Stepped
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.judge.scheme import Scheme

@@ -17,8 +17,10 @@ import pytest
 from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.log import Entry
 from tests.twins import Later
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import AbortableError, FatalError, Messages, NewTopic, Partition, no_hook
+from twinsieve.pipeline.broker.ports import no_hook
+from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messages, Partition
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.service.build import Builder, make_scheme, wire_scheme
 from twinsieve.pipeline.settings.model import Settings

@@ -10,7 +10,7 @@ import pytest
 
 from tests.memory.broker import ManualClock
 from tests.twins import HashSieve
-from twinsieve.pipeline.broker.ports import FatalError
+from twinsieve.pipeline.broker.records import FatalError
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexPhase
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.configs import builder
-from twinsieve.pipeline.broker.ports import Partition, Records
+from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.producers import producer_options

@@ -8,7 +8,7 @@ import tracemalloc
 import orjson
 
 from tests.driver import LOG
-from twinsieve.pipeline.broker.ports import Records
+from twinsieve.pipeline.broker.records import Records
 from twinsieve.pipeline.messages import reader
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.asks import HEADER_BYTES, ROW_BYTES, bytes_held

@@ -9,7 +9,7 @@ import pytest
 
 from tests.driver import OUTPUT, WORKER, World
 from tests.memory.clients import MemoryReader
-from twinsieve.pipeline.broker.ports import AbortableError, Partition
+from twinsieve.pipeline.broker.records import AbortableError, Partition
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.loops import WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics

@@ -18,7 +18,8 @@ from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryReader
 from tests.service.running import wait_for
 from tests.service.scraped import Scraped
-from twinsieve.pipeline.broker.ports import Messages, NewTopic, Partition, Records
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Messages, Partition, Records
 from twinsieve.pipeline.service import run as service
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.run import SystemClock

@@ -9,7 +9,8 @@ import pytest
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryAdmin
 from tests.service.running import Service, wait_for
-from twinsieve.pipeline.broker.ports import BrokerError, Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.service.start_checks import refuse_another_output
 from twinsieve.pipeline.settings.model import Settings
 

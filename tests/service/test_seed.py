@@ -11,8 +11,10 @@ import pytest
 from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryAdmin
 from tests.service.test_service import Service, wait_for
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Broker, BrokerError, Committed, Messages, NewTopic, Partition
+from twinsieve.pipeline.broker.ports import Broker
+from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.service.build import make_scheme, wire_scheme
 from twinsieve.pipeline.service.run import SystemClock

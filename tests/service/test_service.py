@@ -13,8 +13,9 @@ from prometheus_client import CollectorRegistry
 
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, wait_for
+from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import BrokerError, FatalError, Messages, NewTopic, Partition
+from twinsieve.pipeline.broker.records import BrokerError, FatalError, Messages, Partition
 from twinsieve.pipeline.service.http import MAX_CONNECTIONS, HealthServer
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import (

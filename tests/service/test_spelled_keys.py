@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.stepped import Stepped
-from twinsieve.pipeline.broker.ports import Messages, Partition
+from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.service import build as service_build
 from twinsieve.pipeline.service.build import make_scheme, wire_scheme
 from twinsieve.pipeline.settings.model import Settings

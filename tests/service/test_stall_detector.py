@@ -13,7 +13,7 @@ from tests.memory.consumer import MemoryConsumer
 from tests.service.test_service import POSTS, Service, produce, wait_for
 from tests.service.test_service import cluster as cluster
 from tests.service.test_service import settings as settings
-from twinsieve.pipeline.broker.ports import AbortableError, Partition, PollResult
+from twinsieve.pipeline.broker.records import AbortableError, Partition, PollResult
 from twinsieve.pipeline.service import loops as service_loops
 from twinsieve.pipeline.service.loops import StallDetector
 from twinsieve.pipeline.settings.model import Settings

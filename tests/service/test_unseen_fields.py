@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from tests.service.stepped import Stepped
-from twinsieve.pipeline.broker.ports import Messages, Partition
+from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.settings.model import Settings
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.configs import emit_config
-from twinsieve.pipeline.broker.ports import NO_TIMESTAMP, Messages, Partition, Records, TransactionalProducer
+from twinsieve.pipeline.broker.ports import TransactionalProducer
+from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Messages, Partition, Records
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import ORIGIN, REASON, Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock

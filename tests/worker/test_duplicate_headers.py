@@ -12,7 +12,7 @@ import pytest
 from tests.memory.log import Entry
 from tests.service.stepped import Stepped
 from tests.stages.fingerprint import twin
-from twinsieve.pipeline.broker.ports import Messages, Partition
+from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.judge.scheme import Scheme

@@ -11,7 +11,7 @@ import numpy as np
 from tests.configs import emit_config
 from tests.driver import LOG, World
 from tests.memory.broker import MemoryBroker
-from twinsieve.pipeline.broker.ports import Messages, Partition, Records
+from twinsieve.pipeline.broker.records import Messages, Partition, Records
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader
 from twinsieve.pipeline.settings.model import Settings

@@ -18,14 +18,8 @@ from confluent_kafka import (
 )
 from confluent_kafka import admin as confluent_admin
 
-from twinsieve.pipeline.broker.ports import (
-    NO_TOPIC_ID,
-    BrokerError,
-    Committed,
-    NewTopic,
-    Partition,
-    TopicInfo,
-)
+from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
+from twinsieve.pipeline.broker.records import NO_TOPIC_ID, BrokerError, Committed, Partition
 from twinsieve.pipeline.kafka.admin import EARLIEST, LATEST, LOOK_S, PAUSE_S, RETRY_S, KafkaAdmin
 from twinsieve.pipeline.kafka.confluent.options import ClientEvents, code_of, reason
 from twinsieve.pipeline.kafka.confluent.refusals import (

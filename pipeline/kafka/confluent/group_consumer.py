@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     BrokerError,
     Committed,

@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
-from twinsieve.pipeline.broker.ports import FatalError, Header
+from twinsieve.pipeline.broker.records import FatalError, Header
 from twinsieve.pipeline.kafka.errors import UNREADABLE_NAME
 
 _MAGIC = b"CGMDv2:"

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from twinsieve.pipeline.broker.ports import AbortableError, FatalError, Messages, Partition
+from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messages, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, reason

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from confluent_kafka import KafkaException, TopicPartition
 
-from twinsieve.pipeline.broker.ports import NO_EPOCH, Partition, Records
+from twinsieve.pipeline.broker.records import NO_EPOCH, Partition, Records
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS
 from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer

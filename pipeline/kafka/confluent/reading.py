@@ -9,7 +9,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     NO_TIMESTAMP,
     AbortableError,

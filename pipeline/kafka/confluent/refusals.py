@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaError, KafkaException
 
-from twinsieve.pipeline.broker.ports import BrokerError
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.kafka.admin import has_members
 from twinsieve.pipeline.kafka.confluent.options import code_of, reason
 

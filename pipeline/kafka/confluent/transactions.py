@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
-from twinsieve.pipeline.broker.ports import AbortableError, Committed, Messages, Partition
+from twinsieve.pipeline.broker.records import AbortableError, Committed, Messages, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of
 from twinsieve.pipeline.kafka.confluent.patches import error_of_open_transaction

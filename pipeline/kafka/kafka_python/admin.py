@@ -12,14 +12,8 @@ from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 from kafka.protocol.consumer.offsets import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
-from twinsieve.pipeline.broker.ports import (
-    NO_TOPIC_ID,
-    BrokerError,
-    Committed,
-    NewTopic,
-    Partition,
-    TopicInfo,
-)
+from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
+from twinsieve.pipeline.broker.records import NO_TOPIC_ID, BrokerError, Committed, Partition
 from twinsieve.pipeline.kafka.admin import LOOK_S, PAUSE_S, RETRY_S, has_members
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT

@@ -7,7 +7,7 @@ from functools import partial
 
 from kafka import ConsumerRebalanceListener, TopicPartition, errors
 
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     AbortableError,
     Committed,

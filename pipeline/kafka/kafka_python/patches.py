@@ -18,7 +18,7 @@ from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.structs import OffsetAndMetadata
 
-from twinsieve.pipeline.broker.ports import Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.kafka.errors import undecodable
 from twinsieve.pipeline.kafka.kafka_python.unpack import LZ4, unpack
 from twinsieve.pipeline.settings import ConfigError

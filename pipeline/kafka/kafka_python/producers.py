@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka import KafkaProducer, errors
 
-from twinsieve.pipeline.broker.ports import AbortableError, Messages, Partition
+from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason

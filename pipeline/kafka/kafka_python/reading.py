@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
 
-from twinsieve.pipeline.broker.ports import (
+from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     NO_TIMESTAMP,
     AbortableError,

@@ -9,7 +9,7 @@ from typing import Any
 from kafka import TopicPartition, errors
 from kafka.structs import OffsetAndMetadata
 
-from twinsieve.pipeline.broker.ports import AbortableError, Committed, Messages, Partition
+from twinsieve.pipeline.broker.records import AbortableError, Committed, Messages, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import DeadlineError
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
