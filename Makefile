@@ -17,7 +17,7 @@ demo: $(VENV)/.installed
 	@scripts/demo $(BIN) $(MESSAGES)
 
 test: $(VENV)/.installed-dev
-	@$(MAKE) --no-print-directory check tests VENV=$(VENV)
+	@$(MAKE) --no-print-directory lint tests VENV=$(VENV)
 
 check: lint types
 

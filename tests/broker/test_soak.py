@@ -25,12 +25,12 @@ def lose_and_double_nothing(client: str, seconds: float, posts: Path | None = No
 
 @pytest.mark.needs("own broker")
 def test_killed_frozen_and_joining_processes_lose_and_double_nothing(client: str) -> None:
-    lose_and_double_nothing(client, 14.0)
+    lose_and_double_nothing(client, 10.0)
 
 
 @pytest.mark.needs("own broker")
 def test_killed_frozen_and_joining_processes_lose_and_double_none_of_the_real_posts(data_dir: Path) -> None:
-    lose_and_double_nothing("confluent", 12.0, WEIBO.texts)
+    lose_and_double_nothing("confluent", 8.0, WEIBO.texts)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from tests.model.chaos import ACTIONS, WINDOW, Chaos
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 
-SEEDS = int(os.environ.get("TWINSIEVE_MODEL_SEEDS", "20"))
+SEEDS = int(os.environ.get("TWINSIEVE_MODEL_SEEDS", "14"))
 FIRST = int(os.environ.get("TWINSIEVE_MODEL_FIRST", "0"))
 
 
