@@ -156,8 +156,8 @@ WORKERS = (
     Mutant(
         "the mark names an epoch that a control marker may have ended",
         SESSION,
-        "read=block.records.next_offset, epoch=epoch)",
-        "read=block.end, epoch=epoch)",
+        "mark = mark._replace(end=block.end)",
+        "mark = mark._replace(end=block.end, read=block.end)",
         TRUNCATED,
     ),
     Mutant(
