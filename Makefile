@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 # Tests start the program hundreds of times: without kept byte code each start compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: map demo test check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput image-steps interpreters wheel trywheel lock clean
+.PHONY: map demo test long check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput image-steps interpreters wheel trywheel lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -31,6 +31,10 @@ types: $(VENV)/.installed-dev
 tests: $(VENV)/.installed-dev
 	@$(BIN)/twinsieve warm-up || true
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+# The tests that take minutes of a core each: brokers that die one after the other, a short soak, a short outage.
+long: $(VENV)/.installed-dev
+	TWINSIEVE_LONG=1 $(BIN)/pytest -n 2 tests/broker/test_leaders_die.py tests/broker/test_soak.py tests/broker/test_outage.py
 
 # Folders with code, their imports and their levels.
 map: $(VENV)/.installed-dev

@@ -1,7 +1,8 @@
 """What some tests need besides Python: probed once a run; tests whose need is not met are left out and counted.
 
 A test asks for a need by one of its fixtures, or by the mark `needs` where a fixture or the test itself asks only
-while it runs. TWINSIEVE_REQUIRE_ALL=1 makes every test that would be left out an error.
+while it runs. TWINSIEVE_REQUIRE_ALL=1 makes every test that would be left out an error, but for those that take
+minutes of a core each: they run where TWINSIEVE_LONG is set (`make long`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.accuracy import data_sets
 from tests.broker import certificates, distribution
 
 REQUIRE_ALL = "TWINSIEVE_REQUIRE_ALL"
+LONG = "TWINSIEVE_LONG"
 
 
 def _posts() -> str:
@@ -51,6 +53,14 @@ def _secure_broker() -> str:
     return _own_broker() or _reason(certificates.need_openssl)
 
 
+def _minutes() -> str:
+    return "" if _is_on(LONG) else "`make long` runs them"
+
+
+def _is_on(variable: str) -> bool:
+    return os.environ.get(variable, "0") not in ("", "0")
+
+
 def _reason(prepare: Callable[[], object]) -> str:
     try:
         prepare()
@@ -68,6 +78,7 @@ class Need:
     tests: the tests that ask, as the last line of a run calls them
     probe: tries to install what is missing; reason why it is not here, empty where it is
     remedy: what somebody can do about it
+    by_choice: nobody misses it; not an error where all are required
     """
 
     name: str
@@ -75,9 +86,11 @@ class Need:
     tests: str
     probe: Callable[[], str]
     remedy: str
+    by_choice: bool = False
 
 
 NEEDS = (
+    Need("minutes", frozenset(), "of minutes", _minutes, f"set {LONG}", by_choice=True),
     Need(
         "posts",
         frozenset({"data_dir"}),
@@ -117,6 +130,7 @@ class LeftOut:
     tests: str
     reason: str
     remedy: str
+    by_choice: bool = False
 
     def __str__(self) -> str:
         return f"{self.count} test{'s' * (self.count != 1)} {self.tests} left out: {self.reason}"
@@ -153,8 +167,9 @@ class Plugin:
         try:
             kept, self._left_out = self._sorted(items)
             gone = [item for item in items if item not in set(kept)]
-            if gone and os.environ.get(REQUIRE_ALL, "0") not in ("", "0"):
-                raise pytest.UsageError(_refusal(self._left_out))
+            missed = [one for one in self._left_out if not one.by_choice]
+            if missed and _is_on(REQUIRE_ALL):
+                raise pytest.UsageError(_refusal(missed))
         except pytest.UsageError as error:
             if self._worker is None:
                 raise
@@ -164,18 +179,18 @@ class Plugin:
         if gone:
             self._config.hook.pytest_deselected(items=gone)
         if self._worker is not None:
-            said = [(one.count, one.tests, one.reason, one.remedy) for one in self._left_out or []]
+            said = [astuple(one) for one in self._left_out or []]
             self._config.workeroutput |= {"needs_left_out": said, "needs_refusal": self._refusal}  # type: ignore[attr-defined]
 
     def _sorted(self, items: list[pytest.Item]) -> tuple[list[pytest.Item], list[LeftOut]]:
         """Tests that can run, and the others counted by what the first of their missing needs is."""
         kept: list[pytest.Item] = []
-        counts: Counter[tuple[str, str, str]] = Counter()
+        counts: Counter[tuple[str, str, str, bool]] = Counter()
         for item in items:
             for need in needs_of(item):
                 reason = self._reason(need)
                 if reason:
-                    counts[need.tests, reason, need.remedy] += 1
+                    counts[need.tests, reason, need.remedy, need.by_choice] += 1
                     break
             else:
                 kept.append(item)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from confluent_kafka import TopicCollection, TopicPartitionInfo
 from confluent_kafka.admin import AdminClient
 
@@ -50,6 +51,7 @@ class Roles:
         }
 
 
+@pytest.mark.needs("minutes")
 def test_processes_go_on_when_leaders_and_coordinators_die(three_brokers: Cluster) -> None:
     # How long a client waits for the answer to a request that died with its broker.
     times = {"request_timeout": "10s", "transaction_timeout": "6s"}

@@ -13,7 +13,7 @@ from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 
-@pytest.mark.needs("own broker")
+@pytest.mark.needs("own broker", "minutes")
 def test_processes_wait_for_the_broker_and_go_on_by_themselves(client: str) -> None:
     found, said, alive = outage(client, seconds=10.0, rate=200.0)
     assert found.good, found

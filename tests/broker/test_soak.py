@@ -1,4 +1,4 @@
-"""Short soaks of whole processes, one with real posts; `make soak` runs ten minutes."""
+"""Short soaks of whole processes, one with real posts (`make long`); `make soak` runs ten minutes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def lose_and_double_nothing(client: str, seconds: float, posts: Path | None = No
     assert found.timed >= seconds * _RATE * 2 / 3
 
 
-@pytest.mark.needs("own broker")
+@pytest.mark.needs("own broker", "minutes")
 def test_killed_frozen_and_joining_processes_lose_and_double_nothing(client: str) -> None:
     lose_and_double_nothing(client, 10.0)
 
 
-@pytest.mark.needs("own broker")
+@pytest.mark.needs("own broker", "minutes")
 def test_killed_frozen_and_joining_processes_lose_and_double_none_of_the_real_posts(data_dir: Path) -> None:
     lose_and_double_nothing("confluent", 8.0, WEIBO.texts)
 

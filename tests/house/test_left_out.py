@@ -119,6 +119,15 @@ def test_without_a_network_the_reason_is_mavens(root: Path, tmp_path: Path) -> N
     )
 
 
+def test_tests_that_take_minutes_are_left_out_by_choice(root: Path) -> None:
+    long = ("-p", "no:xdist", "--collect-only", "tests/broker/test_leaders_die.py")
+    code, lines = run_tests(root, *long, TWINSIEVE_REQUIRE_ALL="1")
+    assert (code, lines[-1]) == (
+        pytest.ExitCode.NO_TESTS_COLLECTED,
+        "1 test of minutes left out: `make long` runs them",
+    )
+
+
 def test_a_broker_that_was_lent_needs_no_java(root: Path, tmp_path: Path) -> None:
     code, lines = run_tests(
         root, "-p", "no:xdist", "--collect-only", _BROKER, PATH=str(tmp_path), TWINSIEVE_TEST_BOOTSTRAP="x:1"
