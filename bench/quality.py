@@ -1,6 +1,6 @@
 """How well the sieve drops what it should: the accuracy tables of the README.
 
-    python -m bench.quality [weibo] [pooled] [judged] [articles]
+    python -m bench.quality [weibo] [pooled] [articles]
 
 Data: TWINSIEVE_DATA (tests/accuracy/data_sets.py). Windows cover the whole input.
 """
@@ -14,8 +14,7 @@ from rich.console import Console
 
 from bench.machine import machine_line
 from tests.accuracy.data_sets import POOLED, WEIBO
-from tests.accuracy.judged import judged_table
-from tests.accuracy.quality import article_pairs, evaluate, judged_runs, pooled_near
+from tests.accuracy.quality import article_pairs, evaluate, pooled_near
 from twinsieve.pipeline.evaluate.evaluate import (
     VARIANTS,
 )
@@ -41,16 +40,6 @@ def show_pooled(console: Console) -> None:
         )
 
 
-def show_judged(console: Console) -> None:
-    for name, runs in judged_runs((8_500, 8_000)).items():
-        console.print(judged_table(runs, name))
-        if name == "all":
-            continue
-        console.print(f"kept apart at {runs[-1].similarity / SIMILARITY_SCALE}, both guards on:")
-        for pair, guard in runs[-1].kept_apart:
-            console.print(f"  {guard}: {pair.later} {pair.earlier} {pair.label} ({pair.reason})")
-
-
 def show_articles(console: Console) -> None:
     for at in (8_500, 8_000):
         found, planted = article_pairs(at)
@@ -64,7 +53,6 @@ def show_articles(console: Console) -> None:
 PARTS: dict[str, Callable[[Console], None]] = {
     "weibo": show_weibo,
     "pooled": show_pooled,
-    "judged": show_judged,
     "articles": show_articles,
 }
 

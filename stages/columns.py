@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from typing import (
     Annotated,
     Any,
@@ -85,11 +85,19 @@ class Column:
 
     def sizes(self, dims: Mapping[str, int]) -> tuple[int, ...]:
         """The shape in numbers; each `Dim` as given, else as usual."""
+        if self._is_fixed:
+            return cast("tuple[int, ...]", self.shape)
         return tuple(dims.get(one.name, one.usual) if isinstance(one, Dim) else one for one in self.shape)
+
+    @cached_property
+    def _is_fixed(self) -> bool:
+        return not any(isinstance(one, Dim) for one in self.shape)
 
     def blank(self, rows: int, fill: int, dims: Mapping[str, int]) -> Array:
         """`rows` entries that are all `fill`; an empty array where a row has no entry (packed, pooled)."""
-        return np.full((rows if self.is_by_row else 0, *self.sizes(dims)), fill, self.dtype)
+        shape = (rows if self.is_by_row else 0, *self.sizes(dims))
+        # Blocks have few rows where messages are few, so that each call of NumPy shows.
+        return np.full(shape, fill, self.dtype) if fill else np.zeros(shape, self.dtype)
 
     def take(self, owner: Any, name: str, which: Which) -> Array:
         """The entries of some of the owner's rows."""
@@ -98,6 +106,10 @@ class Column:
     def concat(self, owners: Sequence[Any], name: str) -> Array:
         """The entries of all owners."""
         return np.concatenate([getattr(owner, name) for owner in owners])
+
+    def put(self, _owner: Any, name: str, _which: Which, _rows: Any) -> None:
+        """Write the entries of `rows` over some of the owner's. raises: TypeError where rows have no room"""
+        raise TypeError(f"{name} has no room of its own for each row")
 
     def fault(self, owner: Any, name: str, rows: int) -> str | None:
         """What contradicts the declaration, None if nothing does."""
@@ -119,6 +131,9 @@ class PerRow(Column):
     """One entry a row: an array [n, *shape]."""
 
     is_by_row: ClassVar[bool] = True
+
+    def put(self, owner: Any, name: str, which: Which, rows: Any) -> None:
+        getattr(owner, name)[which] = getattr(rows, name)
 
 
 @dataclass(frozen=True)
@@ -190,6 +205,9 @@ class Pooled(Column):
         places = getattr(owner, self.by)[which]
         return cast("Array", getattr(owner, name)[places[places >= 0]])
 
+    def put(self, owner: Any, name: str, _which: Which, rows: Any) -> None:
+        setattr(owner, name, np.concatenate([getattr(owner, name), getattr(rows, name)]))
+
     def fault(self, owner: Any, name: str, rows: int) -> str | None:
         places, found = getattr(owner, self.by), len(getattr(owner, name))
         is_inside = int(places.max(initial=-1)) < found and int(places.min(initial=0)) >= -1
@@ -208,11 +226,18 @@ class Places(PerRow):
         held = getattr(owner, name)[which] >= 0
         return np.where(held, np.cumsum(held) - 1, -1).astype(self.dtype)
 
+    def put(self, owner: Any, name: str, which: Which, rows: Any) -> None:
+        getattr(owner, name)[which] = self._behind(rows, name, len(getattr(owner, self.of)))
+
+    def _behind(self, owner: Any, name: str, before: int) -> Array:
+        """The places, in a pool that has this number of other entries first."""
+        places = getattr(owner, name)
+        return np.where(places < 0, -1, places + before).astype(self.dtype)
+
     def concat(self, owners: Sequence[Any], name: str) -> Array:
         arrays, before = [], 0
         for owner in owners:
-            places = getattr(owner, name)
-            arrays.append(np.where(places < 0, -1, places + before).astype(self.dtype))
+            arrays.append(self._behind(owner, name, before))
             before += len(getattr(owner, self.of))
         return np.concatenate(arrays)
 
@@ -267,8 +292,10 @@ class Columns:
         made: dict[str, Any] = {}
         for name in declared(type(self)):
             held = getattr(self, name)
-            is_set = isinstance(held, Columns)
-            made[name] = held.for_kernels() if is_set else np.require(held, requirements=("C", "W"))
+            if isinstance(held, Columns):
+                made[name] = held.for_kernels()
+            else:
+                made[name] = held if held.flags.carray else np.require(held, requirements=("C", "W"))
         return type(self)(**made)
 
     def slice(self, low: int, high: int) -> Self:
@@ -276,12 +303,16 @@ class Columns:
         return self.take(slice(low, high))
 
     def put(self, which: Which, rows: Columns) -> None:
-        """Write the rows over some of these. Only for sets without packed or pooled columns."""
-        for name, column in declared(type(self)).items():
-            if type(column) is PerRow:
-                getattr(self, name)[which] = getattr(rows, name)
-            elif isinstance(column, Column):
-                raise TypeError(f"{name} has no room of its own for each row")
+        """Write the rows over some of these. Entries of a pool that no row has any more stay until `take`.
+
+        raises: TypeError for sets with packed columns
+        """
+        # Pools come last: places are counted from the pool's length before.
+        for name, column in sorted(
+            declared(type(self)).items(), key=lambda each: isinstance(each[1], Pooled)
+        ):
+            if isinstance(column, Column):
+                column.put(self, name, which, rows)
             else:
                 getattr(self, name).put(which, getattr(rows, name))
 

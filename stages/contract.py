@@ -27,6 +27,9 @@ PARITY_BELOW = 40
 SKETCH_FROM = 256
 """Bodies of this many characters or more have a sketch."""
 
+DETAIL_LENGTH = 24
+"""Characters of either body that a verdict holds of the place in which they differ."""
+
 SIMILARITY_SCALE = 10_000
 """`similarity` settings are integers out of this, so that integer arithmetic decides."""
 
@@ -59,14 +62,40 @@ class Flag(IntFlag):
     """exact by a Bloom hit older than the ring: taken at the filter's word, no leader is known"""
     ESTIMATED = 2
     """near by whole-body estimate, as a body exceeds STORED_LENGTH characters"""
-    NUMBER_GUARD = 4
-    """unique, though a leader was similar enough: the number guard kept the two apart"""
-    CARD_GUARD = 8
-    """unique, though a leader was similar enough: own words under one shared card differ"""
     LATE = 16
     """unique, but too late to become a leader (`late: judge`)"""
-    SAME_ID = 32
-    """unique, though a leader was similar enough: it has the same id and `same_id: pass`"""
+
+
+class Reason(IntEnum):
+    """Why a message was kept though another one is alike to it; the first rule that holds names it."""
+
+    NONE = 0
+    NUMBER = 1
+    NUMERAL = 2
+    CALENDAR = 3
+    NUMBER_ADDED = 4
+    OPPOSITE = 5
+    EXCHANGED = 6
+    CORRECTION = 7
+    REPLACED = 8
+    BOTH_SAY_MORE = 9
+    LONG_REPLACEMENT = 10
+    IN_ITS_PLACE = 11
+    OWN_WORDS = 12
+    CARD = 13
+    SAME_ID = 14
+    LINK = 15
+    MENTION = 16
+    TAG = 17
+
+
+def name_of(reason: Reason) -> str:
+    """What a reader is told: the words of the reason.
+
+    >>> name_of(Reason.NUMBER_ADDED)
+    'number added'
+    """
+    return reason.name.lower().replace("_", " ")
 
 
 NO_TIME = -(2**63)
@@ -80,15 +109,15 @@ NO_LEADER = -(2**63)
 class Bodies(Columns):
     """Normalised texts of n messages.
 
-    The key text of a row of the near stage is its body; of an `exact_only` row it is the body with symbols,
-    or the raw text.
+    The key text of a row of the near stage is its body, behind which stand the references that `text.compare`
+    asks for; of an `exact_only` row it is the body with symbols and references, or the raw text.
     """
 
     chars: Annotated[NDArray[np.uint32], Packed("<u4", by="starts")]
     """code points of the key text"""
     starts: Annotated[NDArray[np.int64], Starts("<u2", max_sent=STORED_LENGTH)]
     """row i is chars[starts[i]:starts[i + 1]]"""
-    word_starts: Annotated[NDArray[np.uint8], Packed("u1", by="starts", sent=Sent.NOT)]
+    word_starts: Annotated[NDArray[np.uint8], Packed("u1", by="starts")]
     """for each character 1 where a word of a space-separated script, or a run of characters of an unspaced
     script, begins in the source text"""
     body_lengths: Annotated[NDArray[np.int32], PerRow("<i4")]
@@ -165,6 +194,14 @@ class Verdicts(Columns):
     """`Kind`"""
     flags: Annotated[NDArray[np.uint8], PerRow("u1")]
     """`Flag`"""
+    reasons: Annotated[NDArray[np.uint8], PerRow("u1")]
+    """`Reason` why a unique message was kept apart from the most alike one that would have led it; else 0"""
+    apart_from: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_LEADER)]
+    """position of that one, or NO_LEADER"""
+    details: Annotated[NDArray[np.uint32], Pooled("<u4", (2, DETAIL_LENGTH), by="detail_rows")]
+    """code points of the earlier and of the later body in the one place that keeps them apart, then 0"""
+    detail_rows: Annotated[NDArray[np.int32], Places("<i4", of="details")]
+    """row in `details`; -1 where no single place decides, or `NearConfig.details` is off"""
 
     def similarity(self, row: int) -> float:
         """0…1, or 0.0 where the row was not compared by text."""
@@ -184,7 +221,9 @@ class Window:
 class BandLayout:
     """Shape of the candidate index; part of the fingerprint scheme.
 
-    bands × rows MinHash values; `tables` SimHash keys of `key_bits` out of 128 bits, probed at the
+    bands × rows MinHash values of `grams`: `chars` are all characters and pairs; `by_script` are these of
+    unspaced scripts, pairs and triples of the others, of which any two texts share most letters.
+    `tables` SimHash keys of `key_bits` out of 128 bits, probed at the
     2 ** weak keys that differ in the `weak` least certain bits; bit j of table t is bit
     (t * 128 // tables + j) % 128 of the SimHash. SimHash keys serve bodies of at least
     `simhash_from` characters.
@@ -196,6 +235,7 @@ class BandLayout:
     key_bits: int = 24
     weak: int = 2
     simhash_from: int = 64
+    grams: Literal["chars", "by_script"] = "chars"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +248,38 @@ class ExactConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Differences:
+    """What keeps two bodies apart that are alike enough (docs/DIFFERENCES.md).
+
+    level: `off`; `guards`, rules 1 to 7; `full`, all of them
+    short: bodies with fewer characters are short ones
+    replaced_short, replaced: per mille of what is paired that may be replaced, in short bodies and others
+    only_short: per mille that each of two short bodies may have to itself
+    longest: points of the longest replacement, half characters
+    place_points, place_runs: a replacement before the end has fewer points, where bodies differ in no more
+        places
+    own: new pairs of characters that the later body may have in one place
+    words: YAML text of a user's own lists, beside ours
+    """
+
+    level: Literal["off", "guards", "full"] = "guards"
+    short: int = 32
+    replaced_short: int = 80
+    replaced: int = 250
+    only_short: int = 250
+    longest: int = 14
+    place_points: int = 4
+    place_runs: int = 2
+    own: int = 35
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NearConfig:
     """Settings of the near stage.
 
     similarity: out of SIMILARITY_SCALE
+    details: verdicts hold what differs (`Verdicts.details`)
     candidates: `index` finds through bands and tables with measured recall, `scan` compares with all
     bucket_load: expected entries per 8-entry bucket when the window is full
     distances: hamming mode, ascending (from_length, k ≤ 7) steps; shorter bodies are exact-only
@@ -221,8 +289,8 @@ class NearConfig:
     method: Literal["text", "hamming", "none"] = "text"
     similarity: int = 8_500
     window: Window = Window(1_000_000, 86_400_000)
-    number_guard: bool = True
-    card_guard: bool = True
+    differences: Differences = Differences()
+    details: bool = False
     same_id: Literal["drop", "pass"] = "drop"
     candidates: Literal["index", "scan"] = "index"
     bucket_load: float = 8.4

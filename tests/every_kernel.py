@@ -52,6 +52,7 @@ SCHEMES = [
     SchemeConfig(),
     SchemeConfig(text=TextConfig(profile="plain"), digest=DigestConfig("blake2b", 1)),
     SchemeConfig(text=TextConfig(body_rule="letters", drop=("加油",))),
+    SchemeConfig(text=TextConfig(compare=("links", "mentions", "tags"))),
     SchemeConfig(features=FeatureConfig(features="keywords")),
     SchemeConfig(
         features=FeatureConfig(features="shingles", unit="words", width=3, min_features=2, weights="position")

@@ -55,8 +55,11 @@ def profile_of(language: str) -> Literal["microblog", "plain"]:
     return "microblog" if language == "zh" else "plain"
 
 
-def stream(language: str, count: int, seed: int = 1) -> Stream:
-    """`count` posts of one language; the same seed gives the same posts."""
+def stream(language: str, count: int, seed: int = 1, most_edits: float = _MAX_EDITS) -> Stream:
+    """`count` posts of one language; the same seed gives the same posts.
+
+    most_edits: edited characters of a post, at most, as a share
+    """
     draw = random.Random(f"{language} {seed}")
     words = _Words(language, draw)
     made = Stream()
@@ -82,7 +85,7 @@ def stream(language: str, count: int, seed: int = 1) -> Stream:
             elif luck < 0.7:
                 origin, text = "dressed", _dressed(text, draw)
             elif luck < 0.96:
-                origin, text = "edited", words.edited(text)
+                origin, text = "edited", words.edited(text, most_edits)
             else:
                 origin, text = "number", _with_another_number(text, draw)
         made.texts.append(text)

@@ -7,13 +7,12 @@ the design line by line. Everything fast must give the same verdicts. Its exact 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
 from rapidfuzz.distance import LCSseq
 
-from tests.unicode_twin import CURRENCY, DIGIT
+from tests.stages.near import plain_differences
 from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
     NO_LEADER,
@@ -23,6 +22,7 @@ from twinsieve.stages.contract import (
     Batch,
     Flag,
     Kind,
+    Reason,
     SieveConfig,
     Window,
 )
@@ -35,6 +35,7 @@ class Row:
     key: what the exact stage compares; None stands for the body
     own_length: characters of the body before a shared card; None stands for all of them
     simhash: 64 bits, hamming mode only; None where no feature was found
+    word_starts: for each character of the body whether a word begins there; none given: nowhere
     """
 
     body: str
@@ -47,6 +48,7 @@ class Row:
     scope: int = 0
     simhash: int | None = None
     position: int = 0
+    word_starts: tuple[int, ...] = ()
 
     @property
     def exact_key(self) -> Hashable:
@@ -59,6 +61,10 @@ class Row:
     @property
     def has_card(self) -> bool:
         return len(self.own_words) < len(self.body)
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        return self.word_starts or (0,) * len(self.body)
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,8 @@ class Judgement:
     matched: int = 0
     compared: int = 0
     distance: int = -1
+    reason: Reason = Reason.NONE
+    apart_from: int = NO_LEADER
 
 
 Estimate = Callable[[Row, Row], tuple[int, int]]
@@ -104,50 +112,6 @@ def is_near(matched: int, compared: int, similarity: int) -> bool:
     (True, False, False)
     """
     return compared > 0 and matched * SIMILARITY_SCALE >= similarity * compared
-
-
-_NUMBER = re.compile(rf"[-<>≤≥{CURRENCY}]*[{DIGIT}]+(?:[.,:/+*-][{DIGIT}]+)*")
-"""Decimal digits of any script; a body holds the other marks only where they belong to a number."""
-
-
-def digit_runs(body: str) -> list[tuple[str, str, str]]:
-    """(character before, the number with prefixes and separators, character after) of each number in a body.
-
-    The empty string stands for the start or end of the body.
-
-    >>> digit_runs("新增1.5万例12"), digit_runs("气温-5度<$3")
-    ([('增', '1.5', '万'), ('例', '12', '')], [('温', '-5', '度'), ('度', '<$3', '')])
-    """
-    return [
-        (
-            body[run.start() - 1 : run.start()] if run.start() else "",
-            run.group(),
-            body[run.end() : run.end() + 1],
-        )
-        for run in _NUMBER.finditer(body)
-    ]
-
-
-def number_guard(a: str, b: str) -> bool:
-    """Whether a number was replaced in the same context, so that the two bodies report different things.
-
-    >>> number_guard("新增确诊12例", "新增确诊15例")
-    True
-    >>> number_guard("新增12例共15例", "共15例新增12例"), number_guard("新增12例", "又增15例")
-    (False, True)
-    >>> number_guard("新增12例", "新增病例15例"), number_guard("第1集", "第1季第2集")
-    (False, False)
-    >>> number_guard("最高气温-5度", "最高气温5度"), number_guard("年龄>35岁", "年龄<35岁")
-    (True, True)
-    """
-    runs_a, runs_b = digit_runs(a), digit_runs(b)
-    values_a = {value for _, value, _ in runs_a}
-    values_b = {value for _, value, _ in runs_b}
-    return any(
-        before_a == before_b and after_a == after_b and value_a not in values_b and value_b not in values_a
-        for before_a, value_a, after_a in runs_a
-        for before_b, value_b, after_b in runs_b
-    )
 
 
 def card_guard(a: Row, b: Row, similarity: int) -> bool:
@@ -189,7 +153,7 @@ class Oracle:
         judgement = self._exact(row) or self._near(row)
         if judgement.kind is Kind.UNIQUE:
             if late:
-                return Judgement(Kind.UNIQUE, judgement.flags | Flag.LATE)
+                return replace(judgement, flags=judgement.flags | Flag.LATE)
             self.kept.append(Kept(row, len(self.kept), self.stream_time_ms))
         return judgement
 
@@ -231,10 +195,10 @@ class Oracle:
         return None
 
     def _near(self, row: Row) -> Judgement:
-        """The best leader that no rule keeps apart, else UNIQUE with the flags of the rules that spoke."""
+        """The best leader that no rule keeps apart, else UNIQUE with the reason of the best one that one does."""
         near = self.config.near
         best: Judgement | None = None
-        apart = Flag.NONE
+        apart: Judgement | None = None
         if near.method == "none" or row.exact_only:
             return Judgement(Kind.UNIQUE)
         for kept in self.kept:
@@ -246,10 +210,15 @@ class Oracle:
                 continue
             reason = self._kept_apart(row, other)
             if reason:
-                apart |= reason
+                if apart is None or _better(found, apart):
+                    apart = replace(found, reason=reason)
             elif best is None or _better(found, best):
                 best = found
-        return best or Judgement(Kind.UNIQUE, apart)
+        if best is not None:
+            return best
+        if apart is not None:
+            return Judgement(Kind.UNIQUE, reason=apart.reason, apart_from=apart.leader)
+        return Judgement(Kind.UNIQUE)
 
     def _alike(self, row: Row, other: Row) -> Judgement | None:
         flags = Flag.NONE
@@ -273,18 +242,17 @@ class Oracle:
             return None
         return Judgement(Kind.NEAR, leader=other.position, distance=distance)
 
-    def _kept_apart(self, row: Row, other: Row) -> Flag:
-        """The first rule that speaks against calling the two near duplicates; guards read texts."""
+    def _kept_apart(self, row: Row, other: Row) -> Reason:
+        """The first rule that speaks against calling the two near duplicates; differences are those of texts."""
         near = self.config.near
         if near.same_id == "pass" and row.id != 0 and row.id == other.id:
-            return Flag.SAME_ID
-        if near.method == "hamming":
-            return Flag.NONE
-        if near.number_guard and number_guard(row.body, other.body):
-            return Flag.NUMBER_GUARD
-        if near.card_guard and card_guard(row, other, near.similarity):
-            return Flag.CARD_GUARD
-        return Flag.NONE
+            return Reason.SAME_ID
+        if near.method == "hamming" or near.differences.level == "off":
+            return Reason.NONE
+        reason = plain_differences.reason(row.body, row.starts, other.body, other.starts, near.differences)
+        if reason == Reason.NONE and card_guard(row, other, near.similarity):
+            return Reason.CARD
+        return reason
 
 
 def _better(found: Judgement, best: Judgement) -> bool:
@@ -317,6 +285,7 @@ def rows_of(batch: Batch, key_is_text: bool = True) -> list[Row]:
                 scope=int(batch.scopes[i]),
                 simhash=int(prints.simhashes[i, 0]) if prints.has_simhash[i] else None,
                 position=int(batch.positions[i]),
+                word_starts=tuple(bodies.word_starts[bodies.starts[i] : bodies.starts[i + 1]].tolist()),
             )
         )
     return rows

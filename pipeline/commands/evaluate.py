@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
 
+if TYPE_CHECKING:
+    from twinsieve.pipeline.settings.model import Settings
+
 
 @click.command(
     "evaluate",
     epilog=examples(
         "twinsieve evaluate posts.jsonl pairs.tsv --at 0.85 --wrong wrong.jsonl",
+        "twinsieve evaluate posts.jsonl --judged labels.tsv",
     ),
 )
 @click.argument("input_", type=FILE_NAME, metavar="INPUT")
-@click.argument("pairs_file", type=FILE_NAME, metavar="PAIRS")
+@click.argument("pairs_file", type=FILE_NAME, metavar="[PAIRS]", required=False)
 @settings_options
 @click.option("--at", metavar="SHARE", help="Similarity from which a pair is a duplicate (near.similarity).")
 @click.option(
@@ -25,13 +30,15 @@ from twinsieve.pipeline.commands.terminal import examples, report, say_error
     type=click.IntRange(1),
     help="How many rows from the first PAIRS covers (up to the last row it names).",
 )
+@click.option("--judged", type=FILE_NAME, help="Pairs that readers labelled, in place of PAIRS.")
 @click.option("--wrong", type=FILE_NAME, help="Rows wrongly kept or dropped, JSON lines.")
 @click.option("--stats", type=FILE_NAME, help="The report as JSON.")
 def command(
     input_: str,
-    pairs_file: str,
+    pairs_file: str | None,
     at: str | None,
     rows: int | None,
+    judged: str | None,
     wrong: str | None,
     stats: str | None,
     flags: SettingsFlags,
@@ -48,6 +55,10 @@ def command(
 
     The ideal drops a row if an earlier kept one is alike enough. An id that is not among the first rows of
     INPUT is passed over; so is a row beyond the last one that PAIRS names (see --rows).
+
+    --judged asks what readers would: FILE has a header and, by tabs, the columns later_id, earlier_id and
+    label (same, different or unsure), perhaps set. Each pair is judged alone under the settings; shown are
+    precision and recall with 95 % intervals, by set and similarity, and what each reason kept apart.
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate.evaluate import run_evaluate
@@ -58,7 +69,13 @@ def command(
     from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
     from twinsieve.pipeline.settings.values import read_similarity
 
+    if (pairs_file is None) == (judged is None):
+        raise click.UsageError("name PAIRS, or labels with --judged")
     settings = flags.settings(on_files=True)
+    if judged is not None:
+        _show_judged(input_, judged, settings)
+        return
+    assert pairs_file is not None
     reports = {"--wrong": wrong, "--stats": stats}
     refuse_clashes([input_, pairs_file], reports, settings=settings, config=flags.config)
     refuse_endings_of_reports(reports)
@@ -87,3 +104,24 @@ def command(
             output.finish()
     if wrong is not None:
         say_error(f"{wrong}: what was wrongly kept or dropped")
+
+
+def _show_judged(input_: str, judged: str, settings: Settings) -> None:
+    from twinsieve.pipeline.commands.warm_up import loading
+    from twinsieve.pipeline.evaluate.evaluate import read_texts
+    from twinsieve.pipeline.evaluate.judged import judge_pairs, judged_tables, read_judged
+    from twinsieve.pipeline.files.address import path_here
+    from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+
+    pairs = read_judged(path_here("--judged", judged))
+    ids, texts = read_texts(
+        path_here("INPUT", input_),
+        text_fields=settings.input.text_field,
+        id_field=settings.input.id_field or "id",
+    )
+    with loading():
+        known = dict(zip(ids, texts, strict=True))
+        verdicts = judge_pairs(pairs, known, scheme_config(settings), sieve_config(settings, ""))
+    console = report()
+    for table in judged_tables(verdicts):
+        console.print(table)

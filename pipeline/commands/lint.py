@@ -106,7 +106,8 @@ def _print_cost(settings: Settings, on_files: Settings, rate: float, partitions:
 
     from twinsieve.pipeline.commands.terminal import report
     from twinsieve.pipeline.dedup.report import Reach, window_line
-    from twinsieve.pipeline.service.cost import LOG_ROW_BYTES, cost_of
+    from twinsieve.pipeline.service.cost import cost_of
+    from twinsieve.pipeline.settings.show import near_in_force
 
     cost = cost_of(settings, rate)
     memory = Table(title="sieve at worst", title_justify="left", box=None)
@@ -123,6 +124,8 @@ def _print_cost(settings: Settings, on_files: Settings, rate: float, partitions:
         windows.add_row(cover.name, f"{cover.hours:,.2f}", asked, cover.by)
     console = report()
     console.print(memory)
+    for line in near_in_force(settings.near):
+        console.print(f"near: {line}")
     for stage, kept in (("near", on_files.near), ("exact", on_files.exact)):
         if kept.method != "none":
             window = kept.window
@@ -134,7 +137,7 @@ def _print_cost(settings: Settings, on_files: Settings, rate: float, partitions:
     for line in filter(None, (cover.shortfall(rate) for cover in cost.covers)):
         console.print(line, soft_wrap=True)
     console.print(
-        f"log on Kafka: {cost.log_bytes_a_day / 1e9:,.1f} GB a day, at {LOG_ROW_BYTES} bytes a message"
+        f"log on Kafka: {cost.log_bytes_a_day / 1e9:,.1f} GB a day, at {cost.log_row_bytes} bytes a message"
     )
     if not settings.digest.seed:
         console.print(

@@ -31,8 +31,6 @@ ANEW = "name a state file that does not exist, to begin anew"
 """What helps where a state or its leaders cannot be used."""
 
 _ENTRY = np.dtype([("position", "<i8"), ("end", "<i8"), ("sum", "<u4")])
-_ENTRY_WITHOUT_SUM = np.dtype([("position", "<i8"), ("end", "<i8")])
-"""How entries were written before they had checksums, in files of another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +59,8 @@ class LeaderBook:
             try:
                 if folder is not None:
                     folder.mkdir(mode=0o700, exist_ok=True)
-                for number, count, *sums in marks or []:
-                    self._generations.append(_Generation(number, folder, count, sums[0] if sums else None))
+                for number, count, sum_ in marks or []:
+                    self._generations.append(_Generation(number, folder, count, sum_))
                 self.tidy()
                 if not self._generations:
                     self._generations.append(_Generation(0, folder, 0))
@@ -119,21 +117,19 @@ class LeaderBook:
 class _Generation:
     """Rows one after the other, and for each its position, where it ends, and its checksum.
 
-    count: rows that an earlier run left here; sum_: checksum of their entries, None where they hold no sums
+    count: rows that an earlier run left here; sum_: checksum of their entries
     """
 
-    def __init__(self, number: int, folder: Path | None, count: int, sum_: int | None = 0) -> None:
+    def __init__(self, number: int, folder: Path | None, count: int, sum_: int = 0) -> None:
         self.number = number
         self.count = count
-        self.sum = sum_ or 0
+        self.sum = sum_
         self.names = [f"leaders-{number}.rows", f"leaders-{number}.entries"]
         self._folder = folder
         self._mapped: NDArray[np.void] | None = None
         with ExitStack() as undo:
             self._rows = undo.enter_context(self._open(self.names[0], kept=count > 0))
-            self._index = undo.enter_context(self._open(self.names[1], kept=count > 0 and sum_ is not None))
-            if sum_ is None and count:
-                self._sum_up()
+            self._index = undo.enter_context(self._open(self.names[1], kept=count > 0))
             self._end = self._cut_to(count)
             undo.pop_all()
 
@@ -151,26 +147,6 @@ class _Generation:
         self._rows.seek(end)
         self._index.seek(count * _ENTRY.itemsize)
         return end
-
-    def _sum_up(self) -> None:
-        """Write the entries anew, with checksums; the old ones stay while the old state may be used."""
-        name = f"leaders-{self.number}.index"
-        self.names.append(name)
-        with self._open(name, kept=True) as stream:
-            content = stream.read(self.count * _ENTRY_WITHOUT_SUM.itemsize)
-        if len(content) < self.count * _ENTRY_WITHOUT_SUM.itemsize:
-            raise self._damaged(name, "is cut off")
-        old = np.frombuffer(content, _ENTRY_WITHOUT_SUM)
-        entries = np.empty(self.count, _ENTRY)
-        entries["position"], entries["end"] = old["position"], old["end"]
-        if np.any(np.diff(old["end"], prepend=0) <= 0):
-            raise self._damaged(name, "was changed")
-        start = 0
-        for slot, end in enumerate(old["end"].tolist()):
-            entries["sum"][slot] = zlib.crc32(os.pread(self._rows.fileno(), end - start, start))
-            start = end
-        write_all(self._index, entries.tobytes())
-        self.sum = zlib.crc32(entries.data)
 
     def _damaged(self, name: str, what: str) -> StateError:
         place = name if self._folder is None else self._folder / name

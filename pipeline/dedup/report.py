@@ -13,7 +13,17 @@ from rich.table import Table
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.unreadable import FirstUnreadable
 from twinsieve.pipeline.settings.values import duration_text
-from twinsieve.stages.contract import NO_TIME, Batch, Flag, Kind, SieveConfig, SieveStats, Verdicts
+from twinsieve.stages.contract import (
+    NO_TIME,
+    Batch,
+    Flag,
+    Kind,
+    Reason,
+    SieveConfig,
+    SieveStats,
+    Verdicts,
+    name_of,
+)
 
 STEPS = {
     "read": "read",
@@ -118,7 +128,9 @@ class Summary:
 
     rows: all rows read but blank ones; kinds: readable rows by verdict; unreadable: rows by reason
     explained: dropped rows that were written out; leaders_unknown: those of them whose leader has no text
-    flags: rows by flag; seconds: by step, `start` is everything before the first row
+    flags: rows by flag; kept_apart: kept rows that a leader was alike to, by reason
+    near: what is alike, and what keeps it apart, in words
+    seconds: by step, `start` is everything before the first row
     windows: by stage, how far each reached
     """
 
@@ -126,6 +138,8 @@ class Summary:
     kinds: Counter[str] = field(default_factory=Counter)
     unreadable: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
+    kept_apart: Counter[str] = field(default_factory=Counter)
+    near: list[str] = field(default_factory=list)
     bad_times: int = 0
     explained: int = 0
     leaders_unknown: int = 0
@@ -152,6 +166,10 @@ class Summary:
             number = int(np.count_nonzero(verdicts.flags & flag.value))
             if number and flag.name:
                 self.flags[flag.name.lower()] += number
+        reasons = np.bincount(verdicts.reasons, minlength=len(Reason)).tolist()
+        for reason in Reason:
+            if reason and reasons[reason]:
+                self.kept_apart[name_of(reason)] += reasons[reason]
         self.unreadable.update(bad.reason for bad in columns.unreadable)
         self.bad_times += columns.bad_times
 
@@ -170,6 +188,7 @@ class Summary:
             "near": self.kinds["near"],
             "unreadable": {str(reason): count for reason, count in self.unreadable.items()},
             "flags": dict(self.flags),
+            "kept_apart": dict(self.kept_apart),
             "bad_times": self.bad_times,
             "blank": self.blank,
             "windows": {stage: asdict(reach) for stage, reach in self.windows.items()},
@@ -205,6 +224,8 @@ def summary_table(summary: Summary, sieve: SieveStats) -> Table:
         table.add_row(
             name, f"{count:,}", f"{count / rows:.1%}" if summary.rows else "", _remark(name, summary)
         )
+    for line in summary.near:
+        table.add_row("near rule", "", "", line)
     table.add_row("remembered", f"{sieve.held:,}", "", "")
     for stage, reach in summary.windows.items():
         table.add_row(f"{stage} window", f"{reach.messages:,}", "", window_line(reach))
@@ -234,14 +255,17 @@ def window_line(reach: Reach) -> str:
     return f"kept rows, {age}; the first kept rows were out of it for the last {reach.rows_after:,} rows"
 
 
+def _counts(reasons: Counter[str]) -> str:
+    """Reasons with their counts, the most frequent first."""
+    return ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
+
+
 def _remark(name: str, summary: Summary) -> str:
     flags = summary.flags
     said = {
         "unique": [
-            (flags["number_guard"], "kept apart by the number guard"),
-            (flags["card_guard"], "kept apart by the card guard"),
-            (flags["same_id"], "edits of one id"),
             (flags["late"], "too late to lead"),
+            (sum(summary.kept_apart.values()), f"kept apart ({_counts(summary.kept_apart)})"),
         ],
         "exact": [(flags["unconfirmed"], "taken at the filter's word")],
         "near": [(flags["estimated"], "estimated (over 512 characters)")],

@@ -49,6 +49,7 @@ from twinsieve.pipeline.files.unreadable import (
 from twinsieve.pipeline.files.write import Output, place_all, refuse_clashes
 from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.show import near_in_force
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
 from twinsieve.stages.contract import NO_TIME, Batch, SieveStats, Window
 from twinsieve.stages.judge.sieve import Sieve
@@ -125,7 +126,11 @@ class Dedup:
         self._keeps_book = bool(shows_leaders or self._state.leaders)
         self._reader = InputReader(settings, job.dialect, whole=True, ids_shown=self._keeps_book)
         self._reaches = Reaches(config, self._sieve.stats())
-        self.summary = Summary(examples=Examples(wanted.examples), windows=self._reaches.by_stage)
+        self.summary = Summary(
+            examples=Examples(wanted.examples),
+            windows=self._reaches.by_stage,
+            near=near_in_force(settings.near),
+        )
         self._inputs = Inputs(job.inputs, self._reader, self.summary.seconds)
         self._streams = False
 

@@ -24,10 +24,6 @@ from twinsieve.stages.judge.sieve import Sieve
 
 _MAGIC = b"twinsieve files\n"
 _VERSION = 2
-_ROUNDED_KEYS = 1
-"""Format that is read where no field was a key: its keys were made of rounded numbers.
-It named inputs by path, size and time, and leaders had no checksums."""
-_READ = (_ROUNDED_KEYS, _VERSION)
 _HEAD = struct.Struct("<HII")
 _MAX_HEADER = 1 << 20
 _KEPT_DIGESTS = 10_000
@@ -73,17 +69,15 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
             if head[: len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _HEAD.size:
                 raise StateError(f"{name}: is no state of `twinsieve dedup`; {ANEW}")
             version, length, checksum = _HEAD.unpack(head[len(_MAGIC) :])
-            if version not in _READ:
+            if version != _VERSION:
                 raise StateError(
-                    f"{name}: has format {version}, this program reads {_READ[0]} to {_VERSION}; "
+                    f"{name}: has format {version}, this program reads {_VERSION}; "
                     f"use the program that wrote it, or {ANEW}"
                 )
             header = stream.read(min(length, _MAX_HEADER))
             if len(header) < length or zlib.crc32(header) != checksum:
                 raise StateError(f"{name}: is damaged; restore it, or {ANEW}")
             state = FileState(**orjson.loads(header))
-            if version == 1:
-                state.inputs = []
             for key, wanted in fresh.fields.items():
                 if state.fields[key] != wanted:
                     raise StateError(
@@ -91,11 +85,6 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
                         f"the configuration says {_listed(wanted)}; "
                         f"restore the setting, or {ANEW}"
                     )
-            if version == _ROUNDED_KEYS and (any(fresh.fields.values()) or config.near.same_id == "pass"):
-                raise StateError(
-                    f"{name}: has format {version}, which rounded the numbers in keys, scopes and ids; "
-                    "begin again with another state file: rows repeated from before are kept once more"
-                )
             return state, Sieve.load(stream, config)
     except FileNotFoundError:
         return None

@@ -24,49 +24,47 @@ from twinsieve.stages.contract import (
     Fingerprints,
     Flag,
     Kind,
+    Reason,
     SieveConfig,
     Verdicts,
     Window,
+    name_of,
 )
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import Reason as Unread
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 
 _ROWS_AT_ONCE = 4096
-_NO_TEXT = (Reason.NOT_AN_OBJECT, Reason.MISSING_FIELD, Reason.NOT_TEXT)
+_NO_TEXT = (Unread.NOT_AN_OBJECT, Unread.MISSING_FIELD, Unread.NOT_TEXT)
 
 BodyRule = Literal["letters", "product"]
 
-APART = Flag.NUMBER_GUARD | Flag.CARD_GUARD
-"""Flags of a row that a guard kept though a leader was similar enough."""
+Level = Literal["off", "guards", "full"]
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to run the sieve: whose body rule, which guards.
+    """One way to run the sieve: whose body rule, and which differences keep two messages apart.
 
     `letters` is the rule the truth files were made with; `product` is the one that runs by default.
     """
 
     body_rule: BodyRule
-    number_guard: bool
-    card_guard: bool
+    differences: Level
 
     def __str__(self) -> str:
-        guards = [name for name, on in (("number", self.number_guard), ("card", self.card_guard)) if on]
-        return f"{self.body_rule}, {' and '.join(guards)} guard" if guards else f"{self.body_rule}, no guard"
+        return f"{self.body_rule}, differences {self.differences}"
 
 
-_GUARDS = ((False, False), (True, False), (True, True))
-VARIANTS = tuple(Variant(rule, *guards) for rule in get_args(BodyRule) for guards in _GUARDS)
+VARIANTS = tuple(Variant(rule, level) for rule in get_args(BodyRule) for level in get_args(Level))
 
 
 @dataclass(slots=True)
 class Run:
     """What one variant did.
 
-    kept_apart: rows kept by a guard alone, by name of the guard
+    kept_apart: kept rows that a leader was similar enough for, by the name of the reason
     """
 
     variant: Variant
@@ -206,7 +204,7 @@ def batch_of(bodies: Bodies, fingerprints: Fingerprints, scopes: Sequence[int] |
 
 
 def variant_config(sieve: SieveConfig, variant: Variant, at: int, count: int) -> SieveConfig:
-    """The configured sieve with the variant's guards, similarity `at`, and windows over `count` rows."""
+    """The configured sieve with the variant's differences, similarity `at`, and windows over `count` rows."""
     return replace(
         sieve,
         exact=replace(sieve.exact, window=Window(count)),
@@ -214,8 +212,7 @@ def variant_config(sieve: SieveConfig, variant: Variant, at: int, count: int) ->
             sieve.near,
             similarity=at,
             window=Window(count),
-            number_guard=variant.number_guard,
-            card_guard=variant.card_guard,
+            differences=replace(sieve.near.differences, level=variant.differences),
         ),
         scoped=False,
     )
@@ -223,13 +220,13 @@ def variant_config(sieve: SieveConfig, variant: Variant, at: int, count: int) ->
 
 def _run(variant: Variant, truth: Truth, bodies: Bodies, verdicts: Verdicts) -> Run:
     dropped = verdicts.kinds != Kind.UNIQUE
-    flags = verdicts.flags[~dropped]
+    reasons = np.bincount(verdicts.reasons[~dropped], minlength=len(Reason))
     return Run(
         variant=variant,
         scores=score(truth, dropped.tolist(), bodies.body_lengths.tolist()),
         exact=int(np.count_nonzero(verdicts.kinds == Kind.EXACT)),
         near=int(np.count_nonzero(verdicts.kinds == Kind.NEAR)),
-        kept_apart={flag.name or "": int(np.count_nonzero(flags & flag)) for flag in APART},
+        kept_apart={name_of(reason): int(reasons[reason]) for reason in Reason if reason and reasons[reason]},
     )
 
 
@@ -251,6 +248,7 @@ def _wrong_rows(
                 "id": ids[row],
                 "kind": Kind(kind).name.lower(),
                 "flags": [flag.name for flag in Flag(int(verdicts.flags[row]))],
+                "reason": name_of(Reason(int(verdicts.reasons[row]))),
                 "text": texts[row],
                 "body": bodies.text(row),
                 "ideal_leader": named(leader, truth.similarities[row] / SIMILARITY_SCALE)

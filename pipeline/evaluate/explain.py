@@ -12,9 +12,9 @@ from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
-from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, name_of
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.judge.inspect import PairReport, inspect_pair
+from twinsieve.stages.judge.inspect import PairReport, inspect_pair, readable_body
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,8 @@ def explain(earlier: Message, later: Message, settings: Settings) -> Explanation
         lines.append(("near", "switched off (near.method: none)"))
     fate = "kept" if report.verdict == "unique" else "dropped, the earlier one leads"
     lines.append(("verdict", f"{report.verdict}: the later message is {fate}"))
-    return Explanation((earlier.text, later.text), (bodies.text(0), bodies.text(1)), lines, report)
+    shown_bodies = (readable_body(bodies, 0), readable_body(bodies, 1))
+    return Explanation((earlier.text, later.text), shown_bodies, lines, report)
 
 
 def messages_by_id(name: str, ids: list[str], reader: InputReader) -> list[Message]:
@@ -158,9 +159,10 @@ def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tu
             "char bag",
             "passes" if report.bag_bound_ok else "shares too few characters to reach the similarity",
         ),
-        ("number guard", _guard(report.number_guard_apart, near.number_guard, "numbers differ in place")),
-        ("card guard", _guard(report.card_guard_apart, near.card_guard, "own words differ under one card")),
+        ("differences", _differences(report, near.differences)),
     ]
+    if report.matched < report.compared:
+        lines.append(("difference", _aligned(report.parts)))
     return lines
 
 
@@ -169,10 +171,31 @@ def _found(shared: list[int], what: str) -> str:
     return f"{len(shared)} {what}" + (f" ({numbers})" if shared else "; does not find the pair")
 
 
-def _guard(apart: bool, on: bool, why: str) -> str:
-    if not apart:
-        return "has nothing against it"
-    return f"keeps them apart: {why}" if on else f"would keep them apart ({why}), but is off"
+def _differences(report: PairReport, level: str) -> str:
+    """What keeps the pair apart, and what would under `full`."""
+    if report.in_force:
+        return f"keep them apart: {name_of(report.in_force)}"
+    said = "switched off" if level == "off" else "none that keeps them apart"
+    return f"{said}; near.differences: full would ({name_of(report.reason)})" if report.reason else said
+
+
+_EQUAL_SHOWN = 24
+
+
+def _aligned(parts: list[tuple[str, str, bool]]) -> str:
+    """Both bodies in one line: equal parts once, the others as [earlier|later]; !, where that decides.
+
+    >>> _aligned([("新增", "新增", False), ("12", "15", True), ("例", "例", False)])
+    '新增[12|15]!例'
+    """
+    shown = []
+    for earlier, later, decides in parts:
+        if earlier == later and not decides:
+            half = _EQUAL_SHOWN // 2
+            shown.append(earlier if len(earlier) <= _EQUAL_SHOWN else f"{earlier[:half]}…{earlier[-half:]}")
+        else:
+            shown.append(f"[{earlier}|{later}]{'!' if decides else ''}")
+    return "".join(shown)
 
 
 def _hamming(report: PairReport) -> str:

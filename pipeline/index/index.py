@@ -35,7 +35,6 @@ from twinsieve.pipeline.wire.frame import (
     ForeignSchemeError,
     ForeignVersionError,
     checksum_of,
-    version_of,
 )
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.errors import StateError
@@ -308,7 +307,6 @@ class Index:
             ruling, reply = self.state.rule(block, offset, self._latest_arrival(block)), block.reply
         ruling.log_id = self._ids[0]
         ruling.checksum = checksum_of(data)
-        ruling.version = version_of(data)
         return ruling, reply
 
     def _latest_arrival(self, block: Block) -> int:

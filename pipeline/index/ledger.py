@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts, Ranges
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind
-from twinsieve.pipeline.wire.columns import WireSection, arrays_of, pack_section, read_rows
+from twinsieve.pipeline.wire.columns import decode_columns, encode_columns
 from twinsieve.pipeline.wire.positions import MAX_TOPICS, beyond_positions, pack_positions
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import Flag, Kind, Verdicts
@@ -128,9 +128,6 @@ class Ledger:
         if number is None:
             number = len(self.topics)
             self.topics.append(KnownTopic(block.topic_id, block.topic))
-        elif not self.topics[number].name:
-            # A restore began inside a session of version 1, which named the topic in its first block alone.
-            self.topics[number] = KnownTopic(block.topic_id, block.topic)
         book = self.books.setdefault((number, block.number), Book())
         if block.flags & BlockFlag.START:
             self.sessions_started += 1
@@ -263,10 +260,9 @@ _SIZE = struct.Struct("<I")
 def ledger_to_bytes(ledger: Ledger) -> bytes:
     """Everything that a ledger knows."""
     books = []
-    columns: list[NDArray[np.generic]] = []
+    chunks: list[bytes] = []
     for (number, partition), book in ledger.books.items():
-        for chunk in book.open.chunks:
-            columns += arrays_of(chunk)
+        chunks += map(encode_columns, book.open.chunks)
         books.append(
             {
                 "topic": number,
@@ -275,7 +271,7 @@ def ledger_to_bytes(ledger: Ledger) -> bytes:
                 "covered": book.covered,
                 "began": book.began,
                 "judged": list(book.judged),
-                "open": list(map(len, book.open.chunks)),
+                "open": len(book.open.chunks),
             }
         )
     head = orjson.dumps(
@@ -286,15 +282,11 @@ def ledger_to_bytes(ledger: Ledger) -> bytes:
             "given_up": ledger.given_up,
         }
     )
-    return _SIZE.pack(len(head)) + head + pack_section(columns, compress=True)
+    return b"".join((_SIZE.pack(len(head)), head, *chunks))
 
 
-def ledger_from_bytes(data: bytes, where: str, *, tagged: bool = True) -> Ledger:
-    """The ledger of some bytes.
-
-    tagged: False for those of version 1, without tags of open verdicts
-    raises: StateError naming `where`
-    """
+def ledger_from_bytes(data: bytes, where: str) -> Ledger:
+    """The ledger of some bytes. raises: StateError naming `where`"""
     ledger = Ledger()
     try:
         (size,) = _SIZE.unpack_from(data)
@@ -302,23 +294,18 @@ def ledger_from_bytes(data: bytes, where: str, *, tagged: bool = True) -> Ledger
         ledger.topics = [KnownTopic(bytes.fromhex(known), name) for known, name in head["topics"]]
         ledger.sessions_started = head["sessions_started"]
         ledger.given_up = head["given_up"]
-        columns = WireSection(memoryview(data), _SIZE.size + size, where)
+        at = _SIZE.size + size
         for each in head["books"]:
             book = Book(each["session"], each["covered"], each.get("began", -1), Ranges(each["judged"]))
-            for count in each["open"]:
-                book.open.add(_open_rows(columns, count, tagged=tagged))
+            for _ in range(each["open"]):
+                rows, at = decode_columns(OpenRows, memoryview(data), at, where)
+                book.open.add(rows)
             ledger.books[(each["topic"], each["partition"])] = book
-        columns.finish()
+        if at != len(data):
+            raise ValueError(f"{len(data) - at} bytes too many")
     except (struct.error, ValueError, KeyError, TypeError) as error:
         raise StateError(
             f"{where}: the book of sessions is damaged ({error}); delete this snapshot, an older one "
             "or the log will do"
         ) from error
     return ledger
-
-
-def _open_rows(reader: WireSection, count: int, *, tagged: bool) -> OpenRows:
-    if tagged:
-        return read_rows(OpenRows, reader, count)
-    offsets = reader.take("<i8", count)
-    return OpenRows(offsets, read_rows(Verdicts, reader, count), np.zeros(count, np.uint64))

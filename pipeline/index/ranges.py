@@ -93,6 +93,10 @@ class OpenRows(Columns):
     """first half of the digest, salted with the scope; 0 for a message without digest"""
 
 
+_NO_ROWS = OpenRows.blank(0)
+"""What most calls return: the range holds no open verdict."""
+
+
 class OpenVerdicts:
     """Verdicts by offset until they are known to be emitted; a block beyond all of them costs no search.
 
@@ -161,7 +165,7 @@ def _first(chunk: OpenRows) -> int:
 
 
 def _joined(chunks: list[OpenRows]) -> OpenRows:
-    if len(chunks) == 1:
-        return chunks[0]
-    rows = OpenRows.concat([OpenRows.blank(0), *chunks])
+    if len(chunks) <= 1:
+        return chunks[0] if chunks else _NO_ROWS
+    rows = OpenRows.concat(chunks)
     return rows.take(np.argsort(rows.offsets, kind="stable"))

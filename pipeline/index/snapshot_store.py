@@ -24,8 +24,7 @@ from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<4sH16s16s16sqqQQ")
 _MAGIC = b"TSVS"
-_VERSION = 2
-_OLDEST_VERSION = 1
+_VERSION = 3
 """Of the versions that are read; its open verdicts have no tags."""
 _DIGEST_SIZE = 32
 _CHUNK_BYTES = 1 << 20
@@ -229,9 +228,9 @@ def _read(stream: BinaryIO, name: str) -> FoundSnapshot:
     if size < _HEADER.size + _DIGEST_SIZE or start[:4] != _MAGIC:
         raise StateError(f"{name}: is no snapshot of an index; delete it, an older one or the log will do")
     version = struct.unpack_from("<H", start, 4)[0]
-    if not _OLDEST_VERSION <= version <= _VERSION:
+    if version != _VERSION:
         raise StateError(
-            f"{name}: snapshot format {version}, this program reads {_OLDEST_VERSION} to {_VERSION}; "
+            f"{name}: snapshot format {version}, this program reads {_VERSION}; "
             "delete it or run the program that wrote it"
         )
     content = _Part(stream, size - len(start) - _DIGEST_SIZE, name)
@@ -251,5 +250,5 @@ def _read(stream: BinaryIO, name: str) -> FoundSnapshot:
     stream.seek(_HEADER.size)
     return FoundSnapshot(
         at, decisions_from, log_id, decisions_id, scheme,
-        ledger_from_bytes(stream.read(ledger), name, tagged=version > _OLDEST_VERSION), open_sieve,
+        ledger_from_bytes(stream.read(ledger), name), open_sieve,
     )  # fmt: skip

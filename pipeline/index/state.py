@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.index.ledger import Ledger, PassedOver
 from twinsieve.pipeline.wire.block import Block, RowKind
-from twinsieve.pipeline.wire.frame import OLDEST_VERSION
 from twinsieve.pipeline.wire.positions import pack_positions, renumber, topic_numbers
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
-from twinsieve.stages.contract import NO_TIME, Batch, Kind, SieveStats, Verdicts
+from twinsieve.stages.contract import Batch, Kind, SieveStats, Verdicts
 
 
 class Judge(Protocol):
@@ -65,7 +64,8 @@ class IndexState:
         if readable.any():
             verdicts.put(readable, self.sieve.judge(self._batch(block, readable, arrival_ms)))
         self.ledger.record(block, sources, verdicts)
-        numbers = [self.ledger.number_of(block), *topic_numbers(verdicts.leaders)]
+        named = np.concatenate((verdicts.leaders, verdicts.apart_from))
+        numbers = [self.ledger.number_of(block), *topic_numbers(named)]
         topics = {number: self.ledger.topics[number].name for number in numbers}
         return Ruling(
             log_offset, block.session, result, block.first, block.end, sources, verdicts, topics, arrival_ms
@@ -89,17 +89,15 @@ class IndexState:
         self.at = ruling.next_offset
         if ruling.result is not Result.JUDGED:
             return
-        if ruling.version > OLDEST_VERSION:
-            self.ledger.take_numbers(block, ruling.topics)
+        self.ledger.take_numbers(block, ruling.topics)
         self._forget(self.ledger.enter(block))
-        if ruling.version > OLDEST_VERSION:
-            renumber(ruling.verdicts.leaders, self.ledger.own_numbers(block, ruling.topics))
+        numbers = self.ledger.own_numbers(block, ruling.topics)
+        renumber(ruling.verdicts.leaders, numbers)
+        renumber(ruling.verdicts.apart_from, numbers)
         self._forget(self.ledger.give_way(block, ruling))
         readable = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
         if readable.any():
-            # Version 1 took the worker at its word.
-            arrival_ms = block.arrival_ms if ruling.arrival_ms == NO_TIME else ruling.arrival_ms
-            batch = self._batch(block, readable, arrival_ms)
+            batch = self._batch(block, readable, ruling.arrival_ms)
             self.sieve.apply(batch, ruling.verdicts.take(readable))
         self.ledger.record(block, ruling.sources, ruling.verdicts)
 

@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.decode import Unreadable, decode_json, decode_rows, decode_text, too_large
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_ms
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of, path_of
@@ -166,7 +167,7 @@ class MessageReader:
         messages: the JSON they were decoded from; None: they hold text alone, which has one spelling
         """
         rows = [row for row in range(len(documents)) if row not in bad]
-        wanted = [documents[row] for row in rows]
+        wanted = pick(documents, rows)
         parts = [self._values(wanted, path) for path in self._texts]
         texts = parts[0] if len(parts) == 1 else list(map(_one_text, *parts))
         if not self._text_needed:
@@ -184,7 +185,7 @@ class MessageReader:
                 found += _too_deep(rows, path, column)
         if found:
             return self.columns(documents, {**bad, **{one.row: one for one in found}}, messages)
-        raw = None if messages is None else [messages[row] for row in rows]
+        raw = None if messages is None else pick(messages, rows)
         if raw is not None:
             keys = [spelled(column, path, raw) for path, column in zip(self._key, keys, strict=True)]
             scopes = [spelled(column, path, raw) for path, column in zip(self._scope, scopes, strict=True)]
@@ -208,7 +209,7 @@ class MessageReader:
             unseen=self._watch.look(documents),
         )
 
-    def _values(self, documents: list[Any], path: Path) -> list[Any]:
+    def _values(self, documents: Sequence[Any], path: Path) -> list[Any]:
         if len(path) == 1:
             key = path[0]
             try:
@@ -229,7 +230,7 @@ class MessageReader:
         return {self._texts[0][0]: decode_text(message)}
 
     def _find_bad(
-        self, rows: list[int], documents: list[Any], texts: list[Any], keys: list[list[Any]]
+        self, rows: list[int], documents: Sequence[Any], texts: list[Any], keys: list[list[Any]]
     ) -> list[Unreadable]:
         found = []
         wanted = " or ".join(repr(self._shown(path)) for path in self._texts)

@@ -70,6 +70,7 @@ class Builder:
                 duplicates=output.duplicates,
                 dead_letter=output.dead_letter,
                 origin_header=output.origin_header,
+                kept_apart_header=output.kept_apart_header,
                 null_value=source.null_value,
                 emit=self.emit,
             ),

@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from twinsieve.pipeline.settings.client_buffers import fetched_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.wire.columns import row_bytes
 from twinsieve.pipeline.worker.asks import ROW_BYTES
-from twinsieve.stages.contract import MAX_WINDOW, Verdicts
+from twinsieve.stages.contract import DETAIL_LENGTH, MAX_WINDOW, BandLayout, Verdicts
 from twinsieve.stages.judge.sieve import worst_case_bytes
 
 LOG_ROW_BYTES = 350
-"""A message in the fingerprint log, compressed, with text and offsets: the mean of real posts, rounded up."""
+"""A message in the fingerprint log, compressed, with text and offsets: the mean of real posts, rounded up.
+Under the default layout; keys of bands are hashes, which no compression makes smaller."""
+
+_BAND_KEY_BYTES = 4
 
 _HOUR_S = 3600
 
@@ -52,10 +57,11 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Memory by part in bytes at worst; windows; bytes a day in the fingerprint log on Kafka."""
+    """Memory by part in bytes at worst; windows; bytes a message and a day in the log on Kafka."""
 
     memory: dict[str, int]
     covers: list[Cover]
+    log_row_bytes: int
     log_bytes_a_day: int
 
     @property
@@ -72,10 +78,12 @@ def cost_of(settings: Settings, rate: float) -> Cost:
         if stage.method != "none"
     ]
     limits = {"near": MAX_WINDOW} if settings.near.method == "text" else {}
+    log_row_bytes = LOG_ROW_BYTES + _BAND_KEY_BYTES * (settings.near.layout.bands - BandLayout().bands)
     return Cost(
         memory=worst_case_bytes(sieve_config(settings, "")),
         covers=[_cover(name, window, rate, limits.get(name)) for name, window in windows],
-        log_bytes_a_day=round(rate * 24 * _HOUR_S * LOG_ROW_BYTES),
+        log_row_bytes=log_row_bytes,
+        log_bytes_a_day=round(rate * 24 * _HOUR_S * log_row_bytes),
     )
 
 
@@ -157,7 +165,7 @@ def held_by(settings: Settings, partitions: int) -> Held:
     return Held(
         sieve=sum(worst_case_bytes(sieve_config(settings, "")).values()),
         waiting=kafka.pending_bytes + partitions * kafka.poll_messages * ROW_BYTES,
-        open_verdicts=partitions * rows * verdict_bytes(),
+        open_verdicts=partitions * rows * verdict_bytes(details=settings.output.kept_apart_header),
         forgotten=0 if settings.exact.method == "none" else partitions * rows * FORGOTTEN_BYTES,
         # Input twice: what is fetched ahead, and the last poll of each partition.
         worker_fetched=2 * fetched_bytes(kafka, partitions) + fetched_bytes(kafka, answers),
@@ -167,6 +175,9 @@ def held_by(settings: Settings, partitions: int) -> Held:
     )
 
 
-def verdict_bytes() -> int:
-    """Bytes of one open verdict, its offset and its tag."""
-    return 8 + 8 + int(row_bytes(Verdicts.blank(1))[0])
+def verdict_bytes(*, details: bool) -> int:
+    """Bytes of one open verdict, its offset and its tag; details: it says what differs, at the worst."""
+    verdict = Verdicts.blank(1)
+    if details:
+        verdict.details, verdict.detail_rows[0] = np.zeros((1, 2, DETAIL_LENGTH), np.uint32), 0
+    return 8 + 8 + int(row_bytes(verdict)[0])

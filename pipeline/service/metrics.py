@@ -16,7 +16,7 @@ from twinsieve.pipeline.settings.model import HOUR_MS
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
-from twinsieve.stages.contract import Flag
+from twinsieve.stages.contract import Flag, Reason, name_of
 
 _STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 
@@ -74,6 +74,8 @@ class Metrics:
         self.given_up = gauge("twinsieve_index_given_up_messages", "Judged, then passed over")
         # Exact duplicates that the Bloom filter alone reports.
         self.unconfirmed = counter("twinsieve_index_unconfirmed", "Bloom hits, no leader")
+        # Messages that the index kept though another one was alike, by what differs (docs/DIFFERENCES.md).
+        self.kept_apart = counter("twinsieve_index_kept_apart", "Alike, kept by reason", ["reason"])
         # Kept messages in the window, its size, and how far back it reaches.
         self.window_held = gauge("twinsieve_window_messages", "Kept messages in the window")
         self.window_capacity = gauge("twinsieve_window_capacity_messages", "Window size")
@@ -146,3 +148,6 @@ class Metrics:
         count = int(np.count_nonzero(unconfirmed & (ruling.sources == Source.NEW)))
         if count:
             self.unconfirmed.inc(count)
+        reasons = np.bincount(ruling.verdicts.reasons[ruling.sources == Source.NEW], minlength=len(Reason))
+        for reason in np.flatnonzero(reasons[1:]) + 1:
+            self.kept_apart.labels(name_of(Reason(int(reason)))).inc(int(reasons[reason]))

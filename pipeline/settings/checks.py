@@ -43,7 +43,12 @@ def _windows(settings: Settings) -> Iterator[Problem]:
         if stage.window.age_ms == 0:
             advice = "give a time, or none for no limit"
             yield f"{name}.window.age", f"is 0s, so whatever has a time would be forgotten at once; {advice}"
-    for key, names in (("scope", settings.scope), ("exact.fields", settings.exact.fields)):
+    lists: dict[str, tuple[str, ...]] = {
+        "scope": settings.scope,
+        "exact.fields": settings.exact.fields,
+        "text.compare": settings.text.compare,
+    }
+    for key, names in lists.items():
         twice = [name for number, name in enumerate(names) if name in names[:number]]
         if twice:
             yield key, f"names {twice[0]!r} twice; remove one"
@@ -72,6 +77,12 @@ def _near(near: NearSettings) -> Iterator[Problem]:
 def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
     if settings.exact.method == "none" and settings.near.method == "none":
         yield "exact.method", "is none and so is near.method; nothing would be dropped"
+    if settings.text.compare:
+        alike = "bodies with other links, mentions or tags are alike, and nothing would keep them apart"
+        if settings.near.method == "hamming":
+            yield "text.compare", f"does not go with near.method: hamming; {alike}"
+        elif settings.near.method == "text" and settings.near.differences == "off":
+            yield "text.compare", f"needs near.differences: guards or full; {alike}"
     near = written.get("near")
     if settings.exact.fields and isinstance(near, dict) and "method" not in near:
         advice = "say near.method: text (or none) beside other near keys"

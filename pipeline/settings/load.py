@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.checks import cross_check
-from twinsieve.pipeline.settings.model import ExactSettings, NearSettings, Settings
+from twinsieve.pipeline.settings.model import PROFILES, ExactSettings, NearSettings, Section, Settings
 from twinsieve.pipeline.settings.named_files import read_referenced
 from twinsieve.pipeline.settings.schema import (
     SECRETS,
@@ -98,7 +98,7 @@ def check_tree(
         _put(tree, override)
     settings = _validate(tree)
     if settings is not None:
-        settings = _near_off_with_fields(settings, tree.values)
+        settings = _near_off_with_fields(_of_profile(settings), tree.values)
         if on_files:
             settings = _no_age_unless_set(settings)
         settings, problems = read_referenced(settings, tree.base, _in_file(tree))
@@ -108,6 +108,22 @@ def check_tree(
             if key not in broken:
                 tree.find(_place_of(tree, _path(key)), f"{key} {message}")
     return settings, sorted(set(tree.findings))
+
+
+def _of_profile(settings: Settings) -> Settings:
+    """What a written profile says of the near stage, where nothing else is written."""
+    if "profile" not in settings.model_fields_set:
+        return settings
+    near = settings.near
+    own: dict[str, object] = {}
+    for name, value in PROFILES[settings.profile].items():
+        if name not in near.model_fields_set:
+            own[name] = value
+        elif isinstance(value, Section):
+            # Of a section, what is written counts key by key.
+            section = getattr(near, name)
+            own[name] = value.model_copy(update=section.model_dump(include=section.model_fields_set))
+    return settings.model_copy(update={"near": near.model_copy(update=own)})
 
 
 def _near_off_with_fields(settings: Settings, written: dict[str, Raw]) -> Settings:

@@ -22,6 +22,7 @@ from twinsieve.pipeline.settings.values import (
     OptionalDurationMs,
     OptionalText,
     Ratio,
+    Share,
     Similarity,
     SizeBytes,
     Text,
@@ -55,11 +56,12 @@ class ExactWindowSettings(WindowSettings):
 
 
 class TextSettings(Section):
-    """How a body is made of a text, beside the profile."""
+    """How a body is made of a text, beside the profile; compare: what keeps two apart that is another one."""
 
     body: Literal["product", "letters"] = "product"
     fold_variants: Literal["none", "simplified", "traditional"] = "none"
     drop: tuple[Text, ...] = ()
+    compare: tuple[Literal["links", "mentions", "tags"], ...] = ()
 
 
 class FeatureSettings(Section):
@@ -95,7 +97,7 @@ class ExactSettings(Section):
 
 
 class LayoutSettings(Section):
-    """Shape of the candidate index, part of the fingerprint scheme."""
+    """Shape of the candidate index, part of the fingerprint scheme; a written profile may have its own."""
 
     bands: Annotated[Whole, Field(ge=1, le=64)] = 24
     rows: Annotated[Whole, Field(ge=1, le=8)] = 4
@@ -103,16 +105,42 @@ class LayoutSettings(Section):
     key_bits: Annotated[Whole, Field(ge=8, le=32)] = 24
     weak: Annotated[Whole, Field(ge=0, le=6)] = 2
     simhash_from: Annotated[Whole, Field(ge=1, le=1_000_000)] = 64
+    grams: Literal["chars", "by_script"] = "chars"
+
+
+class LimitSettings(Section):
+    """How much may differ under `differences: full`; shares are held per mille.
+
+    short: characters below which a body is short; replaced_short, replaced: share of what is paired
+    only_short: share that each of two short bodies may have to itself
+    longest: characters of an unspaced script that one replacement may have (a word counts as up to four)
+    in_place: from that many on a replacement before the end keeps apart (at the head from one on), where the
+        bodies differ in at most `places` places; 0: never
+    own: pairs of characters that the later body may have for itself in one place
+    """
+
+    short: Annotated[Whole, Field(ge=0, le=512)] = 32
+    replaced_short: Share = 80
+    replaced: Share = 250
+    only_short: Share = 250
+    longest: Annotated[Whole, Field(ge=0, le=512)] = 7
+    in_place: Annotated[Whole, Field(ge=0, le=512)] = 2
+    places: Annotated[Whole, Field(ge=1, le=512)] = 2
+    own: Annotated[Whole, Field(ge=0, le=512)] = 35
 
 
 class NearSettings(Section):
-    """Stage two: alike bodies. `similarity` is held as an integer out of 10,000, `auto` as 0."""
+    """Stage two: alike bodies. `similarity` is held as an integer out of 10,000.
+
+    A written profile has its own similarity, differences, limits and layout (PROFILES) where none is written.
+    """
 
     method: Literal["text", "hamming", "none"] = "text"
     similarity: Similarity = 8_500
     window: WindowSettings = Field(default_factory=WindowSettings)
-    number_guard: Flag = True
-    card_guard: Flag = True
+    differences: Literal["off", "guards", "full"] = "guards"
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    words_file: OptionalText = None
     same_id: Literal["drop", "pass"] = "drop"
     candidates: Literal["index", "scan"] = "index"
     bucket_load: Annotated[float, Field(ge=0.5, le=64.0, allow_inf_nan=False)] = 8.4
@@ -158,6 +186,7 @@ class OutputSettings(Section):
     duplicates: OptionalText = "posts.duplicates"
     dead_letter: OptionalText = "posts.dead"
     origin_header: Flag = True
+    kept_apart_header: Flag = False
 
 
 class SecuritySettings(Section):
@@ -241,7 +270,7 @@ class Settings(Section):
     """Everything that can be set."""
 
     app: Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$")] = "twinsieve"
-    profile: Literal["microblog", "plain"] = "microblog"
+    profile: Literal["microblog", "plain", "titles", "sms"] = "microblog"
     text: TextSettings = Field(default_factory=TextSettings)
     features: FeatureSettings = Field(default_factory=FeatureSettings)
     digest: DigestSettings = Field(default_factory=DigestSettings)
@@ -256,3 +285,28 @@ class Settings(Section):
     state: StateSettings = Field(default_factory=StateSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     log: LogSettings = Field(default_factory=LogSettings)
+
+
+MICROBLOG_LIMITS = LimitSettings(
+    short=20, replaced_short=200, only_short=1000, longest=10, in_place=0, own=40
+)
+LOW_FLOOR_LAYOUT = LayoutSettings(bands=36, rows=3, grams="by_script")
+"""Finds what is alike from .70 on, for 91 bytes more a kept message (`python -m bench.floors`)."""
+SMS_LIMITS = LimitSettings(places=4)
+PROFILES: dict[str, dict[str, object]] = {
+    "microblog": {
+        "similarity": 7_000,
+        "differences": "full",
+        "limits": MICROBLOG_LIMITS,
+        "layout": LOW_FLOOR_LAYOUT,
+    },
+    "plain": {},
+    "titles": {"similarity": 7_500, "differences": "full", "layout": LOW_FLOOR_LAYOUT},
+    "sms": {
+        "similarity": 8_000,
+        "differences": "full",
+        "limits": SMS_LIMITS,
+        "layout": LOW_FLOOR_LAYOUT,
+    },
+}
+"""What a written profile says of the near stage; the rest, and all without a profile, has its default."""

@@ -14,7 +14,11 @@ from twinsieve.pipeline.settings.model import Settings
 SECRETS = frozenset({"digest.seed", "kafka.security.password", "kafka.security.key_password"})
 """Never written into a settings file, never shown; each has a `…_file` beside it."""
 
-_REMOVED = {"kafka.delivery": "delivery is always exactly-once now; remove the key"}
+_REMOVED = {
+    "kafka.delivery": "delivery is always exactly-once now; remove the key",
+    "near.number_guard": "numbers are one of the differences; write near.differences: guards (or off)",
+    "near.card_guard": "cards are one of the differences; write near.differences: guards (or off)",
+}
 """Keys of earlier versions, and what to do about each."""
 
 Kind = Literal["section", "list", "mapping", "value"]
@@ -104,6 +108,9 @@ def keys_that_end_in(name: str) -> list[str]:
 
 
 def literals(key: str) -> tuple[str, ...]:
-    """The words a key takes, or () where it is no choice."""
-    annotation = dict(_below(Settings, "")).get(key)
+    """The words that a key, or an entry of a list, takes; () where it is no choice."""
+    annotations = dict(_below(Settings, ""))
+    annotation = annotations.get(key)
+    if annotation is None and _kind(annotations.get(key.rpartition(".")[0])) == "list":
+        annotation = get_args(annotations[key.rpartition(".")[0]])[0]
     return get_args(annotation) if get_origin(annotation) is Literal else ()

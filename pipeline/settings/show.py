@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, SecretStr
 
-from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.model import PROFILES, NearSettings, Settings
 from twinsieve.pipeline.settings.schema import SECRETS
-from twinsieve.pipeline.settings.values import duration_text, size_text
+from twinsieve.pipeline.settings.values import PER_MILLE, duration_text, size_text
 from twinsieve.pipeline.settings.yaml_tree import KeyPath, Tree
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
 _AUTO = frozenset({"near.shards", "near.blocks"})
+_SHARES = frozenset({"near.limits.replaced_short", "near.limits.replaced", "near.limits.only_short"})
 _CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 
 
@@ -32,6 +33,23 @@ class Shown:
 def settings_in_force(settings: Settings, tree: Tree) -> list[Shown]:
     """Every setting in the order of the schema; `tree` is what `check_tree` has read them from."""
     return list(_below(settings, (), tree))
+
+
+_SAFE_WITHOUT_FULL = 8_000
+
+
+def near_in_force(near: NearSettings) -> list[str]:
+    """From where on texts are alike, and what keeps them apart; then what is wrong with that, if anything.
+
+    >>> near_in_force(NearSettings(similarity=7_500))
+    ['alike from 0.75, differences: guards', 'below 0.8 write near.differences: full, or much is lost']
+    """
+    if near.method != "text":
+        return []
+    said = [f"alike from {near.similarity / SIMILARITY_SCALE:g}, differences: {near.differences}"]
+    if near.similarity < _SAFE_WITHOUT_FULL and near.differences != "full":
+        said.append("below 0.8 write near.differences: full, or much is lost")
+    return said
 
 
 def _below(section: BaseModel, above: KeyPath, tree: Tree) -> list[Shown]:
@@ -54,6 +72,9 @@ def _origin(path: KeyPath, tree: Tree, *, settings_value: object) -> str:
         return f"{place.source}:{place.line}" if place.line else place.source
     if path == ("near", "method") and settings_value == "none":
         return "exact.fields is set"
+    profile = str(tree.values.get("profile"))
+    if path[0] == "near" and path[1] in PROFILES.get(profile, {}):
+        return f"profile {profile}"
     return "default, none on files" if path[1:] == ("window", "age") else "default"
 
 
@@ -64,6 +85,8 @@ def _value(key: str, name: str, value: object) -> str:
         return "auto"
     if key == "near.similarity" and isinstance(value, int):
         return "auto" if value == 0 else f"{value / SIMILARITY_SCALE:g}"
+    if key in _SHARES and isinstance(value, int):
+        return f"{value / PER_MILLE:g}"
     if isinstance(value, int) and not isinstance(value, bool):
         if name.endswith("_ms"):
             return duration_text(value)

@@ -9,10 +9,19 @@ from itertools import islice
 from pathlib import Path
 
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.model import Settings, WindowSettings
+from twinsieve.pipeline.settings.model import NearSettings, Settings, WindowSettings
 from twinsieve.pipeline.settings.named_files import open_regular
-from twinsieve.stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
+from twinsieve.stages.contract import (
+    BandLayout,
+    Differences,
+    ExactConfig,
+    NearConfig,
+    SieveConfig,
+    TimeConfig,
+    Window,
+)
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.engine import check_words
 from twinsieve.stages.judge.scheme import (
     DigestConfig,
     FeatureConfig,
@@ -25,9 +34,13 @@ from twinsieve.stages.judge.scheme import (
 MAX_LIST_BYTES = 256 << 20
 """Of a dictionary or a list of words or weights; jieba's own dictionary has 5 MB."""
 
+MAX_WORDS_BYTES = 1 << 20
+"""Of lists of words for differences."""
+
 _SHOWN_FINDINGS = 20
 _SAME_FEATURES = {"unit", "width", "top_k", "parts_of_speech", "min_features", "weights"}
 """Settings of features that the stages take as they are."""
+_SAME_NEAR = {"method", "similarity", "same_id", "candidates", "bucket_load", "blocks"}
 
 
 def scheme_of(settings: Settings) -> Scheme:
@@ -43,10 +56,12 @@ def scheme_config(settings: Settings) -> SchemeConfig:
     features = settings.features
     return SchemeConfig(
         text=TextConfig(
-            profile=settings.profile,
+            profile="microblog" if settings.profile == "microblog" else "plain",
             body_rule=settings.text.body,
             fold_variants=settings.text.fold_variants,
             drop=settings.text.drop,
+            # In one order: the order in which they are written is no other scheme.
+            compare=tuple(sorted(settings.text.compare)),
         ),
         features=FeatureConfig(
             features=features.kind,
@@ -74,7 +89,9 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
             window=_window(near.window),
             distances=tuple(sorted(near.distances.items())),
             shards=near.shards or os.cpu_count() or 1,
-            **near.model_dump(exclude={"window", "distances", "shards", "layout"}),
+            differences=_differences(near),
+            details=settings.output.kept_apart_header,
+            **near.model_dump(include=_SAME_NEAR),
         ),
         time=TimeConfig(**settings.time.model_dump()),
         layout=band_layout(settings),
@@ -84,25 +101,54 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
     )
 
 
+def _differences(near: NearSettings) -> Differences:
+    """Points are half characters."""
+    limits = near.limits
+    return Differences(
+        level=near.differences,
+        longest=2 * limits.longest,
+        place_points=2 * limits.in_place,
+        place_runs=limits.places,
+        words=_words(near.words_file),
+        **limits.model_dump(exclude={"longest", "in_place", "places"}),
+    )
+
+
+def _words(name: str | None) -> str:
+    """A user's lists of words, as text that the stages take."""
+    if name is None:
+        return ""
+    words = _content(name, MAX_WORDS_BYTES)
+    try:
+        check_words(words)
+    except UsageError as error:
+        raise ConfigError([f"{name}:1:1: {error}"]) from error
+    return words
+
+
 def _window(window: WindowSettings) -> Window:
     return Window(window.messages, window.age_ms)
+
+
+def _content(name: str, most: int) -> str:
+    """The text of a file that the settings name, of at most this number of bytes."""
+    try:
+        with open_regular(Path(name)) as stream:
+            held = stream.read(most + 1)
+        if len(held) > most:
+            raise ConfigError([f"{name}:1:1: has more than {most >> 20} MiB; shorten the list"])
+        return held.decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError([f"{name}:1:1: cannot be read: {error.strerror}"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{name}:1:1: is not UTF-8 at byte {error.start}; save it as UTF-8"]) from error
 
 
 def _lines(name: str | None) -> Iterator[tuple[int, str]]:
     """Numbered lines that are neither empty nor comments."""
     if name is None:
         return
-    try:
-        with open_regular(Path(name)) as stream:
-            held = stream.read(MAX_LIST_BYTES + 1)
-        if len(held) > MAX_LIST_BYTES:
-            raise ConfigError([f"{name}:1:1: has more than {MAX_LIST_BYTES >> 20} MiB; shorten the list"])
-        content = held.decode("utf-8-sig")
-    except OSError as error:
-        raise ConfigError([f"{name}:1:1: cannot be read: {error.strerror}"]) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError([f"{name}:1:1: is not UTF-8 at byte {error.start}; save it as UTF-8"]) from error
-    for number, line in enumerate(content.splitlines(), start=1):
+    for number, line in enumerate(_content(name, MAX_LIST_BYTES).splitlines(), start=1):
         if line.strip() and not line.startswith("# "):
             yield number, line.strip()
 

@@ -18,6 +18,7 @@ from twinsieve.stages.contract import SIMILARITY_SCALE
 _DURATIONS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _SIZES = {"B": 1, "kB": 1_000, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s?([A-Za-z]{1,3})")
+PER_MILLE = 1000
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9_]{0,18})")
 _SECONDS_BELOW = 10**11
 _MILLISECONDS_BELOW = 10**14
@@ -134,6 +135,19 @@ def read_similarity(value: object) -> int:
     return int(scaled)
 
 
+def _read_share(value: object) -> int:
+    """Per mille of `0.25`; an int is taken as that already."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        scaled = Decimal(str(value)) * PER_MILLE
+    except InvalidOperation:
+        raise ValueError(f"is {value!r}, which is not a number; write it as 0.25") from None
+    if not scaled.is_finite() or not 0 <= scaled <= PER_MILLE or scaled != int(scaled):
+        raise ValueError(f"is {value}; it is a share from 0 to 1, with three digits after the point at most")
+    return int(scaled)
+
+
 def read_auto(value: object) -> int:
     """A whole number, 0 for `auto`."""
     return 0 if value == "auto" else _read_whole(value)
@@ -162,6 +176,7 @@ Whole = Annotated[int, BeforeValidator(_read_whole)]
 Count = Annotated[Whole, Field(ge=1, le=10**12)]
 Flag = Annotated[bool, BeforeValidator(_read_bool)]
 Ratio = Annotated[float, BeforeValidator(_read_ratio)]
+Share = Annotated[int, BeforeValidator(_read_share)]
 Similarity = Annotated[int, BeforeValidator(read_similarity)]
 DurationMs = Annotated[int, BeforeValidator(read_duration_ms), Field(ge=0, le=10 * 365 * 86_400_000)]
 SizeBytes = Annotated[int, BeforeValidator(read_size_bytes), Field(ge=1, le=1 << 50)]

@@ -31,6 +31,8 @@ MAX_BYTES = 1 << 28
 """A larger section is taken for damage, not allocated."""
 
 _SECTION = struct.Struct("<BII")
+_PLAIN_SENT = Sent.PLAIN
+"""At hand: Python 3.11 takes microseconds to find a member of an enum, and a block asks for one a column."""
 _PLAIN = 0
 _LZ4 = 1
 _NARROW = 2
@@ -75,6 +77,16 @@ def _of_sort(kind: type[Columns], sort: type[Column]) -> list[_Field]:
 
 
 @once_a_kind
+def _compressed(kind: type[Columns]) -> list[_Field]:
+    return [each for each in _fields(kind) if each.column.sent is not _PLAIN_SENT]
+
+
+@once_a_kind
+def _plain(kind: type[Columns]) -> list[_Field]:
+    return [each for each in _fields(kind) if each.column.sent is _PLAIN_SENT]
+
+
+@once_a_kind
 def _dims(kind: type[Columns]) -> dict[str, tuple[str, int, str]]:
     """Lengths that depend on settings: by name, the column that has it, its axis, its code."""
     return {
@@ -96,14 +108,13 @@ def _shape(kind: type[Columns]) -> struct.Struct:
 def arrays_of(rows: Columns, sent: Sent = Sent.COMPRESSED) -> list[Array]:
     """The columns that are sent so, as they stand on the wire."""
     arrays = []
-    for each in _fields(type(rows)):
-        if each.column.sent is sent:
-            array = attrgetter(each.name)(rows)
-            if isinstance(each.column, Starts):
-                array = _sent_lengths(rows, each.name).astype(each.column.dtype)
-            elif isinstance(each.column, Packed):
-                array = _values(rows, each)
-            arrays.append(array)
+    for each in (_plain if sent is _PLAIN_SENT else _compressed)(type(rows)):
+        array = attrgetter(each.name)(rows)
+        if isinstance(each.column, Starts):
+            array = _sent_lengths(rows, each.name).astype(each.column.dtype)
+        elif isinstance(each.column, Packed):
+            array = _values(rows, each)
+        arrays.append(array)
     return arrays
 
 
@@ -137,24 +148,25 @@ def _values(rows: Columns, field: _Field) -> Array:
 
 def row_bytes(rows: Columns) -> Array:
     """int64[n]: bytes that each row takes on the wire, at most and before compression."""
+    fixed = 0
     total = np.zeros(len(rows), np.int64)
     for each in _fields(type(rows)):
         column, array = each.column, attrgetter(each.name)(rows)
-        entry = np.dtype(column.dtype).itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+        entry = array.itemsize * math.prod(array.shape[1:])
         if isinstance(column, Packed):
             total += entry * _sent_lengths(rows, each.beside(column.by))
         elif isinstance(column, Pooled):
             total += entry * (attrgetter(each.beside(column.by))(rows) >= 0)
         else:
-            total += entry
-    return total
+            fixed += entry
+    return total + fixed
 
 
 def encode_columns(rows: Columns) -> bytes:
     """A shape, the compressed section, the plain one."""
     kind = type(rows)
     compressed, plain = arrays_of(rows), arrays_of(rows, Sent.PLAIN)
-    in_order = [each for each in _fields(kind) if each.column.sent is Sent.COMPRESSED]
+    in_order = _compressed(kind)
     values = [
         array for each, array in zip(in_order, compressed, strict=True) if isinstance(each.column, Packed)
     ]
@@ -181,35 +193,28 @@ def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) ->
     widths = {each.name: next(numbers) for each in packed}
     compressed = WireSection(content, at + shape.size, where)
     plain = WireSection(content, compressed.end, where)
-    readers = {Sent.COMPRESSED: compressed, Sent.PLAIN: plain}
     arrays: dict[str, Array] = {}
     for each in _fields(kind):
         column, name = each.column, each.name
+        reader = plain if column.sent is _PLAIN_SENT else compressed
         if isinstance(column, Starts):
-            arrays[name] = starts_of(readers[column.sent].take(column.dtype, lengths[""]))
+            arrays[name] = starts_of(reader.take(column.dtype, lengths[""]))
         elif isinstance(column, Packed):
             width = widths[name] if widths[name] in {1, 2, 4, 8} else compressed.contradiction()
-            values = readers[column.sent].take(f"<u{width}", lengths[name])
+            values = reader.take(f"<u{width}", lengths[name])
             arrays[name] = values.astype(column.dtype)
         else:
             count = lengths[name] if isinstance(column, Pooled) else lengths[""]
-            arrays[name] = readers[column.sent].take(column.dtype, count, *column.sizes(dims))
+            arrays[name] = reader.take(column.dtype, count, *column.sizes(dims))
     compressed.finish()
     plain.finish()
     rows = _made(kind, arrays, lengths[""], dims)
-    try:
-        rows.check()
-    except ValueError:
-        compressed.contradiction()
+    # All other columns have the shape that they were read in.
+    for each in (*packed, *pools):
+        owner, _, name = each.name.rpartition(".")
+        if each.column.fault(attrgetter(owner)(rows) if owner else rows, name, lengths[""]) is not None:
+            compressed.contradiction()
     return rows, plain.end
-
-
-def read_rows(kind: type[Set], reader: WireSection, count: int) -> Set:
-    """`count` rows of a set of which each column has one entry of a fixed shape a row, from a section."""
-    arrays = {
-        each.name: reader.take(each.column.dtype, count, *each.column.sizes({})) for each in _fields(kind)
-    }
-    return _made(kind, arrays, count, {})
 
 
 def _made(

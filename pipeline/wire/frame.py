@@ -9,11 +9,8 @@ from enum import Enum
 
 from twinsieve.stages.errors import StateError
 
-VERSION = 2
-"""Of the format of all three, as this program writes it."""
-
-OLDEST_VERSION = 1
-"""The oldest format that this program still reads."""
+VERSION = 3
+"""Of the format of all three. Versions 1 and 2 had no word starts and no reasons; nothing judges by them."""
 
 _ENVELOPE = struct.Struct("<4sHH16sI")
 ENVELOPE_BYTES = _ENVELOPE.size
@@ -41,20 +38,10 @@ def scheme_hash(scheme_id: str) -> bytes:
     return hashlib.blake2b(scheme_id.encode(), digest_size=16).digest()
 
 
-def seal(what: What, scheme: bytes, content: bytes, version: int = VERSION) -> bytes:
+def seal(what: What, scheme: bytes, content: bytes) -> bytes:
     """Content in its envelope."""
-    head = _ENVELOPE.pack(what.value, version, 0, scheme, 0)[:_SUMMED]
-    return head + struct.pack("<I", _checksum(version, head, content)) + content
-
-
-def _checksum(version: int, head: bytes, content: bytes | memoryview) -> int:
-    """Version 1 sums the content alone: a changed version or scheme went unseen."""
-    return zlib.crc32(content, zlib.crc32(head) if version > 1 else 0)
-
-
-def version_of(data: bytes) -> int:
-    """The format version that an envelope names; 0 without an envelope."""
-    return int(_ENVELOPE.unpack_from(data)[1]) if len(data) >= ENVELOPE_BYTES else 0
+    head = _ENVELOPE.pack(what.value, VERSION, 0, scheme, 0)[:_SUMMED]
+    return head + struct.pack("<I", zlib.crc32(content, zlib.crc32(head))) + content
 
 
 def checksum_of(data: bytes) -> int:
@@ -74,17 +61,18 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
     if magic != what.value:
         raise StateError(f"{where}: begins with {magic!r} instead of {what.value!r}; {_ADVICE}")
     content = memoryview(data)[_ENVELOPE.size :]
-    if _checksum(version, data[:_SUMMED], content) != checksum:
+    # Version 1 sums the content alone.
+    if zlib.crc32(content, zlib.crc32(data[:_SUMMED]) if version > 1 else 0) != checksum:
         raise StateError(f"{where}: checksum differs, the {what.name.lower()} is damaged; {_ADVICE}")
-    if not OLDEST_VERSION <= version <= VERSION:
+    if version != VERSION:
         raise ForeignVersionError(
-            f"{where}: format version {version}, this program reads {OLDEST_VERSION} to {VERSION}; "
-            "run the program version that wrote it, in all processes of the app"
+            f"{where}: format version {version}, this program reads {VERSION}; run the program version that "
+            "wrote it in all processes of the app, or start a new app and seed it"
         )
     if found != scheme:
         raise ForeignSchemeError(
             f"{where}: fingerprint scheme is {found.hex()[:12]}, this process has {scheme.hex()[:12]}; "
-            "restore the settings of text, features, layout and digest and the program version, "
+            "restore profile, text, features, near.layout and digest as set, and the program version, "
             "or start a new app and seed it"
         )
     return content

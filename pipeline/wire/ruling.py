@@ -9,22 +9,19 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.wire.columns import WireSection, arrays_of, pack_section, read_rows
+from twinsieve.pipeline.wire.columns import WireSection, decode_columns, encode_columns, pack_section
 from twinsieve.pipeline.wire.frame import (
     ENVELOPE_BYTES,
-    OLDEST_VERSION,
-    VERSION,
     What,
     seal,
     unseal,
-    version_of,
 )
-from twinsieve.stages.contract import NO_TIME, Kind, Verdicts
+from twinsieve.stages.contract import NO_TIME, Kind, Reason, Verdicts
 from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<qQBBIqq")
 _MADE_FOR = struct.Struct("<16sIq")
-"""Behind the header, from version 2 on: the log's topic id, the block's checksum, its arrival."""
+"""Behind the header: the log's topic id, the block's checksum, its arrival."""
 _TOPIC = struct.Struct("<BH")
 
 
@@ -64,10 +61,10 @@ class Ruling:
     log_offset: of the block in the fingerprint log
     session, first, end: those of the block
     sources: uint8[n], `Source`; verdicts: of n rows; kind REPLAYED where the source is REPLAYED
-    topics: names by topic number: the block's own topic first (not in version 1), then those of the leaders
-    arrival_ms: clock that bounded the messages' times; NO_TIME in version 1, where it was the block's
-    log_id, checksum: topic id of the log, and the checksum of the block's envelope; None in version 1
-    version: format of the record it was read from, or of the block it answers
+    topics: names by topic number: the block's own topic first, then those of leaders and of messages that
+        rows were kept apart from
+    arrival_ms: clock that bounded the messages' times
+    log_id, checksum: topic id of the log, and the checksum of the block's envelope
     """
 
     log_offset: int
@@ -81,7 +78,6 @@ class Ruling:
     arrival_ms: int = NO_TIME
     log_id: bytes | None = None
     checksum: int | None = None
-    version: int = VERSION
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -93,20 +89,16 @@ class Ruling:
 
 
 def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
-    """The decision, and the answer in the format of who asked: else the same content under two magics."""
+    """The decision and the answer: the same content under two magics."""
     names = b"".join(
         _TOPIC.pack(number, len(name.encode())) + name.encode() for number, name in ruling.topics.items()
     )
     counts = (len(ruling.topics), len(ruling))
     header = _HEADER.pack(ruling.log_offset, ruling.session, ruling.result, *counts, ruling.first, ruling.end)
     made_for = _MADE_FOR.pack(ruling.log_id or bytes(16), ruling.checksum or 0, ruling.arrival_ms)
-    rows = pack_section([*arrays_of(ruling.verdicts), ruling.sources], compress=True)
+    rows = encode_columns(ruling.verdicts) + pack_section([ruling.sources], compress=True)
     content = b"".join((header, made_for, names, rows))
-    decision = seal(What.DECISION, scheme, content)
-    if ruling.version == OLDEST_VERSION:
-        old = b"".join((header, names, rows))
-        return decision, seal(What.ANSWER, scheme, old, OLDEST_VERSION)
-    return decision, seal(What.ANSWER, scheme, content)
+    return seal(What.DECISION, scheme, content), seal(What.ANSWER, scheme, content)
 
 
 def session_of(data: bytes) -> int:
@@ -126,23 +118,23 @@ def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
     try:
         log_offset, session, result, named, count, first, end = _HEADER.unpack_from(content)
         at = _HEADER.size
-        log_id, checksum, arrival_ms, version = None, None, NO_TIME, version_of(data)
-        if version > OLDEST_VERSION:
-            log_id, checksum, arrival_ms = _MADE_FOR.unpack_from(content, at)
-            at += _MADE_FOR.size
+        log_id, checksum, arrival_ms = _MADE_FOR.unpack_from(content, at)
+        at += _MADE_FOR.size
         for _ in range(named):
             number, size = _TOPIC.unpack_from(content, at)
             topics[number] = str(content[at + _TOPIC.size : at + _TOPIC.size + size], "utf-8")
             at += _TOPIC.size + size
+        verdicts, at = decode_columns(Verdicts, content, at, where)
         rows = WireSection(content, at, where)
-        verdicts = read_rows(Verdicts, rows, count)
         sources = rows.take("u1", count)
         rows.finish()
-        if count and (int(sources.max()) > max(Source) or int(verdicts.kinds.max()) > max(Kind)):
+        held = ((sources, Source), (verdicts.kinds, Kind), (verdicts.reasons, Reason))
+        unknown = count and any(int(column.max()) > max(known) for column, known in held)
+        if len(verdicts) != count or unknown:
             rows.contradiction()
         return Ruling(
             log_offset, session, Result(result), first, end, sources, verdicts, topics,
-            arrival_ms, log_id, checksum, version,
+            arrival_ms, log_id, checksum,
         )  # fmt: skip
     except (struct.error, UnicodeDecodeError, ValueError) as error:
         raise StateError(

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Records
+from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock
-from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind
+from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind, Verdicts, name_of
+from twinsieve.stages.contract import Reason as Difference
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
-
-Item = TypeVar("Item")
 
 ORIGIN = "twinsieve-origin"
 REASON = "twinsieve-reason"
@@ -36,6 +36,7 @@ class EmitConfig:
     duplicates: str | None
     dead_letter: str | None
     origin_header: bool
+    kept_apart_header: bool
     null_value: Literal["pass", "drop", "dead_letter"]
     emit: bool
 
@@ -104,12 +105,21 @@ class Emitter:
         rows = np.flatnonzero(kinds == Kind.UNIQUE).tolist()
         if rows:
             # The output was asked before the index (`unsendable`): what it refuses must lead nobody.
-            self._to(emission, self.config.output, records).extend(
-                _uniques(records, rows, origin=self.config.origin_header)
-            )
+            messages = _uniques(records, rows, origin=self.config.origin_header)
+            if self.config.kept_apart_header:
+                self._say_what_differs(messages, ruling.verdicts.take(np.array(rows)))
+            self._to(emission, self.config.output, records).extend(messages)
         rows = np.flatnonzero((kinds == Kind.EXACT) | (kinds == Kind.NEAR)).tolist()
         if rows and self.config.duplicates is not None:
             self._add_duplicates(emission, self.config.duplicates, records, rows, ruling)
+
+    def _say_what_differs(self, messages: Messages, verdicts: Verdicts) -> None:
+        """Add the header to messages that were kept apart, unless the output would refuse them then."""
+        plain = messages.headers
+        pairs = zip(plain, apart_headers(verdicts), strict=True)
+        messages.headers = [(*held, *why) for held, why in pairs]
+        for row in self.transactor.unsendable(self.config.output, messages):
+            messages.headers[row] = plain[row]
 
     def _held_back(self, block: PendingBlock, kinds: NDArray[np.uint8]) -> tuple[dict[int, Reason], set[int]]:
         """Rows that become dead letters, with the reason; all rows that go neither to the output nor to the
@@ -131,7 +141,7 @@ class Emitter:
     def _add_duplicates(
         self, emission: Emission, topic: str, records: Records, rows: list[int], ruling: Ruling
     ) -> None:
-        columns = (_pick(records.headers, rows), explain_rows(ruling, rows), _origins(records, rows))
+        columns = (pick(records.headers, rows), explain_rows(ruling, rows), _origins(records, rows))
         headers: list[Sequence[Header]] = [
             (*held, *why, origin) for held, why, origin in zip(*columns, strict=True)
         ]
@@ -188,25 +198,20 @@ def _origin(records: Records, row: int) -> bytes:
 def _origins(records: Records, rows: Sequence[int]) -> list[Header]:
     """Headers with the `_origin` of these rows."""
     source = f"{records.partition}@".encode()
-    return [(ORIGIN, source + b"%d" % offset) for offset in _pick(records.offsets, rows)]
+    return [(ORIGIN, source + b"%d" % offset) for offset in pick(records.offsets, rows)]
 
 
 def _uniques(records: Records, rows: Sequence[int], *, origin: bool) -> Messages:
     """These rows as the output gets them."""
-    headers = _pick(records.headers, rows)
+    headers = pick(records.headers, rows)
     if origin:
         headers = [(*held, header) for held, header in zip(headers, _origins(records, rows), strict=True)]
     return _messages(records, rows, headers)
 
 
 def _messages(records: Records, rows: Sequence[int], headers: list[Sequence[Header]]) -> Messages:
-    stamps = _pick(records.timestamps_ms, rows)
-    return Messages(_pick(records.keys, rows), _pick(records.values, rows), headers, stamps)
-
-
-def _pick(column: list[Item], rows: Sequence[int]) -> list[Item]:
-    """The items of these ascending rows; the column itself where that is all of them, as nearly always."""
-    return column if len(rows) == len(column) else [column[row] for row in rows]
+    stamps = pick(records.timestamps_ms, rows)
+    return Messages(pick(records.keys, rows), pick(records.values, rows), headers, stamps)
 
 
 STAGE = "twinsieve-stage"
@@ -248,3 +253,40 @@ def _place(packed: int, topics: dict[int, str]) -> bytes:
     at = unpack_position(packed)
     name = topics.get(at.topic_number, f"topic-{at.topic_number}")
     return f"{name}[{at.partition}]@{at.offset}".encode()
+
+
+KEPT_APART = "twinsieve-kept-apart"
+_APART_BYTES = 200
+
+
+def apart_headers(verdicts: Verdicts) -> list[list[Header]]:
+    """For each of these kept messages the header that says what keeps it apart, if anything does.
+
+    >>> verdicts = Verdicts.blank(2, fill={"reasons": Difference.NUMBER})
+    >>> verdicts.details = np.array([[[ord("9")], [ord("8")]]], np.uint32)
+    >>> verdicts.detail_rows[1] = 0
+    >>> apart_headers(verdicts)
+    [[('twinsieve-kept-apart', b'number')], [('twinsieve-kept-apart', b'number 9/8')]]
+    """
+    headers: list[list[Header]] = []
+    for reason, place in zip(verdicts.reasons.tolist(), verdicts.detail_rows.tolist(), strict=True):
+        if not reason:
+            headers.append([])
+            continue
+        said = name_of(Difference(reason))
+        if place >= 0:
+            earlier, later = (_shown(side.tolist()) for side in verdicts.details[place])
+            said += f" {earlier}/{later}"
+        headers.append([(KEPT_APART, _cut(said.encode()))])
+    return headers
+
+
+def _shown(characters: list[int]) -> str:
+    """Code points up to the first 0; those that no terminal prints, as escapes."""
+    text = "".join(map(chr, characters)).partition("\0")[0]
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def _cut(text: bytes) -> bytes:
+    """At most `_APART_BYTES`, cut between characters."""
+    return text if len(text) <= _APART_BYTES else text[:_APART_BYTES].decode(errors="ignore").encode()

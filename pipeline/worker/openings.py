@@ -186,7 +186,10 @@ class Openings:
         }
 
     def _known_partitions(self, info: TopicInfo, membership: Membership) -> int | None:
-        """Plan the opening from the marks beside the committed offsets of all partitions of the topic."""
+        """Partitions of the topic when it was last read, from the marks beside its committed offsets.
+
+        0 where no mark says so; None where no partition has an offset
+        """
         found = None
         for number in range(info.partitions):
             at = Partition(info.name, number)

@@ -92,7 +92,9 @@ class Fingerprinter:
             sketch_rows=np.where(long, np.cumsum(long) - 1, -1).astype(np.int32),
         )
         self._fill_simhashes(bodies, made)
-        fill_bands(chars, starts, exact_only, self._band_family, layout.rows, made.band_keys, made.signatures)
+        by_script = layout.grams == "by_script"
+        columns = (made.band_keys, made.signatures)
+        fill_bands(chars, starts, exact_only, self._band_family, layout.rows, by_script, *columns)
         fill_bags(chars, starts, exact_only, made.bags, made.signatures)
         fill_sketches(chars, starts, made.sketch_rows, self._sketch_family, made.sketches)
         return made
@@ -118,3 +120,5 @@ def _check(layout: BandLayout) -> None:
         value = getattr(layout, name)
         if not low <= value <= high:
             raise UsageError(f"layout.{name} is {value}; use {low}…{high}")
+    if layout.grams not in ("chars", "by_script"):
+        raise UsageError(f"layout.grams is {layout.grams!r}; use chars or by_script")

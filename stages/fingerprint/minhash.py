@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import PARITY_BELOW
 from twinsieve.stages.fingerprint.mixing import NO_CHAR, derive, gram_hash, mix32
 from twinsieve.stages.intrinsics import GOLDEN, mix64
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.text.scripts import is_unspaced
 
 SIGNATURE_HASHES = 32
 """MinHash values that give a bit to the signature."""
@@ -97,12 +98,14 @@ def fill_bands(
     exact_only: NDArray[np.bool_],
     family: HashFamily,
     rows: int,
+    by_script: bool,
     band_keys: NDArray[np.uint32],
     signatures: NDArray[np.uint32],
 ) -> None:
     """Write band keys of all near rows, and signatures of those from PARITY_BELOW characters on.
 
-    Grams are all characters and all adjacent pairs of the whole body. Bit b of a signature is the
+    Grams are all characters and all adjacent pairs of the whole body; with `by_script` every character of a
+    spaced script gives, in place of itself, the three that end with it. Bit b of a signature is the
     lowest bit of mix32 of MinHash value b. `family` has at least max(32, bands * rows) functions.
     Time is linear in the body, memory does not depend on it.
     """
@@ -116,15 +119,24 @@ def fill_bands(
         values[:] = np.uint32(0xFFFFFFFF)
         for chunk in range(start, end, _CHUNK):
             count = min(_CHUNK, end - chunk)
-            for i in range(count):
-                hashed = gram_hash(NO_CHAR, np.uint64(chars[chunk + i]), family.gram_seed)
-                grams[i] = np.uint32(hashed >> np.uint64(32))
+            written = ZERO
+            for i in range(chunk, chunk + count):
+                if not by_script or is_unspaced(int(chars[i])):
+                    hashed = gram_hash(NO_CHAR, np.uint64(chars[i]), family.gram_seed)
+                elif i < start + 2:
+                    continue
+                else:
+                    pair = gram_hash(np.uint64(chars[i - 2]), np.uint64(chars[i - 1]), family.gram_seed)
+                    hashed = mix64(pair * GOLDEN + np.uint64(chars[i]))
+                grams[written] = np.uint32(hashed >> np.uint64(32))
+                written += 1
             # A later chunk's first pair reaches back into the chunk before it.
             pairs_from = max(chunk, start + 1)
             for i in range(pairs_from, chunk + count):
                 hashed = gram_hash(np.uint64(chars[i - 1]), np.uint64(chars[i]), family.gram_seed)
-                grams[count + i - pairs_from] = np.uint32(hashed >> np.uint64(32))
-            lower(values, grams, count + chunk + count - pairs_from, family)
+                grams[written] = np.uint32(hashed >> np.uint64(32))
+                written += 1
+            lower(values, grams, written, family)
         for band in range(band_keys.shape[1]):
             band_keys[row, band] = band_key(values, band, rows)
         if end - start >= PARITY_BELOW:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import GOLDEN
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.buckets import Buckets, bucket_of, own_probe
+from twinsieve.stages.window.buckets import Buckets, bucket_of, own_probe
 from twinsieve.stages.window.chunk import Chunk
 
 NONE = -1

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from twinsieve.stages.contract import NO_LEADER, NO_TIME, Flag, Kind
+from twinsieve.stages.contract import NO_LEADER, NO_TIME, Flag, Kind, Reason
 from twinsieve.stages.exact.bloom_kernel import (
     GENERATION_FIRST_TIME,
     GENERATION_NEWEST_TIME,
@@ -37,17 +37,27 @@ from twinsieve.stages.judge.params import (
     Outcome,
 )
 from twinsieve.stages.kernel import ZERO, kernel
-from twinsieve.stages.near.buckets import INDEX_MASK, WAYS, Buckets, bucket_of
 from twinsieve.stages.near.hamming import compare_bits, propose_row_bits
 from twinsieve.stages.near.index import NearIndex
 from twinsieve.stages.near.propose import Matches, in_window, propose_row
-from twinsieve.stages.near.verify import BLOCKED, ESTIMATED, Scratch, compare, first_meeting
+from twinsieve.stages.near.verify import (
+    ESTIMATED,
+    REASON_SHIFT,
+    Scratch,
+    begin,
+    compare,
+    first_meeting,
+    write_detail,
+)
+from twinsieve.stages.window.buckets import INDEX_MASK, WAYS, Buckets, bucket_of
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, STREAM_TIME, RingColumns, keep
 from twinsieve.stages.window.tags import tag_prefetch
 
 _UNIQUE, _NEAR = int(Kind.UNIQUE), int(Kind.NEAR)
 _LATE = int(Flag.LATE)
+_BY_DIFFERENCE = int(Reason.OWN_WORDS)
+"""Reasons up to this one come from what differs, the others from a card or an id."""
 
 _PREFETCH_ROWS = 8
 
@@ -69,14 +79,21 @@ class BestMatch(NamedTuple):
     """Of one row's matches so far.
 
     kept: kept index of the best one, -1 for none; matched, compared, status: by `compare`
-    blocked: flags of the rules that kept others apart
+    reason: why the most alike of those it was kept apart from was, 0 for none; apart_matched,
+        apart_compared, apart_kept: of that one
     """
 
     kept: int
     matched: int
     compared: int
     status: int
-    blocked: int
+    reason: int
+    apart_matched: int
+    apart_compared: int
+    apart_kept: int
+
+
+_NOTHING_FOUND = BestMatch(ZERO - 1, ZERO, ZERO + 1, ZERO, ZERO, ZERO, ZERO + 1, ZERO - 1)
 
 
 @kernel
@@ -85,8 +102,7 @@ def decide(
 ) -> None:
     """Write a verdict for each row into `outcome`; put what is kept into ring and Bloom filter."""
     ring, bloom = index.ring, exact.bloom
-    work.scratch.pattern_row[0] = -1
-    work.scratch.seen[:] = 0
+    begin(work.scratch)
     before = ring.counters[KEPT]
     mask = len(ring.tag_slots) - 1
     rows = len(chunk.lengths)
@@ -105,6 +121,8 @@ def decide(
             outcome.kinds[row] = _UNIQUE
             outcome.flags[row] = 0
             outcome.leaders[row] = NO_LEADER
+            outcome.reasons[row] = 0
+            outcome.apart_from[row] = NO_LEADER
             outcome.matched[row] = 0
             outcome.compared[row] = 0
             if judged_exact:
@@ -163,7 +181,13 @@ def _judge_near(
     best = _best_of_matches(chunk, row, before, index, params, work)
     best = _best_of_chunk(chunk, row, index, params, work, best)
     if best.kept < 0:
-        outcome.flags[row] = best.blocked
+        outcome.reasons[row] = best.reason
+        if best.reason:
+            slot = best.apart_kept % len(index.ring.positions)
+            outcome.apart_from[row] = index.ring.positions[slot]
+            if outcome.details.shape[2] > 0 and best.reason <= _BY_DIFFERENCE:
+                limits, detail = index.verify.limits, outcome.details[row]
+                write_detail(chunk, row, index.ring, slot, limits, work.scratch, detail)
         return
     outcome.kinds[row] = _NEAR
     outcome.flags[row] = best.status & ESTIMATED
@@ -177,7 +201,7 @@ def _best_of_matches(
     chunk: Chunk, row: int, before: int, index: NearIndex, params: JudgeParams, work: Workspace
 ) -> BestMatch:
     """Among entries kept before the chunk, which began at kept index `before`."""
-    best = BestMatch(ZERO - 1, ZERO, ZERO + 1, ZERO, ZERO)
+    best = _NOTHING_FOUND
     found = work.matches
     count = np.int64(found.counts[row])
     first = np.int64(found.starts[row])
@@ -260,13 +284,22 @@ def _meet(
 def _better(best: BestMatch, kept_index: int, compared_as: tuple[int, int, int]) -> BestMatch:
     """`best`, or this match: of higher similarity, then older. compared_as: status, matched, compared"""
     status, matched, compared = compared_as
-    if status & BLOCKED:
-        blocked = best.blocked | (status & BLOCKED)
-        return BestMatch(best.kept, best.matched, best.compared, best.status, blocked)
+    if status >> REASON_SHIFT:
+        left, right = matched * best.apart_compared, best.apart_matched * compared
+        older = best.apart_kept < 0 or kept_index < best.apart_kept
+        if left > right or (left == right and older):
+            return BestMatch(
+                best.kept, best.matched, best.compared, best.status,
+                np.int64(status >> REASON_SHIFT), matched, compared, kept_index,
+            )  # fmt: skip
+        return best
     left, right = matched * best.compared, best.matched * compared
     older = best.kept >= 0 and kept_index < best.kept
     if status != 0 and (left > right or (left == right and older)):
-        return BestMatch(kept_index, matched, compared, status, best.blocked)
+        return BestMatch(
+            kept_index, matched, compared, status,
+            best.reason, best.apart_matched, best.apart_compared, best.apart_kept,
+        )  # fmt: skip
     return best
 
 

@@ -19,8 +19,7 @@ from twinsieve.stages.judge import params
 from twinsieve.stages.judge.chunk_index import clear, new_chunk_index
 from twinsieve.stages.judge.decide import Workspace, decide
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome, TrieHits
-from twinsieve.stages.near.bucket_table import BucketTable
-from twinsieve.stages.near.buckets import Buckets, entry_count, insert_kept
+from twinsieve.stages.near.differences import limits_of
 from twinsieve.stages.near.hamming import (
     blocks_of,
     link_kept,
@@ -31,10 +30,13 @@ from twinsieve.stages.near.hamming import (
 )
 from twinsieve.stages.near.index import CandidateParams, NearIndex
 from twinsieve.stages.near.propose import MATCHES_PER_ROW, max_matches, new_matches, propose
-from twinsieve.stages.near.resize import resize_chains
 from twinsieve.stages.near.verify import VerifyParams, new_scratch
+from twinsieve.stages.near.word_lists import phrases_of
+from twinsieve.stages.window.bucket_table import BucketTable
+from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept
 from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk
 from twinsieve.stages.window.lengths import signature_limits
+from twinsieve.stages.window.resize import resize_chains
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, Ring, RingUse
 from twinsieve.stages.window.tags import TagIndex
 
@@ -79,8 +81,7 @@ class NearStage:
         )
         self._verify = VerifyParams(
             near.similarity,
-            int(near.number_guard),
-            int(near.card_guard),
+            limits_of(near.differences),
             int(near.same_id == "pass"),
             int(config.scoped),
         )
@@ -100,7 +101,8 @@ class NearStage:
         most = max_matches(self.buckets, window, self._scan or near.method == "hamming")
         self._spare = new_matches(1, most + 1)
         self._matches = new_matches(CHUNK_ROWS, CHUNK_ROWS * MATCHES_PER_ROW)
-        self._scratch = [new_scratch() for _ in range(max(1, near.shards))]
+        phrases = phrases_of(near.differences.words)
+        self._scratch = [new_scratch(phrases) for _ in range(max(1, near.shards))]
         self._threads = ThreadPoolExecutor(near.shards) if near.shards > 1 else None
 
     def judge(self, chunk: Chunk, exact: ExactIndex, outcome: Outcome, *, recorded: bool) -> None:
@@ -206,13 +208,18 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
     row = 24 + 4 * (use.text or use.simhashes) + 8 * (use.ids + use.scopes + use.simhashes)
     parts = {"ring": window * (row + (4 + 2 + 1 + 32) * use.text), "tags": TagIndex.bytes_for(window)}
     if use.text:
-        parts["texts"] = window * (2 * STORED_LENGTH + 2 * SKETCH_UNITS + 2 * GRANULE)
+        parts["texts"] = window * (2 * STORED_LENGTH + 2 * SKETCH_UNITS + STORED_LENGTH // 8 + 2 * GRANULE)
     if use.text and near.candidates == "index":
         parts["buckets"] = 8 * entry_count(config.layout, window, near.bucket_load)
     if near.method == "hamming":
         tables = len(table_masks(blocks_of(near), max(k for _, k in near.distances)))
         parts["tables"] = tables * 4 * (window + (1 << max(4, window.bit_length())))
     return parts
+
+
+def check_words(words: str) -> None:
+    """Read a user's lists of words (`Differences.words`). raises: UsageError for what cannot be used"""
+    phrases_of(words)
 
 
 def no_bloom() -> Bloom:

@@ -11,19 +11,24 @@ from twinsieve.stages.contract import (
     STORED_LENGTH,
     Batch,
     Bodies,
+    Differences,
     ExactConfig,
     Fingerprints,
-    Flag,
     Kind,
     NearConfig,
+    Reason,
     SieveConfig,
     Window,
 )
 from twinsieve.stages.judge.sieve import Sieve
-from twinsieve.stages.near.bucket_table import BucketTable
-from twinsieve.stages.near.buckets import bucket_of
+from twinsieve.stages.near.differences import difference, limits_of, new_differing
 from twinsieve.stages.near.hamming import distance_table
+from twinsieve.stages.near.tokens import CHARACTER, Tokens, find_tokens
 from twinsieve.stages.near.verify import bag_bound
+from twinsieve.stages.near.word_lists import phrases_of
+from twinsieve.stages.text.references import without_references
+from twinsieve.stages.window.bucket_table import BucketTable
+from twinsieve.stages.window.buckets import bucket_of
 from twinsieve.stages.window.chunk import Chunk, whole_batch
 from twinsieve.stages.window.lengths import signature_limits
 
@@ -41,7 +46,8 @@ class PairReport:
     bands_shared, tables_shared: numbers of the MinHash bands and SimHash tables in which the later message
         finds the earlier one; without any, the lanes do not meet
     simhash_distance: bits of 64, None without a fingerprint; distance_limit: k for this pair (hamming)
-    number_guard_apart, card_guard_apart: the guard would keep the pair apart
+    reason: what would keep the pair apart under `near.differences: full`; in_force: under the settings
+    parts: the bodies side by side: (earlier, later, whether this is the difference that decides)
     verdict: of the later message: unique, exact or near
     """
 
@@ -58,8 +64,9 @@ class PairReport:
     tables_shared: list[int]
     simhash_distance: int | None
     distance_limit: int
-    number_guard_apart: bool
-    card_guard_apart: bool
+    reason: Reason
+    in_force: Reason
+    parts: list[tuple[str, str, bool]]
     verdict: str
 
 
@@ -72,13 +79,13 @@ def inspect_pair(
     eligible = not bool(pair.bodies.exact_only.any())
     lengths = [int(length) for length in pair.bodies.body_lengths]
     matched = compared = 0
-    apart = Flag.NONE
+    full = in_force = Reason.NONE
     if eligible:
-        everything = Sieve(_alone(config, similarity=1, number_guard=False, card_guard=False)).judge(pair)
+        everything = Sieve(_alone(config, similarity=1, differences=Differences("off"))).judge(pair)
         matched, compared = int(everything.matched[1]), int(everything.compared[1])
         if matched:
-            guarded = Sieve(_alone(config, number_guard=True, card_guard=True)).judge(pair)
-            apart = Flag(int(guarded.flags[1]))
+            in_force = _reason(config, config.near.differences, pair)
+            full = _reason(config, replace(config.near.differences, level="full"), pair)
     similarity = matched / compared if compared else 0.0
     bands, tables = _shared(chunk, config) if eligible else ([], [])
     has_prints = bool(pair.fingerprints.has_simhash.all())
@@ -99,10 +106,64 @@ def inspect_pair(
         tables_shared=tables,
         simhash_distance=distance,
         distance_limit=int(steps[min(*lengths, len(steps) - 1)]),
-        number_guard_apart=bool(apart & Flag.NUMBER_GUARD),
-        card_guard_apart=bool(apart & Flag.CARD_GUARD),
+        reason=full,
+        in_force=in_force,
+        parts=aligned(pair.bodies, config.near.differences) if eligible else [],
         verdict=Kind(int(judged.kinds[1])).name.lower(),
     )
+
+
+def _reason(config: SieveConfig, differences: Differences, pair: Batch) -> Reason:
+    judged = Sieve(_alone(config, differences=differences)).judge(pair)
+    return Reason(int(judged.reasons[1]))
+
+
+def aligned(bodies: Bodies, differences: Differences) -> list[tuple[str, str, bool]]:
+    """The bodies of row 0 (earlier) and row 1 (later) in parts: (earlier, later, whether this part decides).
+
+    Equal parts are equal on both sides; a part that is missing is empty.
+    """
+    phrases = phrases_of(differences.words)
+    work = new_differing()
+    for tokens, row in ((work.earlier, 0), (work.later, 1)):
+        start, length = int(bodies.starts[row]), int(bodies.body_lengths[row])
+        head = min(length, STORED_LENGTH)
+        tokens.chars[:head] = bodies.chars[start : start + head]
+        tokens.word_starts[:head] = bodies.word_starts[start : start + head]
+        find_tokens(tokens, head, length > head, phrases)
+    _, deciding = difference(phrases, limits_of(replace(differences, level="full")), work)
+    parts = []
+    at = other_at = 0
+    for number, run in enumerate(work.alignment.runs[: int(work.alignment.count[0])].tolist()):
+        parts.append((_shown(work.earlier, other_at, run[2]), _shown(work.later, at, run[0]), False))
+        parts.append(
+            (_shown(work.earlier, run[2], run[3]), _shown(work.later, run[0], run[1]), number == deciding)
+        )
+        at, other_at = run[1], run[3]
+    parts.append(
+        (
+            _shown(work.earlier, other_at, int(work.earlier.counts[0])),
+            _shown(work.later, at, int(work.later.counts[0])),
+            False,
+        )
+    )
+    return parts
+
+
+def readable_body(bodies: Bodies, row: int) -> str:
+    """The body of a row, with links, mentions and tags named where it carries them."""
+    return without_references(bodies.text(row))
+
+
+def _shown(tokens: Tokens, first: int, end: int) -> str:
+    """Tokens as a reader sees them: blanks between words."""
+    words: list[str] = []
+    for at in range(first, end):
+        text = "".join(map(chr, tokens.chars[tokens.starts[at] : tokens.starts[at + 1]].tolist()))
+        if words and tokens.kinds[at] != CHARACTER and tokens.kinds[at - 1] != CHARACTER:
+            words.append(" ")
+        words.append(text)
+    return "".join(words)
 
 
 def _pair(bodies: Bodies, fingerprints: Fingerprints, earlier: int, later: int) -> Batch:

@@ -33,16 +33,19 @@ from twinsieve.stages.judge.decide import Workspace, decide
 from twinsieve.stages.judge.decide_exact import judge_exact
 from twinsieve.stages.judge.engine import no_bloom, no_trie_hits, ring_use
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome
-from twinsieve.stages.near.bucket_table import BucketTable
-from twinsieve.stages.near.buckets import bucket_of, insert_kept
+from twinsieve.stages.near.differences import Limits, difference
 from twinsieve.stages.near.hamming import link_kept, no_chains, propose_bits
 from twinsieve.stages.near.index import CandidateParams, NearIndex
 from twinsieve.stages.near.propose import new_matches, propose, propose_row
-from twinsieve.stages.near.resize import _resize
+from twinsieve.stages.near.tokens import find_tokens
 from twinsieve.stages.near.verify import VerifyParams, bag_bound, new_scratch
+from twinsieve.stages.near.word_lists import phrases_of
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
+from twinsieve.stages.window.bucket_table import BucketTable
+from twinsieve.stages.window.buckets import bucket_of, insert_kept
 from twinsieve.stages.window.chunk import Chunk, whole_batch
+from twinsieve.stages.window.resize import _resize
 from twinsieve.stages.window.ring import Ring, keep
 from twinsieve.stages.window.tags import _insert_ring
 
@@ -83,7 +86,7 @@ def _arguments() -> _Arguments:
         buckets=BucketTable(config.layout, 1, 1.0).buckets,
         chains=no_chains(),
         candidates=CandidateParams(np.zeros((256, 256), np.int8), 0, 0),
-        verify=VerifyParams(*[0] * len(VerifyParams._fields)),
+        verify=VerifyParams(0, Limits(*[0] * len(Limits._fields)), 0, 0),
     )
     matches = new_matches(1, 1)
     times = np.zeros(1, np.int64)
@@ -93,8 +96,8 @@ def _arguments() -> _Arguments:
         index=index,
         exact=ExactIndex(no_bloom(), no_trie_hits()),
         params=JudgeParams(*[0] * len(JudgeParams._fields)),
-        work=Workspace(matches, matches, new_scratch(), new_chunk_index(1, 1)),
-        outcome=Outcome(bytes_, bytes_, times, counts, counts),
+        work=Workspace(matches, matches, new_scratch(phrases_of()), new_chunk_index(1, 1)),
+        outcome=Outcome(bytes_, bytes_, times, counts, counts, bytes_, times, np.zeros((1, 2, 0), np.uint32)),
     )
 
 
@@ -128,7 +131,7 @@ def _prints() -> Fingerprints:
 
 
 def _compile_text() -> None:
-    Normalizer(TextConfig()).bodies([_TEXT])
+    Normalizer(TextConfig(compare=("links", "mentions", "tags"))).bodies([_TEXT])
 
 
 def _compile_fingerprints() -> None:
@@ -138,6 +141,13 @@ def _compile_fingerprints() -> None:
     made = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
     _compile(fill_packed_simhashes, seeds, counts, counts, seeds, 0, made)
     _compile(term_hashes, bodies.chars, bodies.starts, bodies.word_starts, True, seeds[0], seeds, counts)
+
+
+def _compile_differences() -> None:
+    it = _arguments()
+    scratch = it.work.scratch
+    _compile(difference, scratch.phrases, it.index.verify.limits, scratch.differing)
+    _compile(find_tokens, scratch.differing.later, 0, False, scratch.phrases)
 
 
 def _compile_candidates() -> None:
@@ -187,7 +197,8 @@ def _compile_verdicts() -> None:
 
 
 PARTS = (
-    Part("candidates", (), _compile_candidates),
+    Part("differences", (), _compile_differences),
+    Part("candidates", ("differences",), _compile_candidates),
     Part("exact", (), _compile_exact),
     Part("hamming", (), _compile_hamming),
     Part("verdicts", ("candidates", "exact", "hamming"), _compile_verdicts),

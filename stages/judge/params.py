@@ -55,10 +55,13 @@ class ExactIndex(NamedTuple):
 
 class Outcome(NamedTuple):
     """Where verdicts go; columns as in `Verdicts`. kinds[i] below UNJUDGED_NEAR on entry: a recorded
-    decision."""
+    decision. details: uint32[n, 2, room], by row; room is 0 where nobody wants them"""
 
     kinds: NDArray[np.uint8]
     flags: NDArray[np.uint8]
     leaders: NDArray[np.int64]
     matched: NDArray[np.int32]
     compared: NDArray[np.int32]
+    reasons: NDArray[np.uint8]
+    apart_from: NDArray[np.int64]
+    details: NDArray[np.uint32]

@@ -94,6 +94,9 @@ class Scheme:
 def _origins(config: SchemeConfig) -> dict[str, Any]:
     settings = asdict(config)
     seed = settings["digest"].pop("seed").to_bytes(8, "little")
+    if settings["layout"]["grams"] == "chars":
+        # Younger than the rest: a scheme without it keeps its id.
+        del settings["layout"]["grams"]
     return {
         "settings": settings,
         # The default is no secret to protect, and every start would pay for the slow hash.

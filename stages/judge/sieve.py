@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import (
+    DETAIL_LENGTH,
     NO_LEADER,
     NO_TIME,
     Batch,
@@ -68,6 +69,9 @@ class Sieve:
             np.full(n, NO_LEADER, np.int64),
             np.zeros(n, np.int32),
             np.zeros(n, np.int32),
+            np.zeros(n, np.uint8),
+            np.full(n, NO_LEADER, np.int64),
+            np.zeros((n, 2, DETAIL_LENGTH if self.config.near.details else 0), np.uint32),
         )
         self._run(batch, outcome, recorded=False)
         distances = np.full(n, -1, np.int16)
@@ -76,7 +80,9 @@ class Sieve:
             distances[near] = FINGERPRINT_BITS - outcome.matched[near]
             outcome.matched[:] = 0
             outcome.compared[:] = 0
-        return Verdicts(**outcome._asdict(), distances=distances)
+        columns = outcome._asdict()
+        details, detail_rows = _pooled(columns.pop("details"))
+        return Verdicts(**columns, distances=distances, details=details, detail_rows=detail_rows)
 
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
         """Bring the state to where judging with these verdicts would have left it; judges nothing.
@@ -89,6 +95,9 @@ class Sieve:
             verdicts.leaders.astype(np.int64),
             verdicts.matched.astype(np.int32),
             verdicts.compared.astype(np.int32),
+            verdicts.reasons.astype(np.uint8),
+            verdicts.apart_from.astype(np.int64),
+            np.zeros((len(verdicts), 2, 0), np.uint32),
         )
         if len(outcome.kinds) and int(outcome.kinds.max()) > Kind.NEAR:
             raise UsageError("only unique, exact and near rows can be applied; leave the others out")
@@ -253,6 +262,16 @@ def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
     return parts
 
 
+def _pooled(details: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    """The pool of the rows that have details, and the place of each row in it.
+
+    details: uint32[n, 2, room], zeros where there are none
+    """
+    held = details.any(axis=(1, 2))
+    pool = details[held] if held.any() else np.zeros((0, 2, DETAIL_LENGTH), np.uint32)
+    return pool, np.where(held, np.cumsum(held) - 1, -1).astype(np.int32)
+
+
 def _part(sections: Sections, prefix: str) -> Sections:
     start = len(prefix) + 1
     return {name[start:]: array for name, array in sections.items() if name.startswith(prefix + ".")}
@@ -281,6 +300,7 @@ def _parameters(config: SieveConfig) -> dict[str, Any]:
             layout.key_bits,
             layout.weak,
             layout.simhash_from,
+            *([] if layout.grams == "chars" else [layout.grams]),
         ],
     }
     if near.method == "hamming":

@@ -13,17 +13,19 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, BinaryIO
 
 import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.sections import Sections
 
 MAGIC = b"TWINSIEV"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _PREFIX = struct.Struct("<8sHII")
 _LENGTH = struct.Struct("<Q")
@@ -93,7 +95,12 @@ def _as_set(name: str, value: object) -> str:
 
     >>> _as_set("exact.window.age_ms", 5000), _as_set("exact.window.age_ms", None), _as_set("scope", False)
     ('exact.window.age=5000ms', 'exact.window.age=none', 'scope=False')
+    >>> _as_set("layout", [24, 4, 6, 24, 2, 64])
+    'near.layout={bands: 24, rows: 4, tables: 6, key_bits: 24, weak: 2, simhash_from: 64}'
     """
+    if name == "layout" and isinstance(value, list):
+        parts = zip((part.name for part in fields(BandLayout)), value, strict=False)
+        return f"near.layout={{{', '.join(f'{part}: {one}' for part, one in parts)}}}"
     unit = "ms" if name.endswith("_ms") else ""
     shown = "none" if value is None else f"{value}{unit}"
     return f"{name.removesuffix('_ms')}={shown}"

@@ -7,24 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.near.buckets import Buckets
 from twinsieve.stages.near.verify import VerifyParams
+from twinsieve.stages.window.buckets import Buckets
+from twinsieve.stages.window.chains import Chains
 from twinsieve.stages.window.ring import RingColumns
-
-
-class Chains(NamedTuple):
-    """The tables of hamming mode.
-
-    masks: uint64[tables], the bits of each table's key
-    heads: uint32[tables, cells], newest kept index + 1 (modulo 2 ** 32) of each hash, 0 for none
-    next: uint32[tables, N], by ring slot, the one before it
-    distances: int8[…], k by body length; a length beyond the last has the last one's k, -1: exact only
-    """
-
-    masks: NDArray[np.uint64]
-    heads: NDArray[np.uint32]
-    next: NDArray[np.uint32]
-    distances: NDArray[np.int8]
 
 
 class CandidateParams(NamedTuple):

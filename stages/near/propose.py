@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.intrinsics import popcount, prefetch
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
 from twinsieve.stages.near.index import NearIndex
-from twinsieve.stages.near.verify import Scratch, compare, first_meeting
+from twinsieve.stages.near.verify import Scratch, begin, compare, first_meeting
+from twinsieve.stages.window.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
 from twinsieve.stages.window.tags import tag_find
@@ -179,8 +179,7 @@ def propose(
     Rows that the ring already knows as exact copies are left NOT_PROPOSED: phase two seldom asks for them.
     """
     ring, buckets = index.ring, index.buckets
-    scratch.pattern_row[0] = -1
-    scratch.seen[:] = 0
+    begin(scratch)
     before = ring.counters[KEPT]
     mask = len(ring.tag_slots) - 1
     at = first

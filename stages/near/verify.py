@@ -1,7 +1,8 @@
 """The one verification: is this row alike to that entry of the ring, and may it be dropped for it?
 
-length ratio → char bag → exact Indel similarity on the stored text, cheapest first; then the guards.
-Bodies beyond STORED_LENGTH characters are estimated: from the stored heads and the whole-body sketches.
+length ratio → char bag → exact Indel similarity on the stored text, cheapest first; then what differs.
+Bodies beyond STORED_LENGTH characters are estimated: from the stored heads and the whole-body sketches. What
+differs is looked for in their heads alone.
 """
 
 from __future__ import annotations
@@ -11,22 +12,30 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, SKETCH_FROM, STORED_LENGTH, Flag
+from twinsieve.stages.contract import (
+    MIN_NEAR_LENGTH,
+    SIMILARITY_SCALE,
+    SKETCH_FROM,
+    STORED_LENGTH,
+    Flag,
+    Reason,
+)
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.guards import MAX_RUNS, digit_runs, numbers_replaced
+from twinsieve.stages.near.differences import OFF, Differing, Limits, difference, new_differing
 from twinsieve.stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
-from twinsieve.stages.text.tables import number_parts
+from twinsieve.stages.near.phrases import Phrases
+from twinsieve.stages.near.tokens import tokenize, write_tokens
 from twinsieve.stages.window.chunk import Chunk
-from twinsieve.stages.window.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns
+from twinsieve.stages.window.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns, word_start_at
 
 ALIKE = 1
 """Status bit beside those of `Flag`: similarity reaches the threshold."""
 
-BLOCKED = int(Flag.NUMBER_GUARD | Flag.CARD_GUARD | Flag.SAME_ID)
 ESTIMATED = int(Flag.ESTIMATED)
-_NUMBER_GUARD = int(Flag.NUMBER_GUARD)
-_CARD_GUARD = int(Flag.CARD_GUARD)
-SAME_ID = int(Flag.SAME_ID)
+REASON_SHIFT = 2
+"""A status from 1 << REASON_SHIFT on names the `Reason` that keeps the pair apart."""
+SAME_ID = int(Reason.SAME_ID) << REASON_SHIFT
+_CARD = int(Reason.CARD) << REASON_SHIFT
 
 _SKETCH_BYTES = 2 * SKETCH_UNITS
 
@@ -34,12 +43,11 @@ _SKETCH_BYTES = 2 * SKETCH_UNITS
 class VerifyParams(NamedTuple):
     """What decides about a pair.
 
-    similarity: out of SIMILARITY_SCALE; the rest 0 or 1
+    similarity: out of SIMILARITY_SCALE; limits: of what may differ; pass_same_id, scoped: 0 or 1
     """
 
     similarity: int
-    number_guard: int
-    card_guard: int
+    limits: Limits
     pass_same_id: int
     scoped: int
 
@@ -47,32 +55,35 @@ class VerifyParams(NamedTuple):
 class Scratch(NamedTuple):
     """Memory of one thread.
 
-    pattern_row: int64[1], the row the pattern stands for, or -1
-    parts: uint8[], what each code point is to a number, by `number_parts`
-    decoded: uint32[STORED_LENGTH]; runs_a, runs_b: uint64[MAX_RUNS, 2]
+    pattern_row, token_row: int64[1], the row the pattern and the later body's tokens stand for, or -1
     seen: uint64[1024], candidates met for the current row (a forgetful set: it may forget, never invent)
     """
 
     pattern: Pattern
     pattern_row: NDArray[np.int64]
-    parts: NDArray[np.uint8]
-    decoded: NDArray[np.uint32]
-    runs_a: NDArray[np.uint64]
-    runs_b: NDArray[np.uint64]
+    differing: Differing
+    token_row: NDArray[np.int64]
+    phrases: Phrases
     seen: NDArray[np.uint64]
 
 
-def new_scratch() -> Scratch:
-    """Fresh memory for one thread."""
+def new_scratch(phrases: Phrases) -> Scratch:
+    """Fresh memory for one thread. phrases: the lists that it reads"""
     return Scratch(
         new_pattern(),
         np.full(1, -1, np.int64),
-        number_parts(),
-        np.zeros(STORED_LENGTH, np.uint32),
-        np.zeros((MAX_RUNS, 2), np.uint64),
-        np.zeros((MAX_RUNS, 2), np.uint64),
+        new_differing(),
+        np.full(1, -1, np.int64),
+        phrases,
         np.zeros(1024, np.uint64),
     )
+
+
+@kernel(callee=True)
+def begin(scratch: Scratch) -> None:
+    """Forget the rows of the chunk before."""
+    scratch.pattern_row[0] = scratch.token_row[0] = -1
+    scratch.seen[:] = 0
 
 
 def _whole_body_estimates() -> NDArray[np.int64]:
@@ -153,8 +164,8 @@ def compare(
 ) -> tuple[int, int, int]:
     """(status, matched, compared) of a row and a ring entry, both of the near stage.
 
-    status: 0 if they are not alike enough (or of different scopes); else ALIKE, with the flag of the first
-        rule that keeps them apart (BLOCKED), and ESTIMATED where a body is longer than STORED_LENGTH
+    status: 0 if they are not alike enough (or of different scopes); else ALIKE, with the reason that keeps
+        them apart (REASON_SHIFT), and ESTIMATED where a body is longer than STORED_LENGTH
     matched / compared: similarity; matched = 2 * LCS, compared = summed length
     """
     if rules.scoped and chunk.scopes[row] != ring.scopes[slot]:
@@ -184,10 +195,12 @@ def compare(
         return 0, 0, 0
     if rules.pass_same_id and same_id(chunk, row, ring, slot):
         return status | SAME_ID, matched, compared
-    if rules.number_guard and _numbers_differ(chunk, row, ring, slot, scratch):
-        return status | _NUMBER_GUARD, matched, compared
-    if rules.card_guard and _cards_differ(chunk, row, ring, slot, rules, scratch):
-        return status | _CARD_GUARD, matched, compared
+    if rules.limits.level != OFF:
+        reason, _ = _difference(chunk, row, ring, slot, rules.limits, scratch)
+        if reason:
+            return status | (reason << REASON_SHIFT), matched, compared
+        if _cards_differ(chunk, row, ring, slot, rules, scratch):
+            return status | _CARD, matched, compared
     return status, matched, compared
 
 
@@ -252,20 +265,50 @@ def _cards_differ(
 
 
 @kernel(callee=True)
-def _numbers_differ(chunk: Chunk, row: int, ring: RingColumns, slot: int, scratch: Scratch) -> bool:
-    length, other = np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])
-    head, other_head = min(length, STORED_LENGTH), min(other, STORED_LENGTH)
-    count = digit_runs(chunk.chars, chunk.starts[row], head, length > head, scratch.parts, scratch.runs_a)
-    if count == 0:
-        return False
+def _difference(
+    chunk: Chunk, row: int, ring: RingColumns, slot: int, limits: Limits, scratch: Scratch
+) -> tuple[int, int]:
+    """The `Reason` that keeps both apart by what differs, 0 for none, and the run that decides, or -1."""
+    later, earlier = scratch.differing.later, scratch.differing.earlier
+    if scratch.token_row[0] != row:
+        scratch.token_row[0] = row
+        start, length = chunk.starts[row], np.int64(chunk.lengths[row])
+        head = min(length, STORED_LENGTH)
+        for j in range(head):
+            later.chars[j] = chunk.chars[start + j]
+            later.word_starts[j] = chunk.word_starts[start + j]
+        tokenize(later, head, length > head, scratch.phrases)
+    other = np.int64(ring.lengths[slot])
+    head = min(other, STORED_LENGTH)
     offset = np.int64(ring.offsets[slot]) * GRANULE
     wide = ring.wides[slot] != 0
-    for j in range(other_head):
-        scratch.decoded[j] = stored_char(ring.texts, offset, j, wide)
-    other_count = digit_runs(
-        scratch.decoded, np.int64(0), other_head, other > other_head, scratch.parts, scratch.runs_b
-    )
-    return numbers_replaced(scratch.runs_a, count, scratch.runs_b, other_count)
+    words = word_start_at(ring, slot)
+    for j in range(head):
+        earlier.chars[j] = stored_char(ring.texts, offset, j, wide)
+        earlier.word_starts[j] = (ring.texts[words + (j >> 4)] >> np.uint16(j & 15)) & np.uint16(1)
+    tokenize(earlier, head, other > head, scratch.phrases)
+    return difference(scratch.phrases, limits, scratch.differing)
+
+
+@kernel(callee=True)
+def write_detail(
+    chunk: Chunk,
+    row: int,
+    ring: RingColumns,
+    slot: int,
+    limits: Limits,
+    scratch: Scratch,
+    detail: NDArray[np.uint32],
+) -> None:
+    """Write what the entry and the row say in the one place that keeps them apart, if there is one.
+
+    detail: uint32[2, room], zeros
+    """
+    _, number = _difference(chunk, row, ring, slot, limits, scratch)
+    if number >= 0:
+        run = scratch.differing.alignment.runs[number]
+        write_tokens(scratch.differing.earlier, run[2], run[3], detail[0])
+        write_tokens(scratch.differing.later, run[0], run[1], detail[1])
 
 
 @kernel(callee=True)

@@ -4,6 +4,10 @@ Two body rules. `letters`: characters with `str.isalnum()`, nothing else. `produ
 after a letter, and one separator between two digits, so that "1.5万" is not "15万" and "2:11" is not "21:1";
 a comma that groups thousands ("1,500") is dropped, so that it equals "1500". A sign, currency or comparison
 before a number is kept, so that "-5度" is not "5度", "$5" not "€5" and ">35岁" not "<35岁".
+
+One arrow, mark for yes or no, or comparison between two words is kept, so that "A→B" is not "A←B"; several
+between the same two words, and those before the first word or behind the last one, adorn and are dropped.
+C# and C++ are not C. Behind the body stand the references that `text.compare` asks for.
 """
 
 from __future__ import annotations
@@ -16,11 +20,14 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import MIN_NEAR_LENGTH
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 from twinsieve.stages.text.compatibility import PackedText
+from twinsieve.stages.text.references import References, write_references
 from twinsieve.stages.text.tables import (
+    BETWEEN,
     CARD_MARK,
     CASED,
     COMPARISON,
     CURRENCY,
+    DASHES,
     DIGIT,
     GROWS,
     HAS_AT,
@@ -32,6 +39,7 @@ from twinsieve.stages.text.tables import (
     SEPARATOR,
     SEQUENCE,
     SIGN,
+    SPACE,
     SYMBOL,
     UNSPACED,
     Tables,
@@ -41,8 +49,20 @@ _SEQUENCE = np.uint32(SEQUENCE)
 _COMMA = 44
 _ZERO = 48
 _BLANK = 32
+_NEWLINE = 10
 _EQUALS = 61
-_MORE, _LESS_OR_EQUAL, _MORE_OR_EQUAL = 0x3E, 0x2264, 0x2265
+_HASH, _PLUS, _UNDERSCORE, _EXCLAMATION, _TIMES = (ord(c) for c in "#+_!×")
+_A, _Z = ord("a"), ord("z")
+_LOWER = 32
+_LESS, _MORE, _LESS_OR_EQUAL, _MORE_OR_EQUAL, _UNEQUAL = (np.uint32(ord(c)) for c in "<>≤≥≠")
+_RIGHT, _LEFT, _BOTH_WAYS, _WRONG = (np.uint32(ord(c)) for c in "→←↔✗")
+_DASHES = np.array([ord(c) for c in DASHES], dtype=np.uint32)
+_MAX_SHAFT = 8
+"""Dashes and equals signs of an ASCII arrow."""
+_MAX_BRACKET = 32
+"""Characters between < and > that make brackets of the two: <b>, <大学>."""
+_NO_MARK, _SEVERAL = np.uint32(0), np.uint32(1)
+"""In place of the mark since the last word: there is none, or more than one."""
 
 
 @kernel(callee=True)
@@ -112,6 +132,95 @@ def _prefix_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.ui
 
 
 @kernel(callee=True)
+def _shaft_end(t: NDArray[np.uint32], i: int, n: int) -> int:
+    """Where the dashes and equals signs end that begin at i."""
+    stop = min(n, i + _MAX_SHAFT)
+    while i < stop:
+        code = t[i]
+        dash = code == _DASHES[0] or code == _DASHES[1] or code == _DASHES[2] or code == _DASHES[3]
+        if not dash and code != _EQUALS:
+            break
+        i += 1
+    return i
+
+
+@kernel(callee=True)
+def _mark_at(t: NDArray[np.uint32], i: int, n: int, separators: NDArray[np.uint32]) -> tuple[np.uint32, int]:
+    """The mark between words that begins at i, as it is kept, or _NO_MARK; and where it ends.
+
+    ASCII forms: -> <- <-> => <=> with shafts of any length, == != <= >=; <= is a comparison, <== an arrow
+    """
+    code = t[i]
+    if code == _LESS:
+        end = _shaft_end(t, i + 1, n)
+        if end == i + 1:
+            return code, end
+        if end < n and t[end] == _MORE:
+            return _BOTH_WAYS, end + 1
+        if end == i + 2 and t[i + 1] == _EQUALS:
+            return _LESS_OR_EQUAL, end
+        return _LEFT, end
+    end = _shaft_end(t, i, n)
+    if end > i:
+        if end < n and t[end] == _MORE:
+            return _RIGHT, end + 1
+        if code != _EQUALS:
+            return _NO_MARK, i + 1
+        return code, i + 1 + (i + 1 < n and t[i + 1] == _EQUALS)
+    followed = i + 1 < n and t[i + 1] == _EQUALS
+    if code == _EXCLAMATION:
+        return (_UNEQUAL if followed else _NO_MARK), i + 1 + followed
+    if code in (_HASH, _PLUS):
+        return _NO_MARK, i + 1
+    if code == _TIMES:
+        return _WRONG, i + 1
+    kept = separators[code]
+    if followed and kept in (_MORE, _MORE_OR_EQUAL):
+        return _MORE_OR_EQUAL, i + 2
+    if followed and kept == _LESS_OR_EQUAL:
+        return kept, i + 2
+    return kept, i + 1
+
+
+@kernel(callee=True)
+def _bracket_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> int:
+    """Where the > stands that makes a bracket of the < at i, as in <b>; -1 for none: "x < y and z > w"."""
+    if i + 1 < n and properties[t[i + 1]] & SPACE:
+        return -1
+    for k in range(i + 1, min(n, i + _MAX_BRACKET + 2)):
+        if t[k] == _MORE:
+            return k if k > i + 1 and not properties[t[k - 1]] & SPACE else -1
+        if t[k] == _LESS or t[k] == _NEWLINE:
+            return -1
+    return -1
+
+
+@kernel(callee=True)
+def _suffix_length(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> int:
+    """Characters at i that belong to the lone letter before: # but of no tag, ++; 0 for none."""
+    if t[i] == _HASH:
+        if i + 1 == n:
+            return 1
+        follows = properties[t[i + 1]]
+        joined = follows & (LETTER | UNSPACED) == LETTER or t[i + 1] == _HASH or t[i + 1] == _UNDERSCORE
+        return 0 if joined else 1
+    doubled = i + 1 < n and t[i + 1] == _PLUS
+    return 2 if doubled and not (i + 2 < n and t[i + 2] == _PLUS) else 0
+
+
+@kernel(callee=True)
+def _write_mark(
+    mark: np.uint32, first: int, w: int, out: NDArray[np.uint32], word_starts: NDArray[np.uint8]
+) -> int:
+    """Write the mark before the next word, if it is alone there and a word came before; where out ends."""
+    if mark == _SEVERAL or w == first:
+        return w
+    out[w] = mark
+    word_starts[w] = 1
+    return w + 1
+
+
+@kernel(callee=True)
 def _write(
     t: NDArray[np.uint32],
     n: int,
@@ -124,7 +233,7 @@ def _write(
 ) -> tuple[int, int, bool]:
     """Write one row's kept characters from `first` on.
 
-    symbols: keep symbols, too
+    symbols: keep symbols, too, and marks wherever they stand
     returns: how many were written; how many of them before the last card mark, or -1; digits alone?
     """
     properties, folding, separators = known.properties, known.folding, known.separators
@@ -138,6 +247,8 @@ def _write(
     may_group = False  # so far the number can be digits grouped in thousands
     group = 0
     resume = 0
+    mark = _NO_MARK
+    closing = -1
     for i in range(n):
         if i < resume:
             continue
@@ -148,6 +259,9 @@ def _write(
             code = folding[code]
             p = properties[code]
         if p & LETTER:
+            if mark != _NO_MARK:
+                w = _write_mark(mark, first, w, out, word_starts)
+                mark = _NO_MARK
             if p & DIGIT:
                 if not in_number:
                     in_number = True
@@ -173,6 +287,9 @@ def _write(
             if product and p & (SIGN | CURRENCY | COMPARISON):
                 resume = _prefix_end(t, i, n, properties)
             if resume:
+                if mark != _NO_MARK:
+                    w = _write_mark(mark, first, w, out, word_starts)
+                    mark = _NO_MARK
                 code = separators[code]
                 if p & COMPARISON and t[i + 1] == _EQUALS:
                     more = code in (_MORE, _MORE_OR_EQUAL)
@@ -188,12 +305,37 @@ def _write(
                 begins_word = False
             else:
                 new_word = True
+                begins_word = True
+                found = _NO_MARK
+                if product and p & BETWEEN:
+                    lone = w > first and word_starts[w - 1] != 0 and _A <= out[w - 1] <= _Z
+                    if code in (_HASH, _PLUS) and lone and out[w - 1] == t[i - 1] | _LOWER:
+                        size = _suffix_length(t, i, n, properties)
+                        if size > 0:
+                            for _ in range(size):
+                                out[w] = code
+                                word_starts[w] = 0
+                                w += 1
+                            resume = i + size
+                            follows_letter = False
+                            continue
+                    if i != closing:
+                        found, resume = _mark_at(t, i, n, separators)
+                        if found == _LESS:
+                            bracket = _bracket_end(t, i, n, properties)
+                            if bracket >= 0:
+                                found, closing = _NO_MARK, bracket
                 follows_letter = False
                 if code == CARD_MARK:
                     own = w - first
-                if not (symbols and p & SYMBOL):
+                    mark = _NO_MARK
+                if found != _NO_MARK and not symbols:
+                    mark = found if mark == _NO_MARK else _SEVERAL
                     continue
-                begins_word = True
+                if found != _NO_MARK:
+                    code = found
+                elif not (symbols and p & SYMBOL):
+                    continue
         out[w] = code
         word_starts[w] = begins_word
         w += 1
@@ -236,6 +378,7 @@ def write_keys(
     raw_starts: NDArray[np.int64],
     product: bool,
     known: Tables,
+    references: References,
     scratch: NDArray[np.uint32],
     bodies: BodyColumns,
 ) -> None:
@@ -243,7 +386,8 @@ def write_keys(
 
     text, ends: NFKC text; row i is what the profile left, chars[starts[i]:ends[i]]
     scratch: room for three times the longest row whose characters grow in folding
-    bodies: chars and word_starts have room for each row's body or raw text, whichever is longer
+    bodies: chars and word_starts have room for each row's body or raw text, whichever is longer, and its
+        references
     """
     out, word_starts = bodies.chars, bodies.word_starts
     w = ZERO
@@ -269,5 +413,15 @@ def write_keys(
                     out[w + length] = raw[i]
                     word_starts[w + length] = 0
                     length += 1
+                w += length
+                continue
         w += length
+        if references.kinds:
+            count = write_references(references, row, out, word_starts, w)
+            w += count
+            if not bodies.exact_only[row]:
+                # Without a card all words are own words, and what stands behind them too.
+                if bodies.own_lengths[row] == bodies.body_lengths[row]:
+                    bodies.own_lengths[row] += count
+                bodies.body_lengths[row] += count
     bodies.starts[len(ends)] = w

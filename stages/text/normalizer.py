@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.text.compatibility import nfkc, pack, unpack
-from twinsieve.stages.text.drop_rules import DropRules
 from twinsieve.stages.text.keys import BodyColumns, write_keys
 from twinsieve.stages.text.profiles import apply_profile
-from twinsieve.stages.text.rules import TextConfig
+from twinsieve.stages.text.references import MAX_REFERENCES, find_references, new_references
+from twinsieve.stages.text.rules import DropRules, TextConfig
 from twinsieve.stages.text.tables import GROWS, tables
 
 CHUNK_CHARS = 1 << 18
@@ -25,6 +25,7 @@ class Normalizer:
     def __init__(self, config: TextConfig) -> None:
         self._microblog = config.profile == "microblog"
         self._product = config.body_rule == "product"
+        self._compare = config.compare
         self._drop_rules = DropRules(config.drop, config.fold_variants)
 
     def bodies(self, texts: list[str]) -> Bodies:
@@ -34,7 +35,8 @@ class Normalizer:
         symbols kept (emoji, skin tones, currency and other marks of Unicode category S; not variation
         selectors, joiners and punctuation), so that 👍 and 👎 differ. Where that is empty, or all letters
         went with tags, links and names, it is the raw text, lone surrogates replaced by U+FFFD. By the rule
-        `letters` it is the body, or where that is empty the raw text.
+        `letters` it is the body, or where that is empty the raw text. Where `compare` asks for references,
+        they stand behind it, but not behind raw text; `exact_only` is decided without them.
 
         A row costs time and memory linear in its length, whatever it holds, and does not depend on its batch.
 
@@ -54,11 +56,15 @@ class Normalizer:
         text = nfkc(raw, raw_starts)
         if self._drop_rules:
             text = nfkc(*pack(self._drop_rules.apply(unpack(text))))
+        references = new_references(self._compare, text.starts)
+        if references.kinds:
+            find_references(text.chars, self._microblog, known.properties, references)
         ends = np.empty(rows, dtype=np.int64)
         apply_profile(text.chars, text.starts, text.bits, self._microblog, known.properties, ends)
         lengths = np.diff(text.starts)
         growing = text.bits & np.uint32(GROWS) != 0
         room = int(np.maximum(np.where(growing, 3 * lengths, lengths), np.diff(raw_starts)).sum())
+        room += 2 * int(np.minimum(references.counts, MAX_REFERENCES).sum())
         scratch = np.empty(3 * int(lengths[growing].max(initial=0)), dtype=np.uint32)
         columns = BodyColumns(
             chars=np.empty(room, dtype=np.uint32),
@@ -68,7 +74,7 @@ class Normalizer:
             own_lengths=np.empty(rows, dtype=np.int32),
             exact_only=np.empty(rows, dtype=np.bool_),
         )
-        write_keys(text, ends, raw, raw_starts, self._product, known, scratch, columns)
+        write_keys(text, ends, raw, raw_starts, self._product, known, references, scratch, columns)
         used = columns.starts[-1]
         bodies = Bodies(*columns)
         bodies.chars = bodies.chars[:used]

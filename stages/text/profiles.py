@@ -48,18 +48,20 @@ _LOWER = 32
 
 
 @kernel(callee=True)
-def _is_word(code: np.uint32, properties: NDArray[np.uint32]) -> bool:
+def is_word(code: np.uint32, properties: NDArray[np.uint32]) -> bool:
+    """Whether a character belongs to a word: a letter, a digit or `_`."""
     return bool((properties[code] & LETTER) != 0 or code == _UNDERSCORE)
 
 
 @kernel(callee=True)
-def _is_url_char(code: int) -> bool:
+def is_url_char(code: int) -> bool:
+    """Whether a URL goes on with this character."""
     # dotted capital I and dotless i fold to ASCII letters, so a caseless pattern for ASCII takes them too
     return 0x21 <= code <= 0x7E or code == 0x130 or code == 0x131
 
 
 @kernel(callee=True)
-def _url_head(t: NDArray[np.uint32], i: int, n: int) -> int:
+def url_head(t: NDArray[np.uint32], i: int, n: int) -> int:
     """Characters of `http://`, `https://` or `www.` at i, any case; 0 for none."""
     lower = t[i] | _LOWER
     if lower == _W:
@@ -80,10 +82,10 @@ def _url_head(t: NDArray[np.uint32], i: int, n: int) -> int:
 def _drop_urls(t: NDArray[np.uint32], n: int) -> int:
     r = w = ZERO
     while r < n:
-        head = _url_head(t, r, n)
-        if head and r + head < n and _is_url_char(t[r + head]):
+        head = url_head(t, r, n)
+        if head and r + head < n and is_url_char(t[r + head]):
             r += head
-            while r < n and _is_url_char(t[r]):
+            while r < n and is_url_char(t[r]):
                 r += 1
             t[w] = _BLANK
             w += 1
@@ -98,10 +100,10 @@ def _drop_urls(t: NDArray[np.uint32], n: int) -> int:
 def _drop_retweets(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """`RT` and the blanks after it, before an @."""
     r = w = 0
-    before = np.uint32(_BLANK)  # a literal would compile `_is_word` once more
+    before = np.uint32(_BLANK)  # a literal would compile `is_word` once more
     while r < n:
         code = t[r]
-        if code == _R and r + 2 < n and t[r + 1] == _CAPITAL_T and not _is_word(before, properties):
+        if code == _R and r + 2 < n and t[r + 1] == _CAPITAL_T and not is_word(before, properties):
             k = r + 2
             while k < n and properties[t[k]] & SPACE:
                 k += 1
@@ -126,7 +128,7 @@ def _drop_names(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -
         if t[r] == _AT:
             k = r + 1
             stop = min(n, k + MAX_NAME_LENGTH)
-            while k < stop and (_is_word(t[k], properties) or t[k] == _DASH or t[k] == _MIDDLE_DOT):
+            while k < stop and (is_word(t[k], properties) or t[k] == _DASH or t[k] == _MIDDLE_DOT):
                 k += 1
             if k > r + 1:
                 t[w] = _BLANK

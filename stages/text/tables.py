@@ -47,6 +47,8 @@ CURRENCY = 1 << 23
 COMPARISON = 1 << 24
 NO_SIGN_AFTER = 1 << 25
 """A dash behind it is a hyphen or part of a range: COVID-19, 5%-8%, 3月-5月."""
+BETWEEN = 1 << 26
+"""May begin a mark that says something between two words, or behind a lone letter (C#, C++)."""
 
 HAS_UNFOLD = 1 << 12
 HAS_LINK = 1 << 13
@@ -112,6 +114,29 @@ NUMBER_PREFIXES = {"-": "-−–", "<": "<", ">": ">", "≤": "≤≦⩽", "≥"
 
 Currencies are all characters of category Sc, kept as they are.
 """
+
+BETWEEN_WORDS = {
+    "→": "→⇒⇨⇢⇾➔➙➛➜➝➞➟➠➡➨⟶⟹⭢",
+    "←": "←⇐⇦⇠⇽⟵⟸⬅⭠",
+    "↔": "↔⇔⇄⇆⇿⟷⟺⬌",
+    "↑": "↑⇑⇧⇡⬆⭡↗⬈",
+    "↓": "↓⇓⇩⇣⬇⭣↘⬊",
+    "✓": "✓✔✅☑√○◯⭕",
+    "✗": "✗✘✕✖❌❎☒×",
+    "<": "<",
+    ">": ">",
+    "≤": "≤≦⩽",
+    "≥": "≥≧⩾",
+    "=": "=",
+    "≠": "≠",
+}
+"""Arrows, marks for yes and no and comparisons, by what they are kept as where they stand between two words.
+
+`separators` has them too, but for ×, which inside a number is kept as *.
+"""
+DASHES = "-−–—"
+"""What shafts of ASCII arrows are made of, beside equals signs."""
+_BEGIN_A_MARK = DASHES + "!#+"
 _NOT_BEFORE_A_SIGN = "%‰°)]零〇一二三四五六七八九十百千万亿两萬億兩日号月年点时居號點時"
 
 IN_NUMBER_DIGIT = 1
@@ -125,7 +150,8 @@ class Tables(NamedTuple):
     properties: uint32[CODE_POINTS + 1], the bits above; the last entry is CARD_MARK's
     mapping: uint32[_MAPPED_PLANES], NFKC of a code point that has MAPPED
     folding: uint32[SPECIAL_PLANES], case folding of a code point that has CASED
-    separators: uint32[SPECIAL_PLANES], what a SEPARATOR, SIGN, CURRENCY or COMPARISON is kept as
+    separators: uint32[SPECIAL_PLANES], what a SEPARATOR, a SIGN, CURRENCY or COMPARISON, or a mark between
+        words is kept as
     sequences, sequence_starts: uint32[], int32[], the longer results of mapping and folding
     """
 
@@ -208,6 +234,8 @@ def _classes() -> NDArray[np.uint32]:
         every[_codes(texts)] |= SIGN if kept == "-" else COMPARISON
     for texts in NUMBER_SEPARATORS.values():
         every[_codes(texts)] |= SEPARATOR
+    for texts in (*BETWEEN_WORDS.values(), _BEGIN_A_MARK):
+        every[_codes(texts)] |= BETWEEN
     return properties
 
 
@@ -256,7 +284,8 @@ def tables() -> Tables:
     separators = np.zeros(SPECIAL_PLANES, dtype=np.uint32)
     currencies = np.flatnonzero(properties & CURRENCY)
     separators[currencies] = currencies
-    for kept, texts in (*NUMBER_SEPARATORS.items(), *NUMBER_PREFIXES.items()):
+    # Later ones win: × is kept as * inside a number, comparisons alike before a number and between words.
+    for kept, texts in (*BETWEEN_WORDS.items(), *NUMBER_SEPARATORS.items(), *NUMBER_PREFIXES.items()):
         separators[_codes(texts)] = ord(kept)
     folds, mapped = changes("folding"), changes("nfkc")
     entries, grow = _entries(folds, 0)

@@ -21,7 +21,8 @@ class Chunk(NamedTuple):
 
     times, arrivals: int64[n], ms or NO_TIME; positions: int64[n]; ids, scopes: uint64[n]
     digests: uint64[n, 2], salted with the scope
-    chars: uint32[…], starts: int64[n + 1]; lengths: int32[n], body length, or -(key length) if exact-only
+    chars: uint32[…], word_starts: uint8[…], starts: int64[n + 1]
+    lengths: int32[n], body length, or -(key length) if exact-only
     owns: int32[n], own length before a card, or -1 without one
     codes: uint8[n], length codes; probes: int32[n], how many buckets the row may look into (0: none)
     bags: uint64[n, 4]; signatures: uint32[n]; band_keys: uint32[n, bands]
@@ -36,6 +37,7 @@ class Chunk(NamedTuple):
     scopes: NDArray[np.uint64]
     digests: NDArray[np.uint64]
     chars: NDArray[np.uint32]
+    word_starts: NDArray[np.uint8]
     starts: NDArray[np.int64]
     lengths: NDArray[np.int32]
     owns: NDArray[np.int32]
@@ -72,6 +74,7 @@ def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
         batch.scopes,
         digests,
         bodies.chars,
+        bodies.word_starts,
         bodies.starts,
         lengths,
         own,
@@ -90,7 +93,7 @@ def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
 
 def rows(chunk: Chunk, low: int, high: int) -> Chunk:
     """Rows low…high of a chunk, sharing its memory."""
-    whole = {"chars", "sketches"}
+    whole = {"chars", "word_starts", "sketches"}
     parts = {
         name: column if name in whole else column[low : high + (name == "starts")]
         for name, column in chunk._asdict().items()

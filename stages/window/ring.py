@@ -2,7 +2,8 @@
 
 Entry k (its *kept index*, counted from 0) lives in slot k % capacity until entry k + capacity overwrites it.
 Texts stand in a circular arena of 16-bit units, in the same order; a text with a character beyond the
-Basic Multilingual Plane takes two units a character. The arena grows between chunks, never inside one.
+Basic Multilingual Plane takes two units a character. Behind a text stand its sketch, if it has one, and one
+bit a character for word starts. The arena grows between chunks, never inside one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _COUNTERS = 5
 _SMALL_BYTES = 1 << 16
 """Slots fill one after another: the first ones of each column stand in small pages (`stages/pages.py`)."""
 
-_MAX_TEXT_LENGTH = (2 * STORED_LENGTH + SKETCH_UNITS) // GRANULE
+_MAX_TEXT_LENGTH = (2 * STORED_LENGTH + SKETCH_UNITS + STORED_LENGTH // 16) // GRANULE
 
 
 class RingUse(NamedTuple):
@@ -151,7 +152,8 @@ class Ring:
             self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
         if not self.use.text:
             return
-        needed = characters * 2 // GRANULE + messages * (1 + SKETCH_UNITS // GRANULE) + 2 * _MAX_TEXT_LENGTH
+        units = characters * 2 + characters // 16 + messages * (SKETCH_UNITS + 1 + GRANULE)
+        needed = units // GRANULE + 2 * _MAX_TEXT_LENGTH
         size = len(self.columns.texts) // GRANULE
         head = int(self.columns.counters[HEAD])
         tail = int(self.columns.offsets[self.oldest_slot]) if self.held else head
@@ -247,7 +249,8 @@ def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
         wide |= chunk.chars[start + j] > np.uint32(0xFFFF)
     sketch = chunk.sketch_rows[row] if chunk.lengths[row] >= SKETCH_FROM else -1
     units = stored * 2 if wide else stored
-    total = units + SKETCH_UNITS if sketch >= 0 else units
+    words = units + SKETCH_UNITS if sketch >= 0 else units
+    total = words + ((stored + 15) >> 4)
     granules = (total + GRANULE - 1) // GRANULE
     head = ring.counters[HEAD]
     if (head + granules) * GRANULE > len(ring.texts):
@@ -268,3 +271,16 @@ def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
         for j in range(SKETCH_UNITS):
             low = np.uint16(chunk.sketches[sketch, 2 * j])
             texts[at + units + j] = low | (np.uint16(chunk.sketches[sketch, 2 * j + 1]) << np.uint16(8))
+    for j in range((stored + 15) >> 4):
+        bits = np.uint16(0)
+        for k in range(min(16, stored - 16 * j)):
+            bits |= np.uint16(chunk.word_starts[start + 16 * j + k] != 0) << np.uint16(k)
+        texts[at + words + j] = bits
+
+
+@kernel(callee=True)
+def word_start_at(ring: RingColumns, slot: int) -> int:
+    """Where the word starts of a stored text stand in `texts`: bit j & 15 of unit j >> 4 is character j's."""
+    stored = min(np.int64(abs(ring.lengths[slot])), STORED_LENGTH)
+    at = np.int64(ring.offsets[slot]) * GRANULE + (stored * 2 if ring.wides[slot] else stored)
+    return at + SKETCH_UNITS if ring.lengths[slot] >= SKETCH_FROM else at

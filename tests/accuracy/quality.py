@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tests.accuracy.data_sets import ARTICLES, POOLED, WEIBO, DataSet, data_dir
-from tests.accuracy.judged import JudgedRun, pool, read_judged, run_judged
+from tests.accuracy.data_sets import ARTICLES, DataSet, data_dir
 from twinsieve.pipeline.evaluate.evaluate import (
     VARIANTS,
     EvaluationReport,
@@ -16,13 +16,12 @@ from twinsieve.pipeline.evaluate.evaluate import (
     variant_config,
 )
 from twinsieve.pipeline.evaluate.scores import Counts
-from twinsieve.stages.contract import Kind, SieveConfig
+from twinsieve.stages.contract import BandLayout, Kind, SieveConfig
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
-NO_GUARD = Variant("letters", number_guard=False, card_guard=False)
-JUDGED_SETS = (WEIBO, *POOLED[:3])
+NO_GUARD = Variant("letters", "off")
 
 
 def scheme_of(data: DataSet) -> SchemeConfig:
@@ -30,13 +29,18 @@ def scheme_of(data: DataSet) -> SchemeConfig:
     return SchemeConfig(text=TextConfig(profile=data.profile))
 
 
-def evaluate(data: DataSet, at: int, variants: Sequence[Variant] = VARIANTS) -> EvaluationReport:
+_DEFAULT = BandLayout()
+
+
+def evaluate(
+    data: DataSet, at: int, variants: Sequence[Variant] = VARIANTS, layout: BandLayout = _DEFAULT
+) -> EvaluationReport:
     """The report on all rows of a set that its pairs cover."""
     return run_evaluate(
         data.texts,
         data.pairs,
-        scheme=scheme_of(data),
-        sieve=SieveConfig(),
+        scheme=replace(scheme_of(data), layout=layout),
+        sieve=SieveConfig(layout=layout),
         at=at,
         rows=data.rows,
         variants=variants,
@@ -55,19 +59,7 @@ def article_pairs(at: int) -> tuple[set[frozenset[str]], set[frozenset[str]]]:
     planted = {frozenset(line.split("\t")) for line in lines}
     ids, texts = read_texts(ARTICLES.texts)
     batch = batch_of(*Scheme(scheme_of(ARTICLES)).read(texts))
-    config = variant_config(SieveConfig(), Variant("product", True, True), at, len(ids))
+    config = variant_config(SieveConfig(), Variant("product", "guards"), at, len(ids))
     verdicts = Sieve(config).judge(batch)
     dropped = [row for row, kind in enumerate(verdicts.kinds.tolist()) if kind != Kind.UNIQUE]
     return {frozenset((ids[row], ids[int(verdicts.leaders[row])])) for row in dropped}, planted
-
-
-def judged_runs(similarities: Sequence[int]) -> dict[str, list[JudgedRun]]:
-    """Runs by set, and all of them pooled under `all`."""
-    pairs = read_judged(data_dir() / "judged_dev.tsv")
-    runs = {}
-    for data in JUDGED_SETS:
-        name = f"{data.name}_dev"
-        texts = {(name, row): text for row, text in zip(*read_texts(data.texts), strict=True)}
-        own = [pair for pair in pairs if pair.set == name]
-        runs[name] = run_judged(own, texts, scheme_of(data), SieveConfig(), similarities)
-    return runs | {"all": [pool(same) for same in zip(*runs.values(), strict=True)]}

@@ -12,7 +12,15 @@ from tests.accuracy.data_sets import POOLED, WEIBO, DataSet, truth_body
 from tests.generated import LANGUAGES, plain_bodies, stream, true_pairs
 from tests.oracle import Oracle, Row
 from twinsieve.pipeline.evaluate.truth import Truth, ideal_pass, read_pairs
-from twinsieve.stages.contract import MIN_NEAR_LENGTH, ExactConfig, Kind, NearConfig, SieveConfig, Window
+from twinsieve.stages.contract import (
+    MIN_NEAR_LENGTH,
+    Differences,
+    ExactConfig,
+    Kind,
+    NearConfig,
+    SieveConfig,
+    Window,
+)
 
 ROWS = {"weibo": 1_200, "sms": 1_200, "tweets": 1_200, "titles": 2_000, "comments": 1_200}
 """First rows compared; the first title to drop at .85 is row 1,369."""
@@ -25,7 +33,7 @@ def wrong_rows(rows: Sequence[Row], truth: Truth, similarity: int) -> list[int]:
     oracle = Oracle(
         SieveConfig(
             exact=ExactConfig(window=forever),
-            near=NearConfig(window=forever, similarity=similarity, number_guard=False, card_guard=False),
+            near=NearConfig(window=forever, similarity=similarity, differences=Differences("off")),
         )
     )
     dropped = [oracle.judge(row).kind is not Kind.UNIQUE for row in rows]

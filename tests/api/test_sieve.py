@@ -69,7 +69,7 @@ def test_verdicts_are_those_of_the_command(
         == 0
     )
     expected = [orjson.loads(line) for line in dropped.read_bytes().splitlines()]
-    assert len(expected) > 300
+    assert len(expected) > 280
     scopes = [post["day"] for post in posts] if "scope" in more else None
     sieve = Sieve(settings=_SMALL | {key: value for key, value in more.items() if key != "scope"})
     verdicts = sieve.judge(**_columns(posts), scopes=scopes)
@@ -201,7 +201,7 @@ def test_edits_of_one_id_pass_where_the_settings_say_so() -> None:
     for same_id, ids, kept in (("pass", [7, 7], True), ("pass", [7, 8], False), ("drop", [7, 7], False)):
         sieve = Sieve(settings={"near.same_id": same_id, "near.window.messages": 9})
         verdict = sieve.judge(texts, ids=ids)[1]
-        assert (verdict.kept, verdict.notes) == (kept, ("same_id",) if kept else ())
+        assert (verdict.kept, verdict.notes, verdict.reason) == (kept, (), "same id" if kept else None)
 
 
 # --- columns of verdicts ---
@@ -218,7 +218,7 @@ def test_columns_are_arrays_and_rows_say_the_same() -> None:
     columns = verdicts.columns()
     assert {name: column.dtype.kind for name, column in columns.items()} == {
         "position": "i", "kept": "b", "stage": "U", "leader": "i", "leader_id": "O", "similarity": "f",
-        "distance": "i", "estimated": "b", "unconfirmed": "b",
+        "distance": "i", "estimated": "b", "unconfirmed": "b", "reason": "U", "apart_from": "i",
     }  # fmt: skip
     rows = verdicts.to_dict()
     for row, one in enumerate(verdicts):
@@ -334,11 +334,11 @@ def test_settings_are_those_of_the_command_and_keywords_count_first(tmp_path: Pa
         str(tmp_path / "s.yaml"),
         {"near": {"similarity": 0.7, "window": {"messages": 50}}},
     ):
-        config = Sieve(settings=chosen, number_guard=False)._engine.config
-        assert (config.near.similarity, config.near.window, config.near.number_guard) == (
+        config = Sieve(settings=chosen, differences="off")._engine.config
+        assert (config.near.similarity, config.near.window, config.near.differences.level) == (
             7_000,
             Window(50),
-            False,
+            "off",
         )
         assert Sieve(settings=chosen, similarity=0.9)._engine.config.near.similarity == 9_000
 

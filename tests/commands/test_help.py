@@ -77,6 +77,7 @@ def test_the_examples_run(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPa
     Path("pairs.tsv").write_text(
         f"later\tearlier\tsimilarity\tkind\n{posts[1]['id']}\t{posts[0]['id']}\t0.9\tnear\n"
     )
+    Path("labels.tsv").write_text(f"later_id\tearlier_id\tlabel\n{posts[1]['id']}\t{posts[0]['id']}\tsame\n")
     Path("my.yaml").write_bytes(example_bytes("microblog"))
     for line in _examples(run, name):
         words, _, into = line.partition(" > ")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import struct
 import tempfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -285,50 +283,6 @@ def test_changed_leaders_are_one_line_and_never_a_wrong_text(
     assert "restore it, or name a state file that does not exist" in ran.err
     assert (tmp_path / "state").read_bytes() == before
     assert not (tmp_path / "two").exists()
-
-
-def test_leaders_without_checksums_are_read_and_get_them(tmp_path: Path, run: Run) -> None:
-    """As an earlier version left them: entries of 16 bytes in a file `.index`, marks of two numbers."""
-    call = _two_days(tmp_path, run)
-    state, folder = tmp_path / "state", tmp_path / "state.leaders"
-    assert run(*call).code == 0
-    expected = (tmp_path / "d").read_bytes()
-    for path in (state, *folder.iterdir()):
-        path.unlink()
-    _two_days(tmp_path, run)
-    entries = folder / "leaders-0.entries"
-    new = np.frombuffer(entries.read_bytes(), [("position", "<i8"), ("end", "<i8"), ("sum", "<u4")])
-    (folder / "leaders-0.index").write_bytes(
-        new[["position", "end"]].astype([("p", "<i8"), ("e", "<i8")]).tobytes()
-    )
-    entries.unlink()
-    _as_version_1(state)
-    for _ in range(2):
-        # The old entries stay until the new state is there: a run that is killed before can be repeated.
-        broken = run(*call[:3], "/dev/full", *call[4:])
-        assert (broken.code, "No space left" in broken.err) == (1, True)
-    assert run(*call).code == 0
-    assert (tmp_path / "d").read_bytes() == expected
-    assert run("dedup", "/dev/null", "-o", tmp_path / "none", *call[4:]).code == 0
-    assert sorted(path.name for path in folder.iterdir()) == ["leaders-0.entries", "leaders-0.rows"]
-
-
-def _as_version_1(state: Path) -> None:
-    """Rewrite the head of a state file as the first format had it."""
-    content = state.read_bytes()
-    magic, head = content[:16], struct.Struct("<HII")
-    _, length, _ = head.unpack(content[16 : 16 + head.size])
-    told = json.loads(content[16 + head.size : 16 + head.size + length])
-    old = {
-        "fields": told["fields"],
-        "rows": told["rows"],
-        "leaders": [mark[:2] for mark in told["leaders"]],
-        "inputs": [["/somewhere/one.jsonl", 1, 2]],
-    }
-    header = json.dumps(old).encode()
-    state.write_bytes(
-        magic + head.pack(1, len(header), zlib.crc32(header)) + header + content[16 + head.size + length :]
-    )
 
 
 def test_duplicates_asked_for_later_say_that_earlier_leaders_have_no_text(tmp_path: Path, run: Run) -> None:

@@ -14,7 +14,16 @@ import pytest
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.fields import to_json
-from twinsieve.pipeline.worker.emit import DISTANCE, LEADER, NOTE, ORIGIN, REASON, SIMILARITY, STAGE
+from twinsieve.pipeline.worker.emit import (
+    DISTANCE,
+    KEPT_APART,
+    LEADER,
+    NOTE,
+    ORIGIN,
+    REASON,
+    SIMILARITY,
+    STAGE,
+)
 
 _BLOCK = re.compile(r"^```(?P<kind>[a-z]*)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -68,8 +77,8 @@ def test_the_commands_of_the_readme_run(
 
 
 def test_the_headers_that_the_readme_names_are_all_there_are(root: Path) -> None:
-    named = set(re.findall(r"`(twinsieve-[a-z]+)[:`]", (root / "README.md").read_text("utf-8")))
-    assert named == {ORIGIN, REASON, STAGE, LEADER, SIMILARITY, DISTANCE, NOTE}
+    named = set(re.findall(r"`(twinsieve-[a-z-]+)[:`]", (root / "README.md").read_text("utf-8")))
+    assert named == {ORIGIN, REASON, STAGE, LEADER, SIMILARITY, DISTANCE, NOTE, KEPT_APART}
 
 
 @pytest.mark.parametrize(

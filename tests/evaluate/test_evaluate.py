@@ -9,20 +9,28 @@ import orjson
 import pytest
 from rich.console import Console
 
-from tests.accuracy.judged import HEADER as JUDGED_HEADER
-from tests.accuracy.judged import JudgedPair, judged_table, pool, read_judged, run_judged
 from twinsieve.pipeline.evaluate.evaluate import VARIANTS, Variant, read_texts, run_evaluate
+from twinsieve.pipeline.evaluate.judged import (
+    JudgedPair,
+    Share,
+    judge_pairs,
+    judged_tables,
+    precision,
+    read_judged,
+    recall,
+)
 from twinsieve.pipeline.evaluate.scores import Counts
 from twinsieve.pipeline.evaluate.tables import report_tables
 from twinsieve.pipeline.evaluate.truth import HEADER
-from twinsieve.stages.contract import SieveConfig
+from twinsieve.stages.contract import Differences, NearConfig, Reason, SieveConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import SchemeConfig
 
+JUDGED_HEADER = "set\tlater_id\tearlier_id\tlabel"
 TEXTS = {
     "a": "今天下午我们在河边看见一只白色的水鸟",
     "b": "今天下午我们在河边看见一只白色的水鸟！",
-    "c": "昨天下午我们在河边看见一只白色的水鸟",
+    "c": "今日下午我们在河边看见一只白色的水鸟",
     "d": "本市今日新增确诊病例12例均已收治入院",
     "e": "本市今日新增确诊病例15例均已收治入院",
     "f": "这一句话和上面的任何一句都没有关系",
@@ -47,11 +55,11 @@ def test_scores_and_wrong_rows_are_those_counted_by_hand(files: tuple[Path, Path
     free, guarded = report.runs[0], report.runs[1]
     assert free.scores.every == Counts(hits=2, wrongly_dropped=1, wrongly_kept=1)
     assert free.scores.near == Counts(hits=1, wrongly_dropped=1, wrongly_kept=1)
-    assert (free.exact, free.near, free.kept_apart) == (1, 2, {"NUMBER_GUARD": 0, "CARD_GUARD": 0})
+    assert (free.exact, free.near, free.kept_apart) == (1, 2, {})
     assert guarded.scores.every == Counts(hits=2, wrongly_dropped=0, wrongly_kept=1)
-    assert guarded.kept_apart == {"NUMBER_GUARD": 1, "CARD_GUARD": 0}
+    assert guarded.kept_apart == {"number": 1}
     rows = [orjson.loads(line) for line in wrong.read_bytes().splitlines()]
-    first = [(row["wrongly"], row["id"]) for row in rows if row["variant"] == "letters, no guard"]
+    first = [(row["wrongly"], row["id"]) for row in rows if row["variant"] == "letters, differences off"]
     assert first == [("dropped", "e"), ("kept", "f")]
     dropped = rows[0]
     assert (dropped["kind"], dropped["leader"]["id"], dropped["ideal_leader"]) == ("near", "d", None)
@@ -60,7 +68,7 @@ def test_scores_and_wrong_rows_are_those_counted_by_hand(files: tuple[Path, Path
 
 
 def test_similarity_and_rows_can_be_chosen(files: tuple[Path, Path]) -> None:
-    variant = (Variant("product", number_guard=False, card_guard=False),)
+    variant = (Variant("product", "off"),)
     strict = run_evaluate(*files, scheme=SchemeConfig(), sieve=SieveConfig(), at=10_000, variants=variant)
     assert (strict.to_drop, strict.runs[0].exact, strict.runs[0].near) == (1, 1, 0)
     two = run_evaluate(*files, scheme=SchemeConfig(), sieve=SieveConfig(), rows=2, variants=variant)
@@ -109,33 +117,31 @@ def test_pairs_of_another_input_are_refused(files: tuple[Path, Path]) -> None:
 
 def test_judged_pairs_meet_only_their_own_partner(tmp_path: Path) -> None:
     path = tmp_path / "judged.tsv"
-    path.write_text(
-        f"{JUDGED_HEADER}\ns\tc\ta\t0.9412\tsame\ttypo\ns\te\td\t0.9444\tdifferent\tnumbers\ns\tb\tf\t0.1\tunsure\t-\n"
-    )
+    path.write_text(f"{JUDGED_HEADER}\ns\tc\ta\tsame\ns\te\td\tdifferent\ns\tb\tf\tunsure\n")
     pairs = read_judged(path)
-    assert pairs[1] == JudgedPair("s", "e", "d", 9444, "different", "numbers")
-    texts = {("s", name): text for name, text in TEXTS.items()}
-    runs = run_judged(pairs, texts, SchemeConfig(), SieveConfig(), (8_500,))
-    assert [(run.number_guard, run.card_guard) for run in runs] == [
-        (False, False),
-        (True, False),
-        (False, True),
-        (True, True),
-    ]
-    assert runs[0].dropped == {"same": 1, "different": 1, "unsure": 0}
-    assert (runs[0].kept["unsure"], runs[0].precision, runs[1].precision) == (1, 0.5, 1.0)
-    assert runs[1].kept_apart == [(pairs[1], "number_guard")]
-    both = pool([runs[0], runs[1]])
-    assert both.dropped == {"same": 2, "different": 1, "unsure": 0}
-    assert judged_table(runs, "s").row_count == 4
+    assert pairs[1] == JudgedPair("s", "e", "d", "different")
+    free = SieveConfig(near=NearConfig(differences=Differences("off")))
+    verdicts = judge_pairs(pairs, TEXTS, SchemeConfig(), free)
+    assert [one.dropped for one in verdicts] == [True, True, False]
+    assert (precision(verdicts), recall(verdicts)) == (Share(1, 2), Share(1, 1))
+    guarded = judge_pairs(pairs, TEXTS, SchemeConfig(), SieveConfig())
+    assert [(one.dropped, one.reason) for one in guarded[:2]] == [(True, Reason.NONE), (False, Reason.NUMBER)]
+    assert [table.row_count for table in judged_tables(guarded)] == [1, 1, 1]
+
+
+def test_an_interval_holds_the_share_and_narrows_with_the_number() -> None:
+    wide, narrow = Share(9, 10).interval, Share(900, 1000).interval
+    assert wide[0] < narrow[0] < 0.9 < narrow[1] < wide[1] < 1.0
+    assert (Share(0, 0).interval, Share(10, 10).interval[1]) == ((0.0, 1.0), pytest.approx(1.0))
 
 
 def test_judged_pairs_without_text_or_with_another_label_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'z', which s does not hold"):
-        run_judged(
-            [JudgedPair("s", "z", "a", 1, "same", "")], {("s", "a"): "x"}, SchemeConfig(), SieveConfig(), ()
-        )
+    with pytest.raises(UsageError, match="'z', which the input does not hold"):
+        judge_pairs([JudgedPair("s", "z", "a", "same")], {"a": "x"}, SchemeConfig(), SieveConfig())
     path = tmp_path / "judged.tsv"
-    path.write_text(f"{JUDGED_HEADER}\ns\tc\ta\t0.9\tperhaps\ttypo\n")
-    with pytest.raises(UsageError, match=r"judged.tsv:2: .*same, different, unsure"):
+    path.write_text(f"{JUDGED_HEADER}\ns\tc\ta\tperhaps\n")
+    with pytest.raises(UsageError, match=r"judged.tsv:2: .*same.*different.*unsure"):
+        read_judged(path)
+    path.write_text("later_id\tlabel\n")
+    with pytest.raises(UsageError, match=r"judged.tsv:1: the header lacks earlier_id"):
         read_judged(path)

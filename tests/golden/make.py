@@ -13,7 +13,16 @@ from tests.twins import batch_of
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, encode_ruling
-from twinsieve.stages.contract import NO_TIME, Bodies, Fingerprints, Flag, Kind, Verdicts
+from twinsieve.stages.contract import (
+    DETAIL_LENGTH,
+    NO_TIME,
+    Bodies,
+    Fingerprints,
+    Flag,
+    Kind,
+    Reason,
+    Verdicts,
+)
 
 FOLDER = Path(__file__).parent
 SCHEME = scheme_hash("golden")
@@ -68,12 +77,15 @@ def golden_block() -> Block:
 
 
 def golden_ruling() -> Ruling:
-    """A unique, a near, an exact at the filter's word, and a replayed row."""
+    """A unique kept apart from another one, a near, an exact at the filter's word, and a replayed row."""
     verdicts = Verdicts.blank(4)
     verdicts.kinds[:] = [Kind.UNIQUE, Kind.NEAR, Kind.EXACT, Kind.REPLAYED]
     verdicts.flags[:] = [0, Flag.ESTIMATED, Flag.UNCONFIRMED, 0]
     verdicts.leaders[1] = (1 << 56) | (3 << 40) | 50456
     verdicts.matched[1], verdicts.compared[1] = 180, 200
+    verdicts.reasons[0], verdicts.apart_from[0] = Reason.NUMBER, (1 << 56) | (3 << 40) | 7
+    verdicts.details = np.zeros((1, 2, DETAIL_LENGTH), np.uint32)
+    verdicts.details[0, :, 0], verdicts.detail_rows[0] = [ord("9"), ord("万")], 0
     sources = np.array([Source.NEW, Source.NEW, Source.STORED, Source.REPLAYED], np.uint8)
     return Ruling(
         17, 2**63 + 5, Result.JUDGED, 100, 120, sources, verdicts, {1: "微博"},

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calling import SMALL, Run
-from twinsieve.pipeline.dedup import state as files_state
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.messages.spelling import written_at
 from twinsieve.pipeline.settings.model import Settings
@@ -212,30 +211,3 @@ def test_what_pythons_writer_makes_of_no_number_is_read(
         assert orjson.loads(dead.read_bytes())["reason"] == "not_text"
     else:
         assert (ran.out.splitlines(), ran.err) == (rows, "")
-
-
-def test_a_state_whose_keys_were_rounded_is_refused_with_what_to_do(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for keyed in (
-        (),
-        ("--set", "scope=[key]"),
-        ("--set", "exact.fields=[key]", "--set", "near.method=text"),
-        ("--set", "near.same_id=pass"),
-    ):
-        state, out = tmp_path / "state", tmp_path / "out"
-        source = tmp_path / "in.jsonl"
-        source.write_text("\n".join(_rows(["1.50"])) + "\n")
-        call = ("dedup", "-q", source, "-o", out, "--state", state, *keyed, *SMALL)
-        with monkeypatch.context() as older:
-            older.setattr(files_state, "_VERSION", 1)
-            assert run(*call).code == 0
-        source.touch()
-        ran = run(*call)
-        if keyed:
-            assert ran.code == 1
-            assert f"{state}: has format 1, which rounded the numbers" in ran.err
-            assert "begin again with another state file" in ran.err
-        else:
-            assert (ran.code, out.read_bytes()) == (0, b"")
-        state.unlink()

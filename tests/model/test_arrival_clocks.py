@@ -71,15 +71,6 @@ def test_a_restore_takes_the_arrival_that_counted_from_the_record() -> None:
     assert saved(other) == saved(one)
 
 
-def test_decisions_of_version_1_count_the_arrival_of_the_block() -> None:
-    one, other = state(), state()
-    for place, each in enumerate(AHEAD):
-        ruling = one.rule(each, place, 1 << 60)
-        _, old = encode_ruling(replace(ruling, version=1), SCHEME)
-        other.follow(each, decode_ruling(What.ANSWER, old, SCHEME, ""))
-    assert saved(other) == saved(one)
-
-
 def test_the_index_says_that_a_clock_runs_ahead_and_records_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(partitions=1)
     world.start("a")

@@ -29,7 +29,7 @@ def test_a_foreign_worker_stops_and_the_index_and_its_successors_go_on() -> None
     world.produce("in", 1, [b"d"])
     world.settle(tend=lambda: None)
     assert not stranger.running
-    assert any("fingerprint scheme is" in stop and "restore the settings" in stop for stop in world.stops)
+    assert any("fingerprint scheme is" in stop and "restore profile, text" in stop for stop in world.stops)
     index = world.processes[0].index
     assert index is not None
     assert any("the process that wrote it is refused" in notice for notice in index.notices)

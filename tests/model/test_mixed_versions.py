@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
-from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, VERDICTS, Process, World, texts
+from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, Process, World, texts
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
-from twinsieve.pipeline.broker.records import Messages, Partition
+from twinsieve.pipeline.broker.records import Messages
 from twinsieve.pipeline.index import transaction as index_record
-from twinsieve.pipeline.wire.block import Block, BlockFlag, encode_block
-from twinsieve.pipeline.wire.frame import ENVELOPE_BYTES, VERSION, What, seal, version_of
+from twinsieve.pipeline.wire.block import Block, encode_block
+from twinsieve.pipeline.wire.frame import ENVELOPE_BYTES, VERSION, What, seal
 from twinsieve.pipeline.wire.ruling import Result, Ruling, decode_ruling, encode_ruling
 from twinsieve.pipeline.worker import asks as worker_asks
 
 NEWER = VERSION + 1
 
 
-def resealed(what: What, data: bytes, version: int) -> bytes:
-    """The same content as a program of another version would seal it."""
-    return seal(what, SCHEME, data[ENVELOPE_BYTES:], version)
-
-
-def version_1(block: Block, scheme: bytes) -> bytes:
-    """A block as version 1 wrote it: named in the first of a session alone."""
-    old = block if block.flags & BlockFlag.START else replace(block, topic="")
-    return resealed(What.BLOCK, encode_block(old, scheme), 1)
+def resealed(data: bytes, version: int) -> bytes:
+    """The same record as a program of another version would seal it."""
+    head, content = (
+        data[:4] + version.to_bytes(2, "little") + data[6 : ENVELOPE_BYTES - 4],
+        data[ENVELOPE_BYTES:],
+    )
+    return head + zlib.crc32(content, zlib.crc32(head)).to_bytes(4, "little") + content
 
 
 def newer_block(block: Block, scheme: bytes) -> bytes:
-    return resealed(What.BLOCK, encode_block(block, scheme), NEWER)
+    return resealed(encode_block(block, scheme), NEWER)
 
 
 def newer_answer(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
     decision, answer = encode_ruling(ruling, scheme)
-    return decision, resealed(What.ANSWER, answer, NEWER)
+    return decision, resealed(answer, NEWER)
 
 
 def newer_decision(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
     decision, answer = encode_ruling(ruling, scheme)
-    return resealed(What.DECISION, decision, NEWER), answer
+    return resealed(decision, NEWER), answer
 
 
 def writes(
@@ -130,23 +128,6 @@ def test_this_worker_beside_a_newer_index_waits_and_goes_on_after_the_upgrade(
     whole(world, 10)
 
 
-def test_a_worker_of_version_1_is_answered_in_version_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(partitions=2)
-    world.start("a", roles="index")
-    writes(world.start("b", roles="worker"), monkeypatch, version_1)
-    world.produce("in", 0, texts(0, 30))
-    world.settle()
-    answers = [
-        entry.value or b""
-        for number in range(2)
-        for _, entry in world.cluster.log(Partition(VERDICTS, number)).visible()
-    ]
-    blocks = [entry.value or b"" for entry in world.log_entries().values()]
-    assert {version_of(data) for data in [*answers, *blocks]} == {1}
-    assert {ruling.version for ruling in recorded(world)} == {VERSION}
-    whole(world, 30)
-
-
 def test_a_standby_that_cannot_follow_newer_decisions_ends_itself_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -182,7 +163,7 @@ def test_a_block_of_no_known_version_and_of_no_length_is_refused() -> None:
     broker = world.processes[0]._broker
     appender = broker.appender()
     messages = Messages()
-    messages.add(None, seal(What.BLOCK, SCHEME, b"short", 999))
+    messages.add(None, resealed(seal(What.BLOCK, SCHEME, b"short"), 999))
     appender.append(LOG, messages)
     appender.confirm(0)
     world.produce("in", 0, texts(0, 10))

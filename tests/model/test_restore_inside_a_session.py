@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tests.driver import DUPLICATES, GROUP, OUTPUT, World, texts
-from tests.model.test_model_ledger import ask, take
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.index.ledger import Ledger
 
 IN = Partition("in", 0)
 
@@ -49,12 +45,3 @@ def test_a_topic_created_again_is_noticed_after_a_restore_inside_a_session() -> 
     world.run(100)
     assert any("created again" in stop for stop in world.stops), world.stops
     assert world.cluster.values(OUTPUT) == before
-
-
-def test_a_topic_whose_name_the_record_lacks_gets_it_from_the_next_block() -> None:
-    """As version 1 recorded it, with the name in the first block of a session alone."""
-    ledger = Ledger()
-    ledger.enter(replace(ask(1, 0, 5), topic=""))
-    ledger.books[(0, 0)].session, ledger.books[(0, 0)].covered = 1, 5
-    take(ledger, ask(1, 5, 9))
-    assert [known.name for known in ledger.topics] == ["in"]

@@ -21,6 +21,10 @@ ENDS = "pipeline/index/ends.py"
 RECORD = "pipeline/index/transaction.py"
 RESTORE = "pipeline/index/follower.py"
 OFFSETS = "pipeline/broker/committed_offsets.py"
+VERIFY = "stages/near/verify.py"
+NEAR_DIFFERENCES = "stages/near/differences.py"
+NEAR_VALUES = "stages/near/values.py"
+KEPT_APART = ("tests/stages/near",)
 PASSED = ("tests/model/test_passed_over.py",)
 TRUNCATED = ("tests/model/test_truncated_input.py",)
 IDLE = ("tests/model/test_idle_commits.py",)
@@ -208,8 +212,8 @@ WORKERS = (
     Mutant(
         "a message comes out with the value of another",
         EMIT,
-        "_pick(records.values, rows), headers, stamps)",
-        "_pick(records.values[-1:] + records.values[:-1], rows), headers, stamps)",
+        "pick(records.values, rows), headers, stamps)",
+        "pick(records.values[-1:] + records.values[:-1], rows), headers, stamps)",
         ("tests/model", "tests/worker/test_dead_letters.py", "tests/service/test_service.py"),
     ),
     Mutant(
@@ -358,8 +362,8 @@ LEDGERS = (
     Mutant(
         "a snapshot loses open verdicts",
         SAVED,
-        "book.open.add(_open_rows(columns, count, tagged=tagged))",
-        "pass",
+        "                book.open.add(rows)\n",
+        "                assert rows is not None\n",
         CRASH,
     ),
     Mutant(
@@ -501,4 +505,42 @@ INDEXES = (
     ),
 )
 
-EVERY = (*WORKERS, *LEDGERS, *INDEXES)
+DIFFERENCES = (
+    Mutant(
+        "what differs is not asked for",
+        VERIFY,
+        "    if rules.limits.level != OFF:\n",
+        "    if rules.limits.level == OFF:\n",
+        ("tests/property/test_sieve_equals_oracle.py",),
+    ),
+    Mutant(
+        "a negation counts however long its run is",
+        NEAR_DIFFERENCES,
+        "    if end - first <= _SHORT:\n",
+        "    if end >= first:\n",
+        KEPT_APART,
+    ),
+    Mutant(
+        "numbers are compared without repeats",
+        NEAR_VALUES,
+        "        if found < wanted:\n",
+        "        if found < min(wanted, 1):\n",
+        KEPT_APART,
+    ),
+    Mutant(
+        "a repeated verdict has the detail of another row",
+        "stages/columns.py",
+        "self._behind(rows, name, len(getattr(owner, self.of)))",
+        "self._behind(rows, name, 0)",
+        ("tests/service/test_kept_apart_header.py", "tests/stages/test_columns.py"),
+    ),
+    Mutant(
+        "a message without room for the header keeps the header",
+        EMIT,
+        "            messages.headers[row] = plain[row]\n",
+        "            assert row >= 0\n",
+        ("tests/service/test_kept_apart_header.py",),
+    ),
+)
+
+EVERY = (*WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES)

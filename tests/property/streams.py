@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.oracle import Oracle, rows_of
-from twinsieve.stages.contract import NO_TIME, Batch, SieveConfig, Verdicts
+from tests.oracle import Judgement, Oracle, rows_of
+from twinsieve.stages.contract import NO_TIME, Batch, Differences, SieveConfig, Verdicts
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 
@@ -29,12 +29,28 @@ _STEMS = (
     "短 O新冠病毒疫苗可能在18个月内完成，你觉得这个时间是长还是短？",
     "国𠮷𠮷𠮷家" * 3,
     "很长的正文" * 60,
+    "本报讯" + "改造工程涉及多个城区" * 60 + "共12处",
+    "the court has found the former minister not guilty of fraud",
+    "the court has found the former minister guilty of fraud",
+    "终场比分3比1主队球迷沸腾了",
+    "终场比分1比3主队球迷沸腾了",
+    "热烈祝贺北京大学荣获一等奖",
+    "热烈祝贺清华大学荣获三等奖",
 )
 
 _TEXTS = st.one_of(
     st.sampled_from(_STEMS),
     st.tuples(st.sampled_from(_STEMS), st.sampled_from("吧啊12好x")).map("".join),
     st.text("一二三四五六七八九十甲乙丙丁", min_size=8, max_size=12),
+)
+
+DIFFERENCES = st.sampled_from(
+    [
+        Differences("off"),
+        Differences("guards"),
+        Differences("full"),
+        Differences("full", 20, 200, 250, 1000, 20, 0, 0, 40),
+    ]
 )
 
 ROWS = st.lists(
@@ -77,13 +93,13 @@ def part_of(batch: Batch, low: int, high: int) -> Batch:
     return batch.slice(low, high)
 
 
-Row = tuple[int, int, int, int, int, int]
-"""(kind, flags, leader, matched, compared, distance)"""
+Row = tuple[int, ...]
+"""(kind, flags, leader, matched, compared, distance, reason, kept apart from)"""
 
 
 def table(verdicts: Verdicts) -> list[Row]:
     """Verdicts as plain rows."""
-    names = ("kinds", "flags", "leaders", "matched", "compared", "distances")
+    names = ("kinds", "flags", "leaders", "matched", "compared", "distances", "reasons", "apart_from")
     columns = [getattr(verdicts, name).tolist() for name in names]
     return list(zip(*columns, strict=True))
 
@@ -100,5 +116,10 @@ def judged(config: SieveConfig, batch: Batch, size: int) -> list[Row]:
 def told_by_oracle(config: SieveConfig, batch: Batch) -> list[Row]:
     """What the plain loop says of the batch."""
     oracle = Oracle(config)
-    said = (oracle.judge(row) for row in rows_of(batch))
-    return [(int(j.kind), int(j.flags), j.leader, j.matched, j.compared, j.distance) for j in said]
+    return [as_row(oracle.judge(row)) for row in rows_of(batch)]
+
+
+def as_row(said: Judgement) -> Row:
+    """What the plain loop says of one message."""
+    kind, flags, reason = int(said.kind), int(said.flags), int(said.reason)
+    return kind, flags, said.leader, said.matched, said.compared, said.distance, reason, said.apart_from

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import Oracle, rows_of
-from tests.property.streams import Row, batch_of, part_of, table
+from tests.property.streams import Row, as_row, batch_of, part_of, table
 from twinsieve.stages.contract import Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.sieve import Sieve
 
@@ -64,7 +64,7 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
             found += table(verdicts)
             follower.apply(part, verdicts)
         said = [oracle.judge(row) for row in plain[low:high]]
-        wanted += [(int(j.kind), int(j.flags), j.leader, j.matched, j.compared, j.distance) for j in said]
+        wanted += map(as_row, said)
         inside = [kept for kept in oracle.kept if oracle._inside(kept, config.exact.window)]
         inside = [kept for kept in inside if kept.row.position not in forgotten]
         gone = sorted({inside[-1 - pick].row.position for pick in picks if pick < len(inside)})

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.property.streams import ROWS, batch_of, judged, part_of, table
+from tests.property.streams import DIFFERENCES, ROWS, batch_of, judged, part_of, table
 from twinsieve.stages.contract import (
     BandLayout,
     ExactConfig,
@@ -42,7 +42,7 @@ def _configs(draw: st.DrawFn) -> SieveConfig:
             similarity=draw(st.sampled_from([6_000, 8_500])),
             window=Window(draw(st.integers(1, 40)), draw(st.sampled_from([None, 30_000]))),
             bucket_load=draw(st.sampled_from([8.4, 40.0])),
-            number_guard=draw(st.booleans()),
+            differences=draw(DIFFERENCES),
             same_id=draw(st.sampled_from(["drop", "pass"])),
             candidates=draw(st.sampled_from(["index", "index", "scan"])),
         ),
@@ -160,7 +160,7 @@ def test_another_similarity_guard_or_age_holds_from_the_next_message_on(
     near = replace(
         config.near,
         similarity=other.near.similarity,
-        number_guard=other.near.number_guard,
+        differences=other.near.differences,
         window=replace(config.near.window, age_ms=other.near.window.age_ms),
     )
     changed = replace(config, near=near, time=other.time)

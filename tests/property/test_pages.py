@@ -20,10 +20,9 @@ from tests.property.streams import batch_of, part_of, table
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.sieve import Sieve
-from twinsieve.stages.near import bucket_table
-from twinsieve.stages.near.buckets import entry_count
 from twinsieve.stages.pages import LARGE_PAGE_BYTES, zeros
-from twinsieve.stages.window import tags
+from twinsieve.stages.window import bucket_table, tags
+from twinsieve.stages.window.buckets import entry_count
 
 ROWS = 400
 _PAGE = mmap.PAGESIZE

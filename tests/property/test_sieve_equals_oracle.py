@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.property.streams import ROWS, batch_of, judged, told_by_oracle
+from tests.property.streams import DIFFERENCES, ROWS, batch_of, judged, told_by_oracle
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
 
 _AGES = st.one_of(st.none(), st.integers(0, 60_000))
@@ -19,8 +19,7 @@ def _near(method: str) -> st.SearchStrategy[NearConfig]:
         method=st.just(method),
         similarity=st.sampled_from([7_000, 8_500, 9_500, 10_000]),
         window=_WINDOWS,
-        number_guard=st.booleans(),
-        card_guard=st.booleans(),
+        differences=DIFFERENCES,
         same_id=st.sampled_from(["drop", "pass"]),
         candidates=st.just("scan"),
         distances=st.sampled_from([((8, 3),), ((8, 7), (20, 3)), ((0, 0), (10, 5))]),

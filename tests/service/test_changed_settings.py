@@ -36,7 +36,8 @@ COUNT, MORE = 120, 40
 CHANGES: dict[str, dict[str, object]] = {
     "lower similarity": {"similarity": 6_000},
     "higher similarity": {"similarity": 9_900},
-    "guard off": {"number_guard": False},
+    "differences off": {"differences": "off"},
+    "all differences": {"differences": "full"},
     "smaller window": {"window": {"messages": 15, "age_ms": None}},
     "larger window": {"window": {"messages": 500, "age_ms": None}},
 }
@@ -46,7 +47,7 @@ def base(state: str) -> Settings:
     return Settings.model_validate(
         {
             "app": "t",
-            "near": {"similarity": 0.9, "number_guard": True, "window": {"messages": 60, "age": "none"}},
+            "near": {"similarity": 0.9, "differences": "guards", "window": {"messages": 60, "age": "none"}},
             "exact": {"window": {"messages": 2_000, "age": "none"}},
             "kafka": {"poll_messages": 9},
             "state": {"dir": state, "snapshot_every": "10ms"},
@@ -227,7 +228,7 @@ def test_new_settings_hold_from_the_next_block_on(
         assert {at: kinds[-1][at] for at in first} == first
     as_before, as_changed = kinds
     assert as_before.keys() == as_changed.keys()
-    fewer = {"lower similarity", "guard off", "larger window"}
+    fewer = {"lower similarity", "differences off", "larger window"}
     uniques = [list(each.values()).count(Kind.UNIQUE) for each in (as_changed, as_before)]
     assert uniques[0] < uniques[1] if change in fewer else uniques[0] > uniques[1]
 

@@ -23,7 +23,11 @@ def _told(mapping: dict[str, Any]) -> list[str]:
         {},
         {"profile": "plain", "near": {"similarity": 0.9, "window": {"messages": 50, "age": "none"}}},
         {"near": {"method": "hamming", "distances": {8: 3, 64: 5}, "shards": "auto"}},
-        {"exact": {"error_rate": 1e-9}, "text": {"drop": ["^RT", "x.y"]}, "near": {"number_guard": False}},
+        {
+            "exact": {"error_rate": 1e-9},
+            "text": {"drop": ["^RT", "x.y"]},
+            "near": {"differences": "full", "limits": {"replaced": 0.2}},
+        },
         {"near": {"similarity": 1}},
         {"near": {"similarity": 2, "windows": {}}, "exact": {"window": {"age": 24}}},
         {"similarity": 0.9},

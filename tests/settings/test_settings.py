@@ -65,12 +65,10 @@ def test_a_key_of_an_earlier_version_says_what_to_do(tmp_path: Path) -> None:
 
 def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
-    path.write_text(
-        "exact: {error_rate: 1e-6}\nnear: {number_guard: off, card_guard: 'no'}\ninput: {text_field: yes}\n"
-    )
+    path.write_text("exact: {error_rate: 1e-6}\nnear: {differences: off}\ninput: {text_field: yes}\n")
     settings = load_settings(path)
     assert settings.exact.error_rate == 1e-6
-    assert (settings.near.number_guard, settings.near.card_guard) == (False, False)
+    assert settings.near.differences == "off"
     assert settings.input.text_field == ("yes",)
 
 
@@ -95,6 +93,14 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
         ("text: {drop: ['(a']}\n", "1:15: text.drop.0 is '(a', no RE2 pattern: missing ): (a"),
         ("text: {drop: ['(?=x)']}\n", "1:15: text.drop.0 is '(?=x)', no RE2 pattern: invalid perl operator: (?="),
         ("text: {drop: ['b*']}\n", "1:15: text.drop.0 is 'b*', which matches the empty text; narrow it"),
+        ("text: {compare: [urls]}\n", "1:18: text.compare.0 is 'urls'; choose links, mentions, tags"),
+        ("text: {compare: [links, links]}\n", "1:17: text.compare names 'links' twice; remove one"),
+        ("text: {compare: [links]}\nnear: {differences: off}\n",
+         "1:17: text.compare needs near.differences: guards or full; bodies with other links, mentions or tags are "
+         "alike, and nothing would keep them apart"),
+        ("text: {compare: [links]}\nnear: {method: hamming}\n",
+         "1:17: text.compare does not go with near.method: hamming; bodies with other links, mentions or tags are "
+         "alike, and nothing would keep them apart"),
         ("exact: {method: none}\nnear: {method: none}\n",
          "1:17: exact.method is none and so is near.method; nothing would be dropped"),
         ("http: {listen: 8080}\n", "1:16: http.listen is '8080'; write host:port, as in 127.0.0.1:8080, or none"),
@@ -427,3 +433,12 @@ def test_no_bytes_make_lint_fail(tmp_path_factory: pytest.TempPathFactory, conte
     path.write_bytes(content)
     settings, findings = check_tree(tree_of_file(path))
     assert isinstance(settings, Settings) or findings
+
+
+def test_the_order_of_what_is_compared_is_no_other_scheme(tmp_path: Path) -> None:
+    configs = []
+    for number, written in enumerate(("[tags, links]", "[links, tags]", "[]")):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(f"text: {{compare: {written}}}\n")
+        configs.append(scheme_config(load_settings(path)))
+    assert configs[0] == configs[1] != configs[2]

@@ -13,12 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.wire.columns import (
-    WireSection,
     arrays_of,
     decode_columns,
     encode_columns,
-    pack_section,
-    read_rows,
     row_bytes,
 )
 from twinsieve.stages.columns import (
@@ -162,11 +159,16 @@ def test_rows_are_written_over_others() -> None:
         columns_of([]).inner.put(slice(0, 0), columns_of([]).inner)
 
 
-def test_rows_of_one_section_are_read_back() -> None:
-    verdicts = Verdicts.blank(3, fill={"flags": 2})
-    reader = WireSection(memoryview(pack_section(arrays_of(verdicts), compress=True)), 0, "here")
-    assert read_rows(Verdicts, reader, 3).flags.tolist() == [2, 2, 2]
-    reader.finish()
+def test_pooled_entries_go_with_rows_that_are_written_over_others() -> None:
+    verdicts, others = Verdicts.blank(4), Verdicts.blank(2)
+    room = verdicts.details.shape[1:]
+    verdicts.details, verdicts.detail_rows[:2] = np.full((2, *room), 7, np.uint32), [1, 0]
+    others.details, others.detail_rows[1] = np.full((1, *room), 9, np.uint32), 0
+    verdicts.put(np.array([False, True, False, True]), others)
+    verdicts.check()
+    assert verdicts.detail_rows.tolist() == [1, -1, -1, 2]
+    assert verdicts.details[:, 0, 0].tolist() == [7, 7, 9]
+    assert verdicts.take(np.array([0, 3])).details[:, 0, 0].tolist() == [7, 9]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
 from tests.twins import TinyScheme, batch_of
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block, encode_block, split_block
-from twinsieve.pipeline.wire.frame import ForeignSchemeError, What, scheme_hash, seal
+from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError, What, scheme_hash, seal
 from twinsieve.pipeline.wire.positions import (
     MAX_OFFSETS,
     MAX_PARTITIONS,
@@ -22,8 +22,8 @@ from twinsieve.pipeline.wire.positions import (
     pack_positions,
     unpack_position,
 )
-from twinsieve.pipeline.wire.ruling import decode_ruling, encode_ruling, session_of
-from twinsieve.stages.contract import NO_TIME, STORED_LENGTH
+from twinsieve.pipeline.wire.ruling import decode_ruling, session_of
+from twinsieve.stages.contract import STORED_LENGTH
 from twinsieve.stages.errors import StateError
 
 
@@ -60,17 +60,11 @@ def test_golden_records_are_read() -> None:
     assert session_of((FOLDER / "answer.bin").read_bytes()) == golden_ruling().session
 
 
-def test_records_of_version_1_are_read() -> None:
-    folder = FOLDER / "version_1"
-    assert same(decode_block((folder / "block.bin").read_bytes(), SCHEME, "golden"), golden_block())
-    old = replace(golden_ruling(), arrival_ms=NO_TIME, log_id=None, checksum=None, version=1)
-    for what, name in ((What.DECISION, "decision.bin"), (What.ANSWER, "answer.bin")):
-        assert same(decode_ruling(what, (folder / name).read_bytes(), SCHEME, "golden"), old)
-
-
-def test_who_asks_in_version_1_is_answered_in_version_1() -> None:
-    _, answer = encode_ruling(replace(golden_ruling(), version=1), SCHEME)
-    assert answer == (FOLDER / "version_1" / "answer.bin").read_bytes()
+def test_records_of_older_versions_are_refused_with_what_to_do() -> None:
+    with pytest.raises(
+        ForeignVersionError, match=r"version 1, this program reads 3.*start a new app and seed it"
+    ):
+        decode_block((FOLDER / "version_1" / "block.bin").read_bytes(), SCHEME, "golden")
 
 
 rows = st.lists(
@@ -139,7 +133,7 @@ def read(name: str, content: bytes) -> object:
 
 
 def test_another_scheme_stops_with_what_to_do() -> None:
-    with pytest.raises(ForeignSchemeError, match=r"restore the settings .* or start a new app"):
+    with pytest.raises(ForeignSchemeError, match=r"restore profile, text.* or start a new app"):
         decode_block(encode_block(golden_block(), scheme_hash("other")), SCHEME, "log@7")
 
 

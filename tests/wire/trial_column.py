@@ -37,9 +37,9 @@ VERDICT = {
         '    """the trial of the fingerprint, less 2,000"""\n',
     ),
     "twinsieve.stages.judge.sieve": (
-        "        return Verdicts(**outcome._asdict(), distances=distances)\n",
-        "        trial = (batch.fingerprints.trial - 2_000).astype(np.int16)\n"
-        "        return Verdicts(**outcome._asdict(), distances=distances, trial=trial)\n",
+        "        columns = outcome._asdict()\n",
+        "        columns = outcome._asdict()\n"
+        "        columns['trial'] = (batch.fingerprints.trial - 2_000).astype(np.int16)\n",
     ),
 }
 

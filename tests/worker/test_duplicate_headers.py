@@ -113,7 +113,7 @@ def test_leaders_of_several_topics_are_told_apart(scheme: Scheme, tmp_path: Path
 
 
 def test_a_duplicate_by_bits_says_how_many_differ(scheme: Scheme, tmp_path: Path) -> None:
-    process = process_of(tmp_path, scheme, method="hamming", distances={8: 7}, number_guard=False)
+    process = process_of(tmp_path, scheme, method="hamming", distances={8: 7})
     text = text_of(100)
     copy = text[:50] + text_of(1, 5) + text[51:]
     bits = [fingerprint(each) for each in (text, copy)]

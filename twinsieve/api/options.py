@@ -28,7 +28,7 @@ class Options:
     """Keyword arguments of `Sieve`, None where not given; each stands for the settings named in `_KEYS`."""
 
     similarity: float | None = None
-    profile: Literal["plain", "microblog"] | None = None
+    profile: Literal["plain", "microblog", "titles", "sms"] | None = None
     window: int | None = None
     exact_window: int | None = None
     max_age: str | timedelta | None = None
@@ -36,7 +36,7 @@ class Options:
     exact: Literal["bloom", "trie", "none"] | None = None
     distance: int | None = None
     error_rate: float | None = None
-    number_guard: bool | None = None
+    differences: Literal["off", "guards", "full"] | None = None
     seed: int | None = None
     threads: int | None = None
 
@@ -51,7 +51,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "exact": ("exact.method",),
     "distance": ("near.distances",),
     "error_rate": ("exact.error_rate",),
-    "number_guard": ("near.number_guard",),
+    "differences": ("near.differences",),
     "seed": ("digest.seed",),
     "threads": ("near.shards",),
 }

@@ -46,9 +46,11 @@ class Sieve:
     texts are compared with nothing later. Verdicts depend on the settings and on the texts in their order,
     not on how they are cut into calls.
 
-    similarity: 0.5 to 1 (0.85); from here on two texts count as alike
+    similarity: 0.5 to 1 (0.85, or the profile's); from here on two texts count as alike
     profile: what is left out before comparing. `plain` (default), for any language: links and @names.
-        `microblog`, for Weibo and its like: also hashtags, repost chains, card and video tails
+        `microblog`, for Weibo and its like: also hashtags, repost chains, card and video tails, from a
+        similarity of 0.7 with all differences; `titles` (0.75) and `sms` (0.8) likewise, for headlines and
+        texts made from templates
     window: kept texts that near duplicates are looked for among, the newest ones (200,000); takes about 300
         bytes each at once, and 2 bytes a character (at most 512 of a text) as they come
     exact_window: kept texts that equal ones are looked for among (2,000,000); about 5 bytes each
@@ -57,7 +59,8 @@ class Sieve:
     exact: `bloom` (default), `trie` (never wrong, more memory) or `none`
     distance: of near="hamming": bits, 0 to 7 (3)
     error_rate: of exact="bloom": share of new texts taken for old ones (1e-6); such a drop names no leader
-    number_guard: keep texts apart that differ in a number alone (True)
+    differences: what keeps alike texts apart: `guards` (default), numbers, days, opposites, corrections;
+        `full`, also how much was replaced or added, which a lower similarity needs; `off`
     seed: secret whole number; strangers who know it could make texts that collide (0)
     threads: how many at most (one a core)
     settings: path of a YAML file, or a mapping with the same keys (nested or dotted), for everything else.
@@ -85,7 +88,7 @@ class Sieve:
         self,
         *,
         similarity: float | None = None,
-        profile: Literal["plain", "microblog"] | None = None,
+        profile: Literal["plain", "microblog", "titles", "sms"] | None = None,
         window: int | None = None,
         exact_window: int | None = None,
         max_age: str | timedelta | None = None,
@@ -93,7 +96,7 @@ class Sieve:
         exact: Literal["bloom", "trie", "none"] | None = None,
         distance: int | None = None,
         error_rate: float | None = None,
-        number_guard: bool | None = None,
+        differences: Literal["off", "guards", "full"] | None = None,
         seed: int | None = None,
         threads: int | None = None,
         settings: str | os.PathLike[str] | Mapping[str, object] | None = None,
@@ -108,7 +111,7 @@ class Sieve:
             exact=exact,
             distance=distance,
             error_rate=error_rate,
-            number_guard=number_guard,
+            differences=differences,
             seed=seed,
             threads=threads,
         )
@@ -288,7 +291,7 @@ class Sieve:
         self._between = True
         said = self._engine.judge(batch)
         self._rows += n
-        leaders = np.where(said.leaders == NO_LEADER, NO_POSITION, said.leaders)
+        leaders = _positions(said.leaders)
         leader_ids = self._leader_ids(leaders, given, first)
         kept = np.flatnonzero(said.kinds == Kind.UNIQUE)
         self._ids.add(batch.positions[kept], [given_ids[row] for row in kept.tolist()])
@@ -306,6 +309,10 @@ class Sieve:
             column(np.nan, _similarities(said), np.float64),
             column(-1, said.distances, np.int16),
             column(0, said.flags, np.uint8),
+            column(0, said.reasons, np.uint8),
+            column(
+                NO_POSITION, np.where(said.apart_from == NO_LEADER, NO_POSITION, said.apart_from), np.int64
+            ),
         )
 
     def _leader_ids(self, leaders: NDArray[np.int64], given: Given, first: int) -> NDArray[np.object_]:
@@ -346,6 +353,10 @@ class Sieve:
                     "load the last saved one, or make a new Sieve"
                 )
             yield
+
+
+def _positions(named: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.where(named == NO_LEADER, NO_POSITION, named)
 
 
 def _similarities(said: EngineVerdicts) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import Flag, Kind
+from twinsieve.stages.contract import Flag, Kind, Reason, name_of
 
 Stage = Literal["unique", "exact", "near", "unreadable"]
 
@@ -24,6 +24,9 @@ _STAGES: dict[int, Stage] = {
     Kind.UNREADABLE: "unreadable",
 }
 _SHOWN_ROWS = 12
+_COLUMNS = (
+    "position", "kind", "leader", "leader_id", "similarity", "distance", "flags", "reason", "apart_from",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,10 @@ class Verdict:
     similarity: 0 to 1; 1.0 for exact; None for kept rows, and for near ones of the hamming method
     distance: differing bits of a near duplicate of the hamming method, else None
     notes: `estimated`: a text of more than 512 characters was compared by estimate; `unconfirmed`: the Bloom
-        filter alone says that an older text was equal (see `error_rate`); `number_guard`, `card_guard`,
-        `same_id`: kept, though a kept text is similar enough; `late`: kept, but too late to become a leader
+        filter alone says that an older text was equal (see `error_rate`); `late`: kept, but too late to lead
+    reason: why this text was kept though a kept text is similar enough: `number`, `opposite`, … (see
+        docs/DIFFERENCES.md), `card`, `same id`; None where no text was
+    apart_from: position of that text
     """
 
     position: int
@@ -52,6 +57,8 @@ class Verdict:
     similarity: float | None = None
     distance: int | None = None
     notes: tuple[str, ...] = ()
+    reason: str | None = None
+    apart_from: int | None = None
 
     @property
     def estimated(self) -> bool:
@@ -75,6 +82,8 @@ class Verdicts(Sequence[Verdict]):
     similarity: float64[n], 1.0 for exact, NaN where nothing was compared
     distance: int16[n], bits (hamming method), or -1
     flags: uint8[n], `Flag` bits; `Verdict.notes` has the words
+    reason: uint8[n], `Reason`, 0 for none; `Verdict.reason` has the word
+    apart_from: int64[n], position of the text that a kept one was kept apart from, or -1
 
     >>> verdicts = Verdicts.of_kinds([0, 1], leader=[-1, 0], similarity=[np.nan, 1.0])
     >>> verdicts.stage.tolist(), verdicts.kept.tolist()
@@ -83,7 +92,10 @@ class Verdicts(Sequence[Verdict]):
     (0, 1.0, None)
     """
 
-    __slots__ = ("distance", "flags", "kept", "kind", "leader", "leader_id", "position", "similarity")
+    __slots__ = (
+        "apart_from", "distance", "flags", "kept", "kind", "leader", "leader_id", "position", "reason",
+        "similarity",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -94,6 +106,8 @@ class Verdicts(Sequence[Verdict]):
         similarity: NDArray[np.float64],
         distance: NDArray[np.int16],
         flags: NDArray[np.uint8],
+        reason: NDArray[np.uint8],
+        apart_from: NDArray[np.int64],
     ) -> None:
         self.position = position
         self.kind = kind
@@ -103,6 +117,8 @@ class Verdicts(Sequence[Verdict]):
         self.similarity = similarity
         self.distance = distance
         self.flags = flags
+        self.reason = reason
+        self.apart_from = apart_from
 
     @classmethod
     def of_kinds(
@@ -118,6 +134,8 @@ class Verdicts(Sequence[Verdict]):
             np.array(similarity, dtype=np.float64),
             np.full(n, -1, dtype=np.int16),
             np.zeros(n, dtype=np.uint8),
+            np.zeros(n, dtype=np.uint8),
+            np.full(n, -1, dtype=np.int64),
         )
 
     @classmethod
@@ -125,8 +143,7 @@ class Verdicts(Sequence[Verdict]):
         """The parts' rows one after the other; at least one part."""
         if len(parts) == 1:
             return parts[0]
-        names = ("position", "kind", "leader", "leader_id", "similarity", "distance", "flags")
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
 
     @property
     def stage(self) -> NDArray[np.str_]:
@@ -146,6 +163,8 @@ class Verdicts(Sequence[Verdict]):
             "distance": self.distance,
             "estimated": self._has(Flag.ESTIMATED),
             "unconfirmed": self._has(Flag.UNCONFIRMED),
+            "reason": np.array([_word(one) or "" for one in range(len(Reason))])[self.reason],
+            "apart_from": self.apart_from,
         }
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -153,7 +172,9 @@ class Verdicts(Sequence[Verdict]):
         lists: dict[str, list[Any]] = {name: column.tolist() for name, column in self.columns().items()}
         lists["leader"] = [None if one < 0 else one for one in lists["leader"]]
         lists["similarity"] = [None if one != one else one for one in lists["similarity"]]
-        lists["distance"] = [None if one < 0 else one for one in lists["distance"]]
+        for name in ("distance", "apart_from"):
+            lists[name] = [None if one < 0 else one for one in lists[name]]
+        lists["reason"] = [one or None for one in lists["reason"]]
         return lists
 
     def __len__(self) -> int:
@@ -167,15 +188,7 @@ class Verdicts(Sequence[Verdict]):
 
     def __getitem__(self, row: int | slice) -> Verdict | Verdicts:
         if isinstance(row, slice):
-            return Verdicts(
-                self.position[row],
-                self.kind[row],
-                self.leader[row],
-                self.leader_id[row],
-                self.similarity[row],
-                self.distance[row],
-                self.flags[row],
-            )
+            return Verdicts(*(getattr(self, name)[row] for name in _COLUMNS))
         leader, similarity, distance = (
             column[row].item() for column in (self.leader, self.similarity, self.distance)
         )
@@ -188,6 +201,8 @@ class Verdicts(Sequence[Verdict]):
             similarity=None if similarity != similarity else similarity,
             distance=None if distance < 0 else distance,
             notes=_notes(int(self.flags[row])),
+            reason=_word(int(self.reason[row])),
+            apart_from=None if self.apart_from[row] < 0 else int(self.apart_from[row]),
         )
 
     def __iter__(self) -> Iterator[Verdict]:
@@ -243,6 +258,10 @@ def _cells(one: Verdict) -> list[str]:
         leader_id.encode("unicode_escape").decode() if not leader_id.isprintable() else leader_id,
         alike,
     ]
+
+
+def _word(reason: int) -> str | None:
+    return name_of(Reason(reason)) if reason else None
 
 
 def _notes(flags: int) -> tuple[str, ...]:

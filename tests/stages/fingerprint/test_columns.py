@@ -191,8 +191,28 @@ def test_other_layouts_equal_the_plain_loop(layout: BandLayout) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "今天天气很好我们一起出去玩吧明天也是这样的好天气",
+        "stormsurgefloodslowermanhattan",
+        "abcdefgh",
+        "武汉covid19疫情2020年wuhan加油",
+        "ข่าวด่วนbreaking",
+        "the" * 900 + "端" + "end" * 500,
+    ],
+    ids=["han", "letters", "shortest", "mixed", "thai", "over a chunk"],
+)
+def test_grams_by_script_equal_the_plain_loop(text: str) -> None:
+    layout = BandLayout(bands=36, rows=3, grams="by_script")
+    made = Fingerprinter(FeatureConfig(), layout, DigestConfig(seed=SEED)).fingerprints(bodies_of([text]))
+    assert made.band_keys[0].tolist() == twin.band_keys(text, SEED, 36, 3, by_script=True)
+    assert made.signatures[0] == twin.signature(text, SEED, by_script=True)
+
+
+@pytest.mark.parametrize(
     ("layout", "what"),
     [
+        (BandLayout(grams="words"), "layout.grams is 'words'; use chars or by_script"),  # type: ignore[arg-type]
         (BandLayout(bands=-1), "layout.bands"),
         (BandLayout(rows=0), "layout.rows"),
         (BandLayout(tables=129), "layout.tables"),

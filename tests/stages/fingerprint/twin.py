@@ -50,16 +50,24 @@ def minhash(grams: set[int], coefficients: list[tuple[int, int]]) -> list[int]:
     return [min(((a * gram + b) & MASK32 for gram in grams), default=MASK32) for a, b in coefficients]
 
 
-def band_values(text: str, seed: int, count: int) -> list[int]:
+def band_values(text: str, seed: int, count: int, by_script: bool = False) -> list[int]:
     gram_seed, coefficients = family(seed, 0, count)
     points = [ord(c) for c in text]
-    grams = {pair_hash(MASK32, c, gram_seed) >> 32 for c in points}
+    alone = [c for c in points if not by_script or is_unspaced(chr(c))]
+    grams = {pair_hash(MASK32, c, gram_seed) >> 32 for c in alone}
     grams |= {pair_hash(a, b, gram_seed) >> 32 for a, b in pairwise(points)}
+    if by_script:
+        triples = zip(points, points[1:], points[2:], strict=False)
+        grams |= {
+            mix64((pair_hash(a, b, gram_seed) * GOLDEN + c) & MASK64) >> 32
+            for a, b, c in triples
+            if not is_unspaced(chr(c))
+        }
     return minhash(grams, coefficients)
 
 
-def band_keys(text: str, seed: int, bands: int, rows: int) -> list[int]:
-    values = band_values(text, seed, bands * rows)
+def band_keys(text: str, seed: int, bands: int, rows: int, by_script: bool = False) -> list[int]:
+    values = band_values(text, seed, bands * rows, by_script)
     keys = []
     for band in range(bands):
         key = band
@@ -69,11 +77,11 @@ def band_keys(text: str, seed: int, bands: int, rows: int) -> list[int]:
     return keys
 
 
-def signature(text: str, seed: int) -> int:
+def signature(text: str, seed: int, by_script: bool = False) -> int:
     if len(text) < 40:
         counts = Counter((ord(c) * 0x85EBCA77 & MASK32) >> 27 for c in text)
         return sum((counts[b] % 2) << b for b in range(32))
-    return sum((mix32(value) & 1) << b for b, value in enumerate(band_values(text, seed, 32)))
+    return sum((mix32(value) & 1) << b for b, value in enumerate(band_values(text, seed, 32, by_script)))
 
 
 def bag(text: str) -> list[int]:

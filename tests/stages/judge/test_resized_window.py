@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import Oracle, rows_of
-from tests.property.streams import ROWS, Row, batch_of, part_of, table
+from tests.property.streams import ROWS, Row, as_row, batch_of, part_of, table
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.sieve import Sieve
-from twinsieve.stages.near.buckets import INDEX_BITS, INDEX_MASK, WAYS
+from twinsieve.stages.window.buckets import INDEX_BITS, INDEX_MASK, WAYS
 
 
 def _windowed(config: SieveConfig, messages: int) -> SieveConfig:
@@ -34,7 +34,7 @@ def _told(config: SieveConfig, rows: list[tuple[str, int | None, int, int]], win
             oracle.kept[kept.index] = replace(kept, row=replace(kept.row, exact_only=True))
         for row in batch[len(batch) * part // len(windows) : len(batch) * (part + 1) // len(windows)]:
             said.append(oracle.judge(row))
-    return [(int(j.kind), int(j.flags), j.leader, j.matched, j.compared, j.distance) for j in said]
+    return list(map(as_row, said))
 
 
 def _judged(

@@ -22,7 +22,7 @@ from twinsieve.stages.text.rules import TextConfig
 
 BASE = SchemeConfig()
 CHANGES: dict[str, list[tuple[str, object]]] = {
-    "text": [("profile", "plain"), ("body_rule", "letters"), ("drop", ("广告",))],
+    "text": [("profile", "plain"), ("body_rule", "letters"), ("drop", ("广告",)), ("compare", ("links",))],
     "features": [
         ("features", "shingles"),
         ("unit", "words"),
@@ -42,6 +42,7 @@ CHANGES: dict[str, list[tuple[str, object]]] = {
         ("key_bits", 20),
         ("weak", 3),
         ("simhash_from", 32),
+        ("grams", "by_script"),
     ],
     "digest": [("method", "blake2b"), ("seed", 1)],
 }

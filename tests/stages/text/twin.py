@@ -8,6 +8,7 @@ forms lack.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from tests.unicode_twin import (
     WORD,
     casefold,
     category,
+    class_of,
     combining,
     is_alnum,
     is_decimal,
@@ -60,6 +62,31 @@ _NO_SIGN_AFTER = frozenset("%‰°)]零〇一二三四五六七八九十百千�
 _IGNORED = {0x34F, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F}
 _IGNORED.update(range(0xFE00, 0xFE10))
 _IGNORED.update(range(0xE0100, 0xE01F0))
+_ANY_MARK = class_of(lambda char: category(char) in ("Mn", "Mc") and ord(char) not in _IGNORED)
+_UNSPACED = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in UNSPACED_RANGES)
+_SHAFT = "[-−–—=]"
+_MARKS = (
+    ("↔", re.compile(rf"<{_SHAFT}{{1,8}}>")),
+    ("≤", re.compile(rf"<=(?!{_SHAFT})|[≤≦⩽]=?")),
+    ("←", re.compile(rf"<{_SHAFT}{{1,8}}|[←⇐⇦⇠⇽⟵⟸⬅⭠]")),
+    ("→", re.compile(rf"{_SHAFT}{{1,8}}>|[→⇒⇨⇢⇾➔➙➛➜➝➞➟➠➡➨⟶⟹⭢]")),
+    ("↔", re.compile(r"[↔⇔⇄⇆⇿⟷⟺⬌]")),
+    ("↑", re.compile(r"[↑⇑⇧⇡⬆⭡↗⬈]")),
+    ("↓", re.compile(r"[↓⇓⇩⇣⬇⭣↘⬊]")),
+    ("✓", re.compile(r"[✓✔✅☑√○◯⭕]")),
+    ("✗", re.compile(r"[✗✘✕✖❌❎☒×]")),
+    ("≥", re.compile(r">=|[≥≧⩾]=?")),
+    ("<", re.compile(r"<")),
+    (">", re.compile(r">")),
+    ("≠", re.compile(r"!=|≠")),
+    ("=", re.compile(r"==?")),
+)
+_BRACKET = re.compile(r"<(?!\s)[^<>\n]{1,32}(?<!\s)>")
+_SHARP = re.compile(rf"#(?![#{WORD}])|#(?=[{_UNSPACED}])")
+_PLUSPLUS = re.compile(r"\+\+(?!\+)")
+_LINK_HEAD = re.compile(r"(?:https?://(?:www\.(?=.))?|www\.)", re.IGNORECASE | re.DOTALL)
+_OPEN_TAG = re.compile(rf"(?<![{WORD}])#([{WORD}{_ANY_MARK}]{{1,80}})")
+_RETWEETED = re.compile(rf"(?<![{WORD}])RT\s+$")
 
 
 class Row(NamedTuple):
@@ -84,6 +111,81 @@ def normal_form(text: str) -> str:
             run = 1
         cut.append(char)
     return str(normalize("NFKC", "".join(cut)))
+
+
+def mark_at(text: str, i: int) -> tuple[str, int]:
+    """The arrow, mark for yes or no, or comparison at i as it is kept, and where it ends; "" for none."""
+    for kept, pattern in _MARKS:
+        found = pattern.match(text, i)
+        if found:
+            return kept, found.end()
+    return "", i
+
+
+def references(text: str, profile: str, compare: Sequence[str]) -> list[str]:
+    """Tokens of the links, @names and tags in a normal form; none where there are more than 16."""
+    found: set[str] = set()
+    i, letters, chained = 0, 0, False
+    while i < len(text):
+        i, letters, chained = _refer(text, i, letters, chained, profile, compare, found)
+    return sorted(found) if len(found) <= 16 else []
+
+
+def _refer(
+    text: str, i: int, letters: int, chained: bool, profile: str, compare: Sequence[str], found: set[str]
+) -> tuple[int, int, bool]:
+    """Note what begins at i; where it ends, and the letters and chains seen by then."""
+
+    def note(kind: str, said: str) -> None:
+        if kind in compare:
+            found.add(_token(("links", "mentions", "tags").index(kind), said))
+
+    url = _URL.match(text, i)
+    if url:
+        head = _LINK_HEAD.match(text, i)
+        assert head is not None
+        link = text[head.end() : url.end()].rstrip("/.,;:!?'\")]}>")
+        host, slash, path = link.partition("/")
+        if link:
+            note("links", _lower(host) + slash + path)
+        return url.end(), letters, chained
+    tag = _TAG.match(text, i) if profile == "microblog" else None
+    if tag:
+        note("tags", _lower(tag[0][1:-1]))
+        return tag.end(), letters, chained
+    tag = _OPEN_TAG.match(text, i)
+    if tag and not all(map(is_decimal, tag[1])):
+        note("tags", _lower(tag[1]))
+        return tag.end(), letters, chained
+    if profile == "microblog" and text.startswith("//", i):
+        if text.startswith("//@", i):
+            if not chained and letters >= 8:
+                return len(text), letters, chained
+            chained = True
+        marker = _REPOST.match(text, i)
+        if marker:
+            return marker.end(), letters, chained
+    name = _NAME.match(text, i)
+    if name:
+        if not _RETWEETED.search(text[:i]):
+            note("mentions", _lower(name[0][1:]))
+        return name.end(), letters + sum(map(is_alnum, name[0])), chained
+    return i + 1, letters + is_alnum(text[i]), chained
+
+
+def _lower(text: str) -> str:
+    return "".join(char.lower() if char.isascii() else char for char in text)
+
+
+def _token(kind: int, text: str) -> str:
+    """Two private-use characters."""
+    value = 0xCBF29CE484222325
+    for char in text:
+        value = (value ^ ord(char)) * 0x100000001B3 % 2**64
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    value = (value ^ value >> 27) * 0x94D049BB133111EB % 2**64
+    value ^= value >> 31
+    return chr(0xF0000 + kind * 21844 + (value >> 33) % 21844) + chr(0x100000 + value % 2**32 % 65534)
 
 
 def apply_profile(text: str, profile: str) -> str:
@@ -168,11 +270,42 @@ def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], in
     starts: list[int] = []
     own = None
     new_word, side, follows_letter = True, False, False
+    marks: list[str] = []  # since the last word
+    closing: set[int] = set()
     i = 0
+
+    def settle() -> None:
+        if len(marks) == 1 and out:
+            out.append(marks[0])
+            starts.append(1)
+        marks.clear()
+
     while i < len(text):
         number = _NUMBER.match(text, i) if product else None
         sign, after = prefix(text, i) if product else ("", i)
+        mark, end = mark_at(text, i) if product and i not in closing and not number and not sign else ("", i)
+        if mark == "<" and _BRACKET.match(text, i):
+            closing.add(text.index(">", i))
+            mark = ""
+        if product and out and starts[-1] and "a" <= out[-1] <= "z" and casefold(text[i - 1]) == out[-1]:
+            suffix = _SHARP.match(text, i) or _PLUSPLUS.match(text, i)
+            if suffix:
+                out += suffix[0]
+                starts += [0] * len(suffix[0])
+                new_word, follows_letter = True, False
+                i = suffix.end()
+                continue
+        if mark:
+            if symbols:
+                out.append(mark)
+                starts.append(1)
+            else:
+                marks.append(mark)
+            new_word, follows_letter = True, False
+            i = end
+            continue
         if sign:
+            settle()
             starts.append(1)
             out.append(sign)
             new_word, side, follows_letter = False, _is_unspaced(sign), False
@@ -188,11 +321,13 @@ def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], in
         else:
             if text[i] == _CARD_MARK:
                 own = len(out)
+                marks.clear()
             kept = casefold(text[i])
             i += 1
         for char in kept:
             kind = kind_of(char)
             if kind == "letter":
+                settle()
                 starts.append(int(new_word or side != _is_unspaced(char)))
                 out.append(char)
                 new_word, side, follows_letter = False, _is_unspaced(char), True
@@ -211,24 +346,27 @@ def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], in
     return "".join(out), starts, own
 
 
-def row(text: str, profile: str, body_rule: str) -> Row:
+def row(text: str, profile: str, body_rule: str, compare: Sequence[str] = ()) -> Row:
     """What the text stage should say of one message."""
     product = body_rule == "product"
     normal = normal_form(text)
     rest = apply_profile(normal, profile)
     body, starts, own = keep(rest, product=product, symbols=False)
     digits_alone = not any(kind_of(char) in ("letter", "mark") and not is_decimal(char) for char in body)
-    key = body
+    key, raw = body, False
+    length, own = len(body), len(body) if own is None else own
     if len(body) < 8:
         if product and (body or not any(c in "#@" or is_alnum(c) for c in normal)):
             key, starts, _ = keep(rest, product=product, symbols=True)
         if not key:
             key = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
-            starts = [0] * len(key)
-    return Row(
-        key,
-        starts,
-        len(body),
-        len(body) if own is None else own,
-        len(body) < 8 or digits_alone,
-    )
+            starts, raw = [0] * len(key), True
+    exact_only = length < 8 or digits_alone
+    if not raw:
+        behind = "".join(references(normal, profile, compare))
+        key += behind
+        starts += [1, 0] * (len(behind) // 2)
+        if not exact_only:
+            own += len(behind) if own == length else 0
+            length += len(behind)
+    return Row(key, starts, length, own, exact_only)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.buckets import INDEX_MASK, WAYS, Buckets
-from twinsieve.stages.near.index import Chains
+from twinsieve.stages.window.buckets import INDEX_MASK, WAYS, Buckets
+from twinsieve.stages.window.chains import Chains
 
 
 def resize_buckets(old: Buckets, new: Buckets, kept: int, held: int) -> None:

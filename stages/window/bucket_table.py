@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
-from twinsieve.stages.near.buckets import WAYS, Buckets, bucket_counts, entry_count
-from twinsieve.stages.near.resize import resize_buckets
 from twinsieve.stages.pages import zeros
+from twinsieve.stages.window.buckets import WAYS, Buckets, bucket_counts, entry_count
+from twinsieve.stages.window.resize import resize_buckets
 
 SMALL_SHARE = 8
 """The table moves to large pages when the buckets that hold something, a small page each, would take this

@@ -1,0 +1,207 @@
+"""What two token sequences do not share: runs that were replaced, inserted or deleted.
+
+source: Hyyrö 2004, "Bit-parallel LCS-length computation revisited"; the rows are kept, and a walk back
+through them finds one longest common subsequence.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import STORED_LENGTH
+from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.near.tokens import CHARACTER, WORD, Tokens
+
+_CELLS = 1024
+_SHIFT = np.uint64(54)
+_WORDS = STORED_LENGTH // 64
+_SHORT_WORD = 3
+"""Letters of a word that, alone between two runs, says no more than a character does."""
+
+
+class Alignment(NamedTuple):
+    """The runs, and memory to find them; of one thread.
+
+    runs: int64[STORED_LENGTH + 1, 4], first and last token (exclusive) of the later body, then of the
+        earlier one; count: int64[1]
+    keys: uint64[_CELLS], id or 0; masks: uint64[_CELLS, _WORDS]; used: int64[STORED_LENGTH], cells in use
+    rows: uint64[STORED_LENGTH + 1, _WORDS]
+    """
+
+    runs: NDArray[np.int64]
+    count: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    masks: NDArray[np.uint64]
+    used: NDArray[np.int64]
+    rows: NDArray[np.uint64]
+
+
+def new_alignment() -> Alignment:
+    """Fresh memory for one thread."""
+    return Alignment(
+        np.zeros((STORED_LENGTH + 1, 4), np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(_CELLS, np.uint64),
+        np.zeros((_CELLS, _WORDS), np.uint64),
+        np.zeros(STORED_LENGTH + 1, np.int64),
+        np.zeros((STORED_LENGTH + 2, _WORDS), np.uint64),
+    )
+
+
+@kernel(callee=True)
+def _cell(keys: NDArray[np.uint64], key: np.uint64) -> int:
+    cell = np.int64((key * GOLDEN) >> _SHIFT)
+    while keys[cell] != np.uint64(0) and keys[cell] != key:
+        cell = (cell + 1) & (_CELLS - 1)
+    return cell
+
+
+@kernel(callee=True)
+def _fill_rows(later: Tokens, earlier: Tokens, head: int, a: int, b: int, made: Alignment) -> None:
+    """Rows of the bit-parallel LCS of `a` tokens of one and `b` tokens of the other, behind equal heads."""
+    keys, masks, rows = made.keys, made.masks, made.rows
+    words = (a + 63) >> 6
+    used = ZERO
+    for i in range(a):
+        cell = _cell(keys, later.ids[head + i])
+        if keys[cell] == np.uint64(0):
+            keys[cell] = later.ids[head + i]
+            made.used[used] = cell
+            used += 1
+            for word in range(words):
+                masks[cell, word] = np.uint64(0)
+        masks[cell, i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+    for word in range(words):
+        rows[0, word] = ~np.uint64(0)
+    for j in range(b):
+        cell = _cell(keys, earlier.ids[head + j])
+        known = keys[cell] != np.uint64(0)
+        carry = np.uint64(0)
+        for word in range(words):
+            row = rows[j, word]
+            if not known:
+                rows[j + 1, word] = row
+                continue
+            hits = row & masks[cell, word]
+            total = row + hits
+            carried = total + carry
+            carry = np.uint64(total < row) | np.uint64(carried < total)
+            rows[j + 1, word] = carried | (row - hits)
+    for number in range(used):
+        keys[made.used[number]] = np.uint64(0)
+
+
+@kernel(callee=True)
+def _is_free(rows: NDArray[np.uint64], j: int, i: int) -> bool:
+    """Whether token i ends no longer common subsequence in row j."""
+    return (rows[j, i >> 6] >> np.uint64(i & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@kernel(callee=True)
+def _walk_back(head: int, a: int, b: int, made: Alignment) -> int:
+    """Write the runs, last first; how many there are."""
+    rows, runs = made.rows, made.runs
+    count = ZERO
+    i, j, end_a, end_b = a, b, a, b
+    while i > 0 and j > 0:
+        if _is_free(rows, j, i - 1):
+            i -= 1
+        elif j > 1 and not _is_free(rows, j - 1, i - 1):
+            j -= 1
+        else:
+            i -= 1
+            j -= 1
+            if end_a > i + 1 or end_b > j + 1:
+                runs[count, 0], runs[count, 1] = head + i + 1, head + end_a
+                runs[count, 2], runs[count, 3] = head + j + 1, head + end_b
+                count += 1
+            end_a, end_b = i, j
+    if end_a > 0 or end_b > 0:
+        runs[count, 0], runs[count, 1] = head, head + end_a
+        runs[count, 2], runs[count, 3] = head, head + end_b
+        count += 1
+    return count
+
+
+@kernel(callee=True)
+def align(later: Tokens, earlier: Tokens, made: Alignment) -> None:
+    """Write the runs in which the bodies differ, first to last.
+
+    Where a body is cut, what stands behind the last common token is unknown and makes no run.
+    """
+    n, m = later.counts[0], earlier.counts[0]
+    head = ZERO
+    while head < n and head < m and later.ids[head] == earlier.ids[head]:
+        head += 1
+    tail = ZERO
+    cut = later.counts[1] != 0 or earlier.counts[1] != 0
+    if not cut:
+        while tail < min(n, m) - head and later.ids[n - 1 - tail] == earlier.ids[m - 1 - tail]:
+            tail += 1
+    a, b = n - head - tail, m - head - tail
+    runs = made.runs
+    count = ZERO
+    if a > 0 and b > 0:
+        _fill_rows(later, earlier, head, a, b, made)
+        count = _walk_back(head, a, b, made)
+        for low in range(count >> 1):
+            for side in range(4):
+                high = count - 1 - low
+                runs[low, side], runs[high, side] = runs[high, side], runs[low, side]
+    elif a > 0 or b > 0:
+        runs[0, 0], runs[0, 1], runs[0, 2], runs[0, 3] = head, head + a, head, head + b
+        count += 1
+    if cut and count > 0 and (runs[count - 1, 1] == n or runs[count - 1, 3] == m):
+        count -= 1
+    made.count[0] = _join(later, earlier, runs, count)
+
+
+@kernel(callee=True)
+def _join(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], count: int) -> int:
+    """Join runs that one weak equal token parts; leave out runs that differ in blanks alone.
+
+    One character, or one word of a few letters, is equal by chance where names or clauses were replaced
+    (清华 / 华东师范, 南昌 / 中南): what stands on both sides of it was replaced as a whole.
+    """
+    kept = ZERO
+    for number in range(count):
+        a0, a1, b0, b1 = runs[number, 0], runs[number, 1], runs[number, 2], runs[number, 3]
+        if kept > 0:
+            p = kept - 1
+            lone = a0 - runs[p, 1] == 1 and _is_weak(later, runs[p, 1])
+            both = (a1 > a0 or runs[p, 1] > runs[p, 0]) and (b1 > b0 or runs[p, 3] > runs[p, 2])
+            if lone and both:
+                runs[p, 1], runs[p, 3] = a1, b1
+                continue
+        runs[kept, 0], runs[kept, 1], runs[kept, 2], runs[kept, 3] = a0, a1, b0, b1
+        kept += 1
+    count, kept = kept, ZERO
+    for number in range(count):
+        if not _same_letters(later, earlier, runs, number):
+            for side in range(4):
+                runs[kept, side] = runs[number, side]
+            kept += 1
+    return kept
+
+
+@kernel(callee=True)
+def _is_weak(tokens: Tokens, at: int) -> bool:
+    length = tokens.starts[at + 1] - tokens.starts[at]
+    kind = tokens.kinds[at]
+    return kind == CHARACTER or (kind == WORD and length <= _SHORT_WORD)
+
+
+@kernel(callee=True)
+def _same_letters(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], at: int) -> bool:
+    a, b = later.starts[runs[at, 0]], earlier.starts[runs[at, 2]]
+    length = later.starts[runs[at, 1]] - a
+    if length != earlier.starts[runs[at, 3]] - b:
+        return False
+    for k in range(length):  # noqa: SIM110
+        if later.chars[a + k] != earlier.chars[b + k]:
+            return False
+    return True

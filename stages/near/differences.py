@@ -1,0 +1,789 @@
+"""Two bodies are alike enough: does what differs between them keep them apart, and why?
+
+The bodies are aligned by tokens; the first rule of the list that holds names the reason. Rules 1 to 7 are
+guards: they look for a difference that changes what is said; behind them come links, @names and tags, where
+bodies carry them (`text.compare`). Rules 8 to 12 bound how much may differ; their
+limits belong to a profile. Everything is integers.
+source: measured on judged pairs; docs/DIFFERENCES.md has the list with its numbers
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import Differences, Reason
+from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.kernel import NO, YES, ZERO, kernel
+from twinsieve.stages.near.align import Alignment, align, new_alignment
+from twinsieve.stages.near.phrases import MAX_PHRASE, Phrases, find, hash_of
+from twinsieve.stages.near.tokens import (
+    CHARACTER,
+    LENGTHS_SHIFT,
+    MIX,
+    NUMBER,
+    WORD,
+    Tokens,
+    class_of,
+    new_tokens,
+    other_reference,
+)
+from twinsieve.stages.near.values import (
+    Values,
+    holds_all,
+    holds_any,
+    is_numeral,
+    new_values,
+    read_values,
+    same_order,
+)
+
+OFF, GUARDS, FULL = 0, 1, 2
+"""Levels of `near.differences`."""
+
+_NONE = int(Reason.NONE)
+_NUMBER, _NUMERAL, _CALENDAR = int(Reason.NUMBER), int(Reason.NUMERAL), int(Reason.CALENDAR)
+_NUMBER_ADDED, _OPPOSITE = int(Reason.NUMBER_ADDED), int(Reason.OPPOSITE)
+_EXCHANGED, _CORRECTION = int(Reason.EXCHANGED), int(Reason.CORRECTION)
+_REPLACED, _BOTH_SAY_MORE = int(Reason.REPLACED), int(Reason.BOTH_SAY_MORE)
+_LONG_REPLACEMENT, _IN_ITS_PLACE = int(Reason.LONG_REPLACEMENT), int(Reason.IN_ITS_PLACE)
+_OWN_WORDS, _LINK = int(Reason.OWN_WORDS), int(Reason.LINK)
+_REASONS = len(Reason)
+
+CALENDAR_KINDS = 3
+"""Kinds of senses below this are weekdays, months and days; the others are pairs of opposites."""
+
+_SENSES = 64
+_FEW, _SHORT = 4, 3
+"""Tokens of a run in which single words decide; of one where a negation does."""
+_CODE_LENGTH = 6
+_EXCHANGED_TOKENS, _EXCHANGED_RUNS = 6, 32
+_CORRECTION_TOKENS = 20
+_SPELLING_TOKENS = 12
+_PAIR_CELLS = 1024
+_NO_RUN = -1
+_AT_HEAD = np.int64(1 << 20)
+"""In place of the points of a replacement at the head of both bodies, where names stand: any are enough."""
+
+
+class Limits(NamedTuple):
+    """How much may differ (rules 8 to 12); points are half characters of an unspaced script.
+
+    level: OFF, GUARDS or FULL
+    short: bodies with fewer characters are short
+    replaced_short, replaced: per mille of what is paired; only_short: per mille, 1000 for no limit
+    longest: points of one replacement
+    place_points: of a replacement before the end, where the bodies differ in at most `place_runs` runs (0: no
+        rule)
+    own: new pairs of characters in one run
+    """
+
+    level: int
+    short: int
+    replaced_short: int
+    replaced: int
+    only_short: int
+    longest: int
+    place_points: int
+    place_runs: int
+    own: int
+
+
+def limits_of(config: Differences) -> Limits:
+    """The limits of a configuration."""
+    level = (OFF, GUARDS, FULL)[("off", "guards", "full").index(config.level)]
+    return Limits(
+        level,
+        config.short,
+        config.replaced_short,
+        config.replaced,
+        config.only_short,
+        config.longest,
+        config.place_points,
+        config.place_runs,
+        config.own,
+    )
+
+
+class Differing(NamedTuple):
+    """Memory of one thread. first_runs: int64[reasons], the first run with this reason, or -1"""
+
+    later: Tokens
+    earlier: Tokens
+    alignment: Alignment
+    values: Values
+    other_values: Values
+    senses: NDArray[np.int64]
+    other_senses: NDArray[np.int64]
+    first_runs: NDArray[np.int64]
+    pairs: NDArray[np.uint64]
+
+
+def new_differing() -> Differing:
+    """Fresh memory for one thread."""
+    return Differing(
+        new_tokens(),
+        new_tokens(),
+        new_alignment(),
+        new_values(),
+        new_values(),
+        np.zeros(_SENSES, np.int64),
+        np.zeros(_SENSES, np.int64),
+        np.zeros(_REASONS, np.int64),
+        np.zeros(_PAIR_CELLS, np.uint64),
+    )
+
+
+@kernel
+def difference(phrases: Phrases, limits: Limits, work: Differing) -> tuple[int, int]:
+    """(reason, run) that keeps two bodies apart; reason NONE where nothing does.
+
+    Their tokens stand in work.later and work.earlier. run: a row of work.alignment.runs, -1 where no single
+    run decides
+    """
+    align(work.later, work.earlier, work.alignment)
+    kind = other_reference(work.later, work.earlier)
+    if work.alignment.count[0] == 0:
+        return np.int64(_LINK + kind if kind >= 0 else _NONE), np.int64(_NO_RUN)
+    reason, run = _guards(phrases, work)
+    if reason == _NONE and kind >= 0:
+        return np.int64(_LINK + kind), np.int64(_NO_RUN)
+    if reason == _NONE and limits.level == FULL:
+        shorter = min(work.later.starts[work.later.counts[0]], work.earlier.starts[work.earlier.counts[0]])
+        return _measured(shorter, phrases, limits, work)
+    return reason, run
+
+
+@kernel(callee=True)
+def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
+    """Rules 1 to 7."""
+    first = work.first_runs
+    first[:] = _NO_RUN
+    negations = ZERO
+    negated = np.int64(_NO_RUN)
+    for number in range(work.alignment.count[0]):
+        _note(first, _number_rules(number, phrases, work), number)
+        odd, here = _negation_of(number, phrases, work)
+        negations += here
+        if odd and negated == _NO_RUN:
+            negated = np.int64(number)
+        _note(first, _sense_rules(number, phrases, work), number)
+        if first[_EXCHANGED] == _NO_RUN and _is_exchanged(number, phrases, work):
+            first[_EXCHANGED] = number
+        if first[_CORRECTION] == _NO_RUN and _corrects(number, phrases, work):
+            first[_CORRECTION] = number
+    if first[_OPPOSITE] == _NO_RUN and negations % 2 != 0:
+        first[_OPPOSITE] = negated
+    for reason in range(_NUMBER, _CORRECTION + 1):
+        if first[reason] != _NO_RUN:
+            return np.int64(reason), first[reason]
+    return np.int64(_NONE), np.int64(_NO_RUN)
+
+
+@kernel(callee=True)
+def _note(first: NDArray[np.int64], reason: int, number: int) -> None:
+    if reason != _NONE and first[reason] == _NO_RUN:
+        first[reason] = number
+
+
+@kernel(callee=True)
+def _is_inside(run: NDArray[np.int64], work: Differing) -> bool:
+    """Whether a run touches neither end of either body."""
+    if run[0] == 0 or run[2] == 0:
+        return False
+    return run[1] < work.later.counts[0] and run[3] < work.earlier.counts[0]
+
+
+@kernel(callee=True)
+def _widened(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> tuple[int, int, int, int]:
+    """The run with the Chinese numerals that adjoin it."""
+    a0, a1, b0, b1 = run[0], run[1], run[2], run[3]
+    later, earlier = work.later, work.earlier
+    while a0 > 0 and b0 > 0 and is_numeral(later, a0 - 1, phrases) and is_numeral(earlier, b0 - 1, phrases):
+        touches = a1 > a0 and is_numeral(later, a0, phrases)
+        touches |= b1 > b0 and is_numeral(earlier, b0, phrases)
+        if not touches:
+            break
+        a0 -= 1
+        b0 -= 1
+    n, m = later.counts[0], earlier.counts[0]
+    while a1 < n and b1 < m and is_numeral(later, a1, phrases) and is_numeral(earlier, b1, phrases):
+        touches = a1 > a0 and is_numeral(later, a1 - 1, phrases)
+        touches |= b1 > b0 and is_numeral(earlier, b1 - 1, phrases)
+        if not touches:
+            break
+        a1 += 1
+        b1 += 1
+    return a0, a1, b0, b1
+
+
+@kernel(callee=True)
+def _number_rules(number: int, phrases: Phrases, work: Differing) -> int:
+    """Rules 1, 2 and 4 for one run."""
+    run = work.alignment.runs[number]
+    size, other_size = run[1] - run[0], run[3] - run[2]
+    replaced = size > 0 and other_size > 0
+    few = size <= _FEW and other_size <= _FEW
+    if size == 1 and other_size == 1:
+        if _is_code(work.later, run[0]) and _is_code(work.earlier, run[2]):
+            return _NUMBER
+        if _is_grade(work.later, run[0], phrases) and _is_grade(work.earlier, run[2], phrases):
+            return _NUMBER
+    a0, a1, b0, b1 = _widened(run, phrases, work)
+    mine, other = work.values, work.other_values
+    read_values(work.later, a0, a1, phrases, mine)
+    read_values(work.earlier, b0, b1, phrases, other)
+    if replaced and mine.counts[1] > 0 and other.counts[1] > 0:
+        differ = not holds_all(other, mine, NO) and not holds_all(mine, other, NO)
+        return _NUMBER if differ else _NONE
+    if replaced and few and mine.counts[1] > 0 and other.counts[0] > 0:
+        return _NONE if holds_all(other, mine, NO) else _NUMBER
+    if replaced and few and other.counts[1] > 0 and mine.counts[0] > 0:
+        return _NONE if holds_all(mine, other, NO) else _NUMBER
+    if replaced and few and mine.counts[0] > 0 and other.counts[0] > 0:
+        return _NONE if holds_any(mine, other) else _NUMERAL
+    if not replaced and size + other_size <= 2 and _is_inside(run, work):
+        tokens, at, end = (work.later, run[0], run[1]) if size > 0 else (work.earlier, run[2], run[3])
+        for k in range(at, end):
+            if tokens.kinds[k] == NUMBER:
+                return _NUMBER_ADDED
+    return _NONE
+
+
+@kernel(callee=True)
+def _is_code(tokens: Tokens, at: int) -> bool:
+    """Whether a token is a short mix of letters and digits, such as 12a."""
+    return tokens.kinds[at] == MIX and tokens.starts[at + 1] - tokens.starts[at] <= _CODE_LENGTH
+
+
+@kernel(callee=True)
+def _is_grade(tokens: Tokens, at: int, phrases: Phrases) -> bool:
+    """Whether a token is a lone letter a to f beside a word that says what it grades: type a, a型."""
+    char = tokens.chars[tokens.starts[at]]
+    if tokens.starts[at + 1] - tokens.starts[at] != 1 or not ord("a") <= char <= ord("f"):
+        return False
+    return _grades(tokens, at - 1, phrases) or _grades(tokens, at + 1, phrases)
+
+
+@kernel(callee=True)
+def _grades(tokens: Tokens, at: int, phrases: Phrases) -> bool:
+    if not 0 <= at < tokens.counts[0]:
+        return False
+    row = find(phrases, hash_of(tokens.chars, tokens.starts[at], tokens.starts[at + 1]))
+    return row >= 0 and phrases.grades[row] != 0
+
+
+@kernel(callee=True)
+def _phrase_end(tokens: Tokens, at: int, end: int, length: int) -> int:
+    """Where a phrase of `length` characters would end that begins at token `at`; -1 if it cannot."""
+    if at + length > end or tokens.kinds[at + length - 1] != CHARACTER:
+        return _NO_RUN
+    return at + length
+
+
+@kernel(callee=True)
+def _negation_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, int]:
+    """(an odd number of negations in a short run?, those of the later body less those of the earlier one)"""
+    run = work.alignment.runs[number]
+    mine = _negations(work.later, run[0], run[1], phrases)
+    other = _negations(work.earlier, run[2], run[3], phrases)
+    short = _is_short(work.later, run[0], run[1], phrases) and _is_short(
+        work.earlier, run[2], run[3], phrases
+    )
+    return short and (mine + other) % 2 != 0, mine - other
+
+
+@kernel(callee=True)
+def _is_short(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
+    """Whether a side has few tokens, or is a negation and nothing else."""
+    if end - first <= _SHORT:
+        return True
+    for at in range(first, end):
+        if tokens.kinds[at] != CHARACTER:
+            return False
+    row = find(phrases, hash_of(tokens.chars, tokens.starts[first], tokens.starts[end]))
+    return row >= 0 and phrases.negates[row] != 0
+
+
+@kernel(callee=True)
+def _negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
+    count = ZERO
+    at = first
+    while at < end:
+        step = np.int64(1)
+        lengths = _lengths(tokens, at, end, phrases)
+        for length in range(1, MAX_PHRASE + 1):
+            row = _row(tokens, at, length, lengths, phrases)
+            if row >= 0 and phrases.negates[row] and not _in_idiom(tokens, at, at + length, phrases):
+                count += 1
+                step = np.int64(length)
+                break
+        at += step
+    return count
+
+
+@kernel(callee=True)
+def _lengths(tokens: Tokens, at: int, end: int, phrases: Phrases) -> int:
+    """How long phrases can be that begin at a token and end by `end`: bit k - 1 for k tokens.
+
+    A word is a phrase of one token. Few characters begin phrases, and most of them phrases of one or two
+    lengths: nothing else is hashed.
+    """
+    if tokens.kinds[at] == WORD:
+        return np.int64(1)
+    if tokens.kinds[at] != CHARACTER:
+        return ZERO
+    lengths = class_of(tokens.chars[tokens.starts[at]], phrases) >> LENGTHS_SHIFT
+    room = np.int64(1)
+    while lengths >> room != 0 and at + room < end and tokens.kinds[at + room] == CHARACTER:
+        room += 1
+    return lengths & ((np.int64(1) << room) - 1)
+
+
+@kernel(callee=True)
+def _row(tokens: Tokens, at: int, length: int, lengths: int, phrases: Phrases) -> int:
+    """Row of the phrase of `length` tokens that begins at a token, -1 for none. lengths: by `_lengths`"""
+    if not (lengths >> (length - 1)) & 1:
+        return np.int64(-1)
+    return find(phrases, hash_of(tokens.chars, tokens.starts[at], tokens.starts[at + length]))
+
+
+@kernel(callee=True)
+def _in_idiom(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
+    """Whether a phrase that only looks like a negation covers these tokens: 无论, 不过."""
+    for at in range(max(0, end - MAX_PHRASE), first + 1):
+        if tokens.kinds[at] != CHARACTER:
+            continue
+        lengths = _lengths(tokens, at, tokens.counts[0], phrases)
+        for length in range(end - at, MAX_PHRASE + 1):
+            row = _row(tokens, at, length, lengths, phrases)
+            if row >= 0 and phrases.idiom[row]:
+                return True
+    return False
+
+
+@kernel(callee=True)
+def _sense_rules(number: int, phrases: Phrases, work: Differing) -> int:
+    """Rules 3 and 5 for one run: other days, or opposites.
+
+    Phrases of short sides are read, with one token of context on either side, and phrases that cover a side.
+    """
+    run = work.alignment.runs[number]
+    size, other_size = run[1] - run[0], run[3] - run[2]
+    if size == 0 or other_size == 0:
+        return _torn(run, phrases, work)
+    few = size <= _FEW and other_size <= _FEW
+    mine = _senses(work.later, run[0], run[1], few, phrases, work.senses)
+    other = _senses(work.earlier, run[2], run[3], few, phrases, work.other_senses)
+    found = _excluded(work.senses, mine, work.other_senses, other)
+    if found == _NONE and few and _any_denied(run, work):
+        found = _OPPOSITE
+    return found
+
+
+@kernel(callee=True)
+def _excluded(senses: NDArray[np.int64], count: int, others: NDArray[np.int64], other_count: int) -> int:
+    """CALENDAR or OPPOSITE where a sense that one side alone has excludes one that the other alone has."""
+    found = _NONE
+    for i in range(count):
+        sense = senses[i]
+        if _has(others, other_count, sense):
+            continue
+        for k in range(other_count):
+            if others[k] >> 8 == sense >> 8 and not _has(senses, count, others[k]):
+                if sense >> 8 < CALENDAR_KINDS:
+                    return _CALENDAR
+                found = _OPPOSITE
+    return found
+
+
+@kernel(callee=True)
+def _torn(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> int:
+    """Rules 3 and 5 where characters were added inside a phrase, which makes it another one: 明日, 明後日."""
+    full, empty = (work.later, work.earlier) if run[1] > run[0] else (work.earlier, work.later)
+    first, end, at = (run[0], run[1], run[2]) if run[1] > run[0] else (run[2], run[3], run[0])
+    found = _NONE
+    for before in range(min(first, at, MAX_PHRASE - (end - first)) + 1):
+        if not _begins_at(full, first - before, phrases) or not _begins_at(empty, at - before, phrases):
+            continue
+        for behind in range(before == 0, MAX_PHRASE - (end - first) - before + 1):
+            if empty.counts[0] < at + behind or full.counts[0] < end + behind:
+                break
+            mine = _phrase_senses(full, first - before, end + behind, phrases, work.senses)
+            other = _phrase_senses(empty, at - before, at + behind, phrases, work.other_senses)
+            said = _excluded(work.senses, mine, work.other_senses, other)
+            if said == _CALENDAR:
+                return said
+            found = max(found, said)
+    return found
+
+
+@kernel(callee=True)
+def _begins_at(tokens: Tokens, at: int, phrases: Phrases) -> bool:
+    if at >= tokens.counts[0] or tokens.kinds[at] != CHARACTER:
+        return False
+    return _lengths(tokens, at, tokens.counts[0], phrases) != 0
+
+
+@kernel(callee=True)
+def _phrase_senses(tokens: Tokens, first: int, end: int, phrases: Phrases, senses: NDArray[np.int64]) -> int:
+    """Write what characters first to end exclude, if they are one phrase; the number of senses."""
+    for at in range(first, end):
+        if tokens.kinds[at] != CHARACTER:
+            return ZERO
+    row = find(phrases, hash_of(tokens.chars, tokens.starts[first], tokens.starts[end]))
+    return _add_senses(row, phrases, senses, ZERO)
+
+
+@kernel(callee=True)
+def _has(senses: NDArray[np.int64], count: int, sense: int) -> bool:
+    for i in range(count):  # noqa: SIM110
+        if senses[i] == sense:
+            return True
+    return False
+
+
+@kernel(callee=True)
+def _senses(
+    tokens: Tokens, first: int, end: int, few: bool, phrases: Phrases, senses: NDArray[np.int64]
+) -> int:
+    """Write what phrases of a side exclude that cover tokens[first:end]; their number.
+
+    few: also those inside, and with one token more on either side
+    """
+    count = ZERO
+    for at in range(max(0, first - MAX_PHRASE + 1), min(tokens.counts[0], end + 1)):
+        lengths = _lengths(tokens, at, tokens.counts[0], phrases)
+        for length in range(1, MAX_PHRASE + 1):
+            if _concerns(at, at + length, first, end, few):
+                count = _add_senses(_row(tokens, at, length, lengths, phrases), phrases, senses, count)
+    return count
+
+
+@kernel(callee=True)
+def _concerns(at: int, stop: int, first: int, end: int, few: bool) -> bool:
+    """Whether a phrase covers a side, or stands in a short one or a token beside."""
+    return (at <= first and stop >= end) or (few and at >= first - 1 and stop <= end + 1)
+
+
+@kernel(callee=True)
+def _add_senses(row: int, phrases: Phrases, senses: NDArray[np.int64], count: int) -> int:
+    if row >= 0:
+        for at in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
+            if count < _SENSES:
+                senses[count] = phrases.senses[at]
+                count += 1
+    return count
+
+
+@kernel(callee=True)
+def _any_denied(run: NDArray[np.int64], work: Differing) -> bool:
+    """Whether a word of one side is one of the other with un-, in-, im-, dis- or non- in front."""
+    for a in range(run[0], run[1]):
+        for b in range(run[2], run[3]):
+            words = work.later.kinds[a] == WORD and work.earlier.kinds[b] == WORD
+            if words and (_denies(work.later, a, work.earlier, b) or _denies(work.earlier, b, work.later, a)):
+                return True
+    return False
+
+
+@kernel(callee=True)
+def _denies(tokens: Tokens, at: int, other: Tokens, other_at: int) -> bool:
+    first, end = tokens.starts[at], tokens.starts[at + 1]
+    start, length = other.starts[other_at], other.starts[other_at + 1] - other.starts[other_at]
+    extra = end - first - length
+    if length < 4 or not 2 <= extra <= 3:
+        return False
+    a, b = tokens.chars[first], tokens.chars[first + 1]
+    if extra == 2:
+        known = (a == ord("u") or a == ord("i")) and (b == ord("n") or (a == ord("i") and b == ord("m")))
+    else:
+        c = tokens.chars[first + 2]
+        known = a == ord("d") and b == ord("i") and c == ord("s")
+        known |= a == ord("n") and b == ord("o") and c == ord("n")
+    if not known:
+        return False
+    for k in range(length):  # noqa: SIM110
+        if tokens.chars[first + extra + k] != other.chars[start + k]:
+            return False
+    return True
+
+
+@kernel(callee=True)
+def _is_exchanged(number: int, phrases: Phrases, work: Differing) -> bool:
+    """Rule 6: what stood in one place stands in another one, and the other way round (3比1 / 1比3)."""
+    runs, count = work.alignment.runs, work.alignment.count[0]
+    run = runs[number]
+    if run[1] - run[0] <= _EXCHANGED_TOKENS and run[3] - run[2] <= _EXCHANGED_TOKENS:
+        if _same_values_in_other_order(run[0], run[1], run[2], run[3], phrases, work):
+            return True
+        for follows in range(number + 1, min(count, number + 1 + _EXCHANGED_RUNS)):
+            then = runs[follows]
+            if run[1] > run[0] and run[3] > run[2] and _crosses(run, then, work):
+                return True
+            beside = follows == number + 1 and then[0] - run[1] <= 2 and then[1] - run[0] <= _EXCHANGED_TOKENS
+            if beside and _same_values_in_other_order(run[0], then[1], run[2], then[3], phrases, work):
+                return True
+    return False
+
+
+@kernel(callee=True)
+def _crosses(run: NDArray[np.int64], then: NDArray[np.int64], work: Differing) -> bool:
+    return _same_tokens(work, run[0], run[1], then[2], then[3]) and _same_tokens(
+        work, then[0], then[1], run[2], run[3]
+    )
+
+
+@kernel(callee=True)
+def _same_tokens(work: Differing, a0: int, a1: int, b0: int, b1: int) -> bool:
+    if a1 - a0 != b1 - b0 or a1 == a0:
+        return False
+    for k in range(a1 - a0):  # noqa: SIM110
+        if work.later.ids[a0 + k] != work.earlier.ids[b0 + k]:
+            return False
+    return True
+
+
+@kernel(callee=True)
+def _same_values_in_other_order(
+    a0: int, a1: int, b0: int, b1: int, phrases: Phrases, work: Differing
+) -> bool:
+    mine, other = work.values, work.other_values
+    read_values(work.later, a0, a1, phrases, mine)
+    if mine.counts[0] < 2:
+        return False
+    read_values(work.earlier, b0, b1, phrases, other)
+    if mine.counts[0] != other.counts[0] or same_order(mine, other):
+        return False
+    return bool(holds_all(mine, other, YES))
+
+
+@kernel(callee=True)
+def _corrects(number: int, phrases: Phrases, work: Differing) -> bool:
+    """Rule 7: an end of one body holds a correction (更正, 谣言, update, fake) that the other one lacks."""
+    run = work.alignment.runs[number]
+    at_end = run[0] == 0 or run[1] == work.later.counts[0]
+    other_at_end = run[2] == 0 or run[3] == work.earlier.counts[0]
+    if at_end and _has_correction(work.later, run[0], run[1], work.earlier, phrases):
+        return True
+    return other_at_end and _has_correction(work.earlier, run[2], run[3], work.later, phrases)
+
+
+@kernel(callee=True)
+def _has_correction(tokens: Tokens, first: int, end: int, other: Tokens, phrases: Phrases) -> bool:
+    if end - first > _CORRECTION_TOKENS:
+        return False
+    for at in range(first, end):
+        lengths = _lengths(tokens, at, end, phrases)
+        is_word = tokens.kinds[at] == WORD
+        for length in range(1, MAX_PHRASE + 1):
+            row = _row(tokens, at, length, lengths, phrases)
+            if row >= 0 and phrases.corrects[row]:
+                characters = ZERO if is_word else np.int64(length)
+                if not _holds_phrase(other, phrases.keys[row], characters):
+                    return True
+    return False
+
+
+@kernel(callee=True)
+def _holds_phrase(tokens: Tokens, key: np.uint64, length: int) -> bool:
+    """Whether the phrase stands anywhere; length: its characters, 0 for a word."""
+    for at in range(tokens.counts[0]):
+        if length == 0:
+            found = tokens.kinds[at] == WORD and tokens.ids[at] == key
+        else:
+            stop = _phrase_end(tokens, at, tokens.counts[0], length)
+            found = stop >= 0 and hash_of(tokens.chars, tokens.starts[at], tokens.starts[stop]) == key
+        if found:
+            return True
+    return False
+
+
+class Sums(NamedTuple):
+    """What rules 8 to 12 measure, in points."""
+
+    shared: int
+    replaced: int
+    only: int
+    longest: int
+    longest_run: int
+    place: int
+    place_run: int
+    own_run: int
+
+
+@kernel(callee=True)
+def _measured(shorter: int, phrases: Phrases, limits: Limits, work: Differing) -> tuple[int, int]:
+    """Rules 8 to 12."""
+    sums = _sums(phrases, limits, work)
+    short = shorter < limits.short
+    most = limits.replaced_short if short else limits.replaced
+    if sums.replaced * 1000 > most * (sums.replaced + sums.shared):
+        return np.int64(_REPLACED), sums.longest_run
+    if short and sums.only * 1000 > limits.only_short * (sums.only + sums.shared):
+        return np.int64(_BOTH_SAY_MORE), ZERO
+    if sums.longest > limits.longest:
+        return np.int64(_LONG_REPLACEMENT), sums.longest_run
+    few = work.alignment.count[0] <= limits.place_runs
+    if few and limits.place_points > 0 and sums.place >= limits.place_points:
+        return np.int64(_IN_ITS_PLACE), sums.place_run
+    if sums.own_run != _NO_RUN:
+        return np.int64(_OWN_WORDS), sums.own_run
+    return np.int64(_NONE), np.int64(_NO_RUN)
+
+
+@kernel(callee=True)
+def _sums(phrases: Phrases, limits: Limits, work: Differing) -> Sums:
+    later, earlier, runs = work.later, work.earlier, work.alignment.runs
+    shared = replaced = only = other_only = longest = place = ZERO
+    longest_run = place_run = own_run = np.int64(_NO_RUN)
+    most_own = np.int64(limits.own)
+    at = ZERO
+    for number in range(work.alignment.count[0]):
+        run = runs[number]
+        shared += _points(later, at, run[0])
+        at = run[1]
+        points, other_points = _paired_points(run, phrases, work)
+        only += points
+        other_only += other_points
+        both = min(points, other_points) if run[1] > run[0] and run[3] > run[2] else ZERO
+        replaced += both
+        if both > longest:
+            longest, longest_run = both, np.int64(number)
+        if run[1] < later.counts[0] and run[3] < earlier.counts[0]:
+            held = min(_character_points(later, run[0], run[1]), _character_points(earlier, run[2], run[3]))
+            if held > 0 and run[0] == 0 and run[2] == 0:
+                held = _AT_HEAD
+            if held > place:
+                place, place_run = held, np.int64(number)
+        if later.starts[run[1]] - later.starts[run[0]] - 1 > most_own:
+            new = _new_pairs(run, work)
+            if new > most_own:
+                most_own, own_run = new, np.int64(number)
+    shared += _points(later, at, later.counts[0])
+    return Sums(shared, replaced, min(only, other_only), longest, longest_run, place, place_run, own_run)
+
+
+@kernel(callee=True)
+def _points(tokens: Tokens, first: int, end: int) -> int:
+    total = ZERO
+    for at in range(first, end):
+        total += tokens.points[at]
+    return total
+
+
+@kernel(callee=True)
+def _character_points(tokens: Tokens, first: int, end: int) -> int:
+    total = ZERO
+    for at in range(first, end):
+        total += tokens.points[at] if tokens.kinds[at] == CHARACTER else 0
+    return total
+
+
+@kernel(callee=True)
+def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> tuple[int, int]:
+    """Points of both sides, less those of equal numbers and of words in two spellings."""
+    later, earlier = work.later, work.earlier
+    points, other = _points(later, run[0], run[1]), _points(earlier, run[2], run[3])
+    size, other_size = run[1] - run[0], run[3] - run[2]
+    if size == 0 or other_size == 0:
+        return points, other
+    if size <= _FEW and other_size <= _FEW:
+        a0, a1, b0, b1 = _widened(run, phrases, work)
+        read_values(later, a0, a1, phrases, work.values)
+        if work.values.counts[0] > 0:
+            read_values(earlier, b0, b1, phrases, work.other_values)
+            if same_order(work.values, work.other_values):
+                points = _points_beside_numbers(later, run[0], run[1], phrases)
+                other = _points_beside_numbers(earlier, run[2], run[3], phrases)
+    if size <= _SPELLING_TOKENS and other_size <= _SPELLING_TOKENS:
+        taken = ZERO
+        for a in range(run[0], run[1]):
+            for b in range(run[2], run[3]):
+                free = (taken >> (b - run[2])) & 1 == 0
+                if free and _is_one_word(later, a, earlier, b, phrases, work):
+                    points -= later.points[a]
+                    other -= earlier.points[b]
+                    taken |= np.int64(1) << (b - run[2])
+                    break
+    return max(points, ZERO), max(other, ZERO)
+
+
+@kernel(callee=True)
+def _points_beside_numbers(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
+    total = ZERO
+    for at in range(first, end):
+        if tokens.kinds[at] != NUMBER and not is_numeral(tokens, at, phrases):
+            total += tokens.points[at]
+    return total
+
+
+@kernel(callee=True)
+def _is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases, work: Differing) -> bool:
+    """Whether two words are one in two spellings, and no opposites.
+
+    One begins the other (4 letters at least), has one letter more, or (5 letters at least) another one.
+    """
+    if later.kinds[a] != WORD or earlier.kinds[b] != WORD:
+        return False
+    if later.starts[a + 1] - later.starts[a] <= earlier.starts[b + 1] - earlier.starts[b]:
+        alike = _is_spelling(later, a, earlier, b)
+    else:
+        alike = _is_spelling(earlier, b, later, a)
+    if not alike:
+        return False
+    mine = _add_senses(find(phrases, later.ids[a]), phrases, work.senses, ZERO)
+    other = _add_senses(find(phrases, earlier.ids[b]), phrases, work.other_senses, ZERO)
+    for i in range(mine):
+        for k in range(other):
+            if work.senses[i] >> 8 == work.other_senses[k] >> 8 and work.senses[i] != work.other_senses[k]:
+                return False
+    return not _denies(later, a, earlier, b) and not _denies(earlier, b, later, a)
+
+
+@kernel(callee=True)
+def _is_spelling(short: Tokens, a: int, long: Tokens, b: int) -> bool:
+    first, second = short.starts[a], long.starts[b]
+    n, m = short.starts[a + 1] - first, long.starts[b + 1] - second
+    same = ZERO
+    while same < n and short.chars[first + same] == long.chars[second + same]:
+        same += 1
+    if same == n:
+        return n == m or n >= 4
+    if n < 4 or m - n > 1 or (m == n and n < 5):
+        return False
+    rest = same + (m == n)
+    for k in range(rest, n):  # noqa: SIM110
+        if short.chars[first + k] != long.chars[second + k + (m - n)]:
+            return False
+    return True
+
+
+@kernel(callee=True)
+def _new_pairs(run: NDArray[np.int64], work: Differing) -> int:
+    """Pairs of neighbouring characters in the later body's run that stand nowhere in the earlier body."""
+    pairs, earlier, later = work.pairs, work.earlier, work.later
+    pairs[:] = 0
+    for k in range(earlier.starts[earlier.counts[0]] - 1):
+        key = _pair(earlier.chars, k)
+        pairs[_pair_cell(pairs, key)] = key
+    new = ZERO
+    for k in range(later.starts[run[0]], later.starts[run[1]] - 1):
+        key = _pair(later.chars, k)
+        new += pairs[_pair_cell(pairs, key)] != key
+    return new
+
+
+@kernel(callee=True)
+def _pair(chars: NDArray[np.uint32], at: int) -> np.uint64:
+    return (np.uint64(chars[at]) << np.uint64(32)) | np.uint64(chars[at + 1])
+
+
+@kernel(callee=True)
+def _pair_cell(pairs: NDArray[np.uint64], key: np.uint64) -> int:
+    cell = np.int64((key * GOLDEN) >> np.uint64(54))
+    while pairs[cell] != np.uint64(0) and pairs[cell] != key:
+        cell = (cell + 1) & (_PAIR_CELLS - 1)
+    return cell

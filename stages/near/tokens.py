@@ -1,0 +1,167 @@
+"""A body as tokens: what two bodies are aligned by, and what each token weighs.
+
+A token is one character of an unspaced script, a word of another script, a run of digits with the separators
+and the sign that belong to it ("-3.5", "9:30"), or a mix of letters and digits ("h5n1", "5kg"). Digits of
+every script are digits, Thai ones too. Behind the tokens may stand references (`stages.text.references`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import STORED_LENGTH
+from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.near.phrases import Phrases, find, hash_of
+from twinsieve.stages.text.references import FIRST_REFERENCE, PER_KIND
+from twinsieve.stages.text.tables import SPECIAL_PLANES
+
+CHARACTER, WORD, NUMBER, MIX = 0, 1, 2, 3
+"""Kinds of tokens."""
+
+_TEXT_ROOM = STORED_LENGTH + 1
+_REFERENCE_KINDS = 3
+
+
+class Tokens(NamedTuple):
+    """The tokens of one body; memory of one thread, overwritten by `tokenize`.
+
+    chars: uint32[STORED_LENGTH]; word_starts: uint8[STORED_LENGTH], as in `Bodies`
+    ids: uint64[…], equal for equal tokens; kinds: uint8[…]; points: int64[…], what a token weighs
+    starts: int64[…], token i is chars[starts[i]:starts[i + 1]]
+    counts: int64[3], (tokens, 1 if the body goes on behind them, where its references end)
+        they are chars[starts[tokens]:counts[2]], two characters each; of a body that goes on none are known
+    """
+
+    chars: NDArray[np.uint32]
+    word_starts: NDArray[np.uint8]
+    ids: NDArray[np.uint64]
+    kinds: NDArray[np.uint8]
+    points: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+def new_tokens() -> Tokens:
+    """Fresh memory for one body."""
+    return Tokens(
+        np.zeros(STORED_LENGTH, np.uint32),
+        np.zeros(STORED_LENGTH, np.uint8),
+        np.zeros(_TEXT_ROOM, np.uint64),
+        np.zeros(_TEXT_ROOM, np.uint8),
+        np.zeros(_TEXT_ROOM, np.int64),
+        np.zeros(_TEXT_ROOM + 1, np.int64),
+        np.zeros(3, np.int64),
+    )
+
+
+UNSPACED, DIGIT, NUMBER_MARK, LIGHT, NUMERAL = 1, 2, 4, 8, 16
+"""Bits of `Phrases.classes`: what a character is; `NUMBER_MARK` is a sign, currency or separator."""
+LENGTHS_SHIFT = 8
+"""From this bit on: bit k - 1 for a phrase of k characters that begins with the character."""
+
+
+@kernel(callee=True)
+def class_of(char: np.uint32, phrases: Phrases) -> int:
+    """The bits above of one character."""
+    return np.int64(phrases.classes[char]) if char < np.uint32(SPECIAL_PLANES) else np.int64(UNSPACED)
+
+
+@kernel(callee=True)
+def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
+    """Find the tokens of chars[:length].
+
+    cut: the body goes on; a token that touches the cut is left out, as its end is unknown
+    """
+    chars, starts = tokens.chars, tokens.word_starts
+    count = i = ZERO
+    while i < length and chars[i] < np.uint32(FIRST_REFERENCE):
+        first = class_of(chars[i], phrases)
+        j = i + 1
+        if first & (UNSPACED | DIGIT) == UNSPACED:
+            tokens.kinds[count] = CHARACTER
+            tokens.ids[count] = np.uint64(chars[i])
+            tokens.points[count] = 0 if first & LIGHT else 2
+        else:
+            every = first
+            letters = first & (DIGIT | NUMBER_MARK) == 0
+            while j < length and not starts[j]:
+                following = class_of(chars[j], phrases)
+                if following & (UNSPACED | DIGIT) == UNSPACED:
+                    break
+                every |= following
+                letters |= following & (DIGIT | NUMBER_MARK) == 0
+                j += 1
+            if cut and j == length:
+                break
+            key = hash_of(chars, i, j)
+            tokens.ids[count] = key
+            if not every & DIGIT:
+                tokens.kinds[count] = WORD
+                at = find(phrases, key)
+                light = at >= 0 and phrases.light[at]
+                tokens.points[count] = 1 if light else min(2 + j - i, 8)
+            else:
+                tokens.kinds[count] = MIX if letters else NUMBER
+                tokens.points[count] = min(1 + j - i, 8)
+        tokens.starts[count] = i
+        count += 1
+        i = j
+    tokens.starts[count] = i
+    tokens.counts[0] = count
+    tokens.counts[1] = cut
+    tokens.counts[2] = i if cut else length
+
+
+@kernel(callee=True)
+def other_reference(one: Tokens, other: Tokens) -> int:
+    """The least kind of references of which each body holds one that the other one lacks; -1 for none."""
+    for kind in range(_REFERENCE_KINDS):
+        if _refers_elsewhere(one, other, kind) and _refers_elsewhere(other, one, kind):
+            return np.int64(kind)
+    return np.int64(-1)
+
+
+@kernel(callee=True)
+def _refers_elsewhere(one: Tokens, other: Tokens, kind: int) -> bool:
+    """Whether one body has a reference of this kind that the other one lacks."""
+    for at in range(one.starts[one.counts[0]], one.counts[2] - 1, 2):
+        if (np.int64(one.chars[at]) - FIRST_REFERENCE) // PER_KIND != kind:
+            continue
+        known = False
+        for place in range(other.starts[other.counts[0]], other.counts[2] - 1, 2):
+            known |= other.chars[place] == one.chars[at] and other.chars[place + 1] == one.chars[at + 1]
+        if not known:
+            return True
+    return False
+
+
+@kernel
+def find_tokens(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
+    """`tokenize`, for Python."""
+    tokenize(tokens, length, cut, phrases)
+
+
+_BLANK, _ELLIPSIS = np.uint32(ord(" ")), np.uint32(ord("…"))
+
+
+@kernel(callee=True)
+def write_tokens(tokens: Tokens, first: int, end: int, out: NDArray[np.uint32]) -> None:
+    """Write tokens[first:end] as a reader sees them, blanks between words; cut with an ellipsis.
+
+    out: uint32[room], zeros
+    """
+    at = ZERO
+    for number in range(first, end):
+        if number > first and tokens.kinds[number] != CHARACTER and tokens.kinds[number - 1] != CHARACTER:
+            if at < len(out):
+                out[at] = _BLANK
+            at += 1
+        for k in range(tokens.starts[number], tokens.starts[number + 1]):
+            if at < len(out):
+                out[at] = tokens.chars[k]
+            at += 1
+    if at > len(out):
+        out[len(out) - 1] = _ELLIPSIS

@@ -1,0 +1,282 @@
+"""What numbers are worth, in digits of any script, Chinese numerals or words: equal values are equal.
+
+"1,500" is 1500, "1.5万" 15000, "十二" 12, "twelve" 12, "007" 7. A colon, dash or slash parts a token into
+values: "9:30" is 9 and 30. A mix of letters and digits with at most two letters counts as its digits ("5kg");
+with more it is a name of its own ("h5n1x", an order number).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.kernel import NO, YES, ZERO, kernel
+from twinsieve.stages.near.phrases import Phrases, find
+from twinsieve.stages.near.tokens import CHARACTER, DIGIT, MIX, NUMBER, NUMERAL, WORD, Tokens, class_of
+
+_PRIME = np.uint64(0x100000001B3)
+_OFFSET = np.uint64(0xCBF29CE484222325)
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_NAME = np.uint64(0x5851F42D4C957F2D)
+_DOT, _COMMA = ord("."), ord(",")
+_NAME_LETTERS = 2
+_NAME_LENGTH = 14
+_TEN = 10
+
+
+MAX_VALUES = 64
+"""Numbers of one run that are read; a text of digits costs no more than that."""
+
+
+class Values(NamedTuple):
+    """Values of some tokens; memory of one thread.
+
+    values: uint64[…], equal for equal values; numerals: bool[…], it was written in Chinese numerals
+    counts: int64[2], (values, of them not Chinese numerals)
+    """
+
+    values: NDArray[np.uint64]
+    numerals: NDArray[np.bool_]
+    counts: NDArray[np.int64]
+
+
+def new_values() -> Values:
+    """Fresh memory for one thread."""
+    return Values(np.zeros(MAX_VALUES, np.uint64), np.zeros(MAX_VALUES, np.bool_), np.zeros(2, np.int64))
+
+
+@kernel(callee=True)
+def _add(made: Values, value: np.uint64, numeral: bool) -> None:
+    at = made.counts[0]
+    if at == MAX_VALUES:
+        return
+    made.values[at] = value
+    made.numerals[at] = numeral
+    made.counts[0] = at + 1
+    made.counts[1] += not numeral
+
+
+@kernel(callee=True)
+def _finish(digits: np.uint64, exponent: int, prefix: np.uint64) -> np.uint64:
+    return (digits + np.uint64(exponent + 64) * _STEP) ^ prefix
+
+
+@kernel(callee=True)
+def _of_integer(value: int) -> np.uint64:
+    """The value of an integer, as its digits give it."""
+    digits, exponent = _OFFSET, ZERO
+    if value > 0:
+        while value % _TEN == 0:
+            value //= _TEN
+            exponent += 1
+        scale = np.int64(1)
+        while value // scale >= _TEN:
+            scale *= _TEN
+        while scale > 0:
+            digits = (digits ^ np.uint64(value // scale % _TEN)) * _PRIME
+            scale //= _TEN
+    return _finish(digits, exponent, np.uint64(0))
+
+
+@kernel(callee=True)
+def _digits_end(chars: NDArray[np.uint32], first: int, end: int, phrases: Phrases) -> int:
+    """Where the digits end that begin at `first`, with points and commas between them."""
+    i = first
+    while i < end:
+        inner = chars[i] == _DOT or chars[i] == _COMMA
+        if inner and not (i + 1 < end and class_of(chars[i + 1], phrases) & DIGIT):
+            break
+        if not inner and not class_of(chars[i], phrases) & DIGIT:
+            break
+        i += 1
+    return i
+
+
+@kernel(callee=True)
+def _of_digits(
+    chars: NDArray[np.uint32], first: int, end: int, power: int, prefix: np.uint64, phrases: Phrases
+) -> np.uint64:
+    """The value of digits with points between them, times 10 to the power.
+
+    One point is a decimal point; with several it is a version or an address, whose parts all count.
+    """
+    points = ZERO
+    for i in range(first, end):
+        points += chars[i] == _DOT or chars[i] == _COMMA
+    digits, zeros, exponent = _OFFSET, ZERO, power
+    behind = False
+    for i in range(first, end):
+        if chars[i] == _DOT or chars[i] == _COMMA:
+            behind = True
+            if points > 1:
+                for _ in range(zeros):
+                    digits = (digits ^ np.uint64(0)) * _PRIME
+                zeros = ZERO
+                digits = (digits ^ np.uint64(_DOT)) * _PRIME
+            continue
+        digit = np.uint64(phrases.digits[chars[i]])
+        exponent -= behind and points == 1
+        if digit == np.uint64(0) and (digits != _OFFSET or zeros > 0 or points > 1):
+            zeros += 1
+        elif digit != np.uint64(0):
+            for _ in range(zeros):
+                digits = (digits ^ np.uint64(0)) * _PRIME
+            zeros = ZERO
+            digits = (digits ^ digit) * _PRIME
+    if digits == _OFFSET:
+        return _finish(digits, ZERO, prefix)
+    return _finish(digits, exponent + zeros, prefix)
+
+
+@kernel(callee=True)
+def _power_behind(tokens: Tokens, at: int, end: int, phrases: Phrases) -> tuple[int, int]:
+    """Zeros that the numerals at `at` add to the number before them (万: 4), and where they end."""
+    power = ZERO
+    while at < end and is_numeral(tokens, at, phrases):
+        value = phrases.numerals[tokens.chars[tokens.starts[at]]]
+        if value < _TEN:
+            break
+        while value >= _TEN:
+            value //= _TEN
+            power += 1
+        at += 1
+    return power, at
+
+
+@kernel(callee=True)
+def is_numeral(tokens: Tokens, at: int, phrases: Phrases) -> bool:
+    """Whether a token is a Chinese numeral."""
+    if tokens.kinds[at] != CHARACTER:
+        return False
+    return class_of(tokens.chars[tokens.starts[at]], phrases) & NUMERAL != 0
+
+
+@kernel(callee=True)
+def _of_token(tokens: Tokens, at: int, power: int, phrases: Phrases, made: Values) -> None:
+    """Add the values of one token with digits; the power belongs to the last of them."""
+    chars, first, end = tokens.chars, tokens.starts[at], tokens.starts[at + 1]
+    prefix = np.uint64(0)
+    i = first
+    while i < end:
+        if class_of(chars[i], phrases) & DIGIT:
+            stop = _digits_end(chars, i, end, phrases)
+            last = power if stop == end else ZERO
+            _add(made, _of_digits(chars, i, stop, last, prefix, phrases), NO)
+            prefix = np.uint64(0)
+            i = stop
+            continue
+        if i == first or prefix != np.uint64(0):
+            # A sign, currency or comparison; behind a digit the same characters part values.
+            prefix = (prefix ^ np.uint64(chars[i])) * _PRIME if tokens.kinds[at] == NUMBER else prefix
+        i += 1
+
+
+@kernel(callee=True)
+def _is_name(tokens: Tokens, at: int, phrases: Phrases) -> bool:
+    """Whether a mix of letters and digits is one name: more than two letters, and short enough."""
+    letters = ZERO
+    for i in range(tokens.starts[at], tokens.starts[at + 1]):
+        letters += class_of(tokens.chars[i], phrases) & DIGIT == 0
+    return letters > _NAME_LETTERS and tokens.starts[at + 1] - tokens.starts[at] <= _NAME_LENGTH
+
+
+@kernel(callee=True)
+def _of_numerals(tokens: Tokens, at: int, end: int, phrases: Phrases) -> np.uint64:
+    """The value of Chinese numerals: by place (二〇二〇), or with 十 百 千 万 亿."""
+    total = section = current = ZERO
+    places = True
+    for i in range(at, end):
+        places &= phrases.numerals[tokens.chars[tokens.starts[i]]] < _TEN
+    if places:
+        digits, zeros = _OFFSET, ZERO
+        for i in range(at, end):
+            value = phrases.numerals[tokens.chars[tokens.starts[i]]]
+            if value == 0:
+                zeros += digits != _OFFSET
+                continue
+            for _ in range(zeros):
+                digits = (digits ^ np.uint64(0)) * _PRIME
+            zeros = ZERO
+            digits = (digits ^ np.uint64(value)) * _PRIME
+        return _finish(digits, zeros, np.uint64(0))
+    for i in range(at, end):
+        value = phrases.numerals[tokens.chars[tokens.starts[i]]]
+        if value < _TEN:
+            current = value
+        elif value < 10_000:
+            section += max(current, 1) * value
+            current = ZERO
+        else:
+            # Several of them in a row are no number anybody reads; the value stays below 2^63.
+            total = max(total + section + current, 1) % 100_000_000 * value
+            section = current = ZERO
+    return _of_integer(total + section + current)
+
+
+@kernel(callee=True)
+def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, made: Values) -> None:
+    """Write the values of tokens[first:end] into `made`."""
+    made.counts[0] = made.counts[1] = 0
+    at = first
+    while at < end:
+        kind = tokens.kinds[at]
+        if kind == CHARACTER:
+            stop = at
+            while stop < end and is_numeral(tokens, stop, phrases):
+                stop += 1
+            if stop > at:
+                _add(made, _of_numerals(tokens, at, stop, phrases), YES)
+                at = stop
+                continue
+        elif kind == WORD:
+            row = find(phrases, tokens.ids[at])
+            if row >= 0 and phrases.number[row] >= 0:
+                _add(made, _of_integer(phrases.number[row]), NO)
+        elif kind == MIX and _is_name(tokens, at, phrases):
+            _add(made, tokens.ids[at] ^ _NAME, NO)
+        else:
+            power, stop = _power_behind(tokens, at + 1, end, phrases)
+            _of_token(tokens, at, power, phrases, made)
+            at = stop
+            continue
+        at += 1
+
+
+@kernel(callee=True)
+def holds_all(some: Values, of: Values, numerals: bool) -> bool:
+    """Whether each value of `of` is among `some`, as many times. numerals: those of `of` count, too"""
+    for i in range(of.counts[0]):
+        if of.numerals[i] and not numerals:
+            continue
+        value = of.values[i]
+        wanted = found = ZERO
+        for k in range(of.counts[0]):
+            wanted += of.values[k] == value and (numerals or not of.numerals[k])
+        for k in range(some.counts[0]):
+            found += some.values[k] == value
+        if found < wanted:
+            return False
+    return True
+
+
+@kernel(callee=True)
+def holds_any(some: Values, of: Values) -> bool:
+    """Whether they have a value in common."""
+    for i in range(of.counts[0]):
+        for k in range(some.counts[0]):
+            if some.values[k] == of.values[i]:
+                return True
+    return False
+
+
+@kernel(callee=True)
+def same_order(some: Values, other: Values) -> bool:
+    """Whether both have the same values in the same order."""
+    if some.counts[0] != other.counts[0]:
+        return False
+    for i in range(some.counts[0]):  # noqa: SIM110
+        if some.values[i] != other.values[i]:
+            return False
+    return True

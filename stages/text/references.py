@@ -1,0 +1,252 @@
+"""References: the links, @names and tags of a message as short tokens behind its body (`text.compare`).
+
+The profile drops them from the body; here is what tells two messages apart where one was replaced by another.
+A token is two private-use characters, by kind and hash, as no body holds them otherwise. The tokens of a row
+are sorted and each stands once, so that a tag that moved changes nothing.
+
+A link counts without `http://`, `www.`, punctuation and slashes at its end, its host in lower case; names and
+tags count in lower case (of ASCII). Not counted: what a repost chain holds that is cut off, the names of
+`//@name:` and `RT @name`, and numbers with a # ("#1"). A row with more than MAX_REFERENCES has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.intrinsics import mix64
+from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.text.profiles import MAX_NAME_LENGTH, is_url_char, is_word, url_head
+from twinsieve.stages.text.profiles_microblog import MAX_REPOST_NAME_LENGTH, MAX_TAG_LENGTH, OWN_WORDS
+from twinsieve.stages.text.tables import DIGIT, LETTER, MARK, SPACE
+
+MAX_REFERENCES = 16
+FIRST_REFERENCE = 0xF0000
+"""Characters from here on stand in references alone."""
+SECOND_HALF = 0x100000
+HALVES = 0xFFFE
+"""Private-use characters of plane 15, and of plane 16."""
+PER_KIND = HALVES // 3
+"""First halves of each kind: links, then @names, then tags."""
+
+_LINK, _MENTION, _TAG = (cast("int", np.int64(kind)) for kind in range(3))
+_BITS = {"links": 1, "mentions": 2, "tags": 4}
+_HASH, _SLASH, _AT, _COLON, _NEWLINE = (ord(c) for c in "#/@:\n")
+_R, _CAPITAL_T, _W = (ord(c) for c in "RTw")
+_MIDDLE_DOT, _DASH, _UNDERSCORE = (ord(c) for c in "·-_")
+_CAPITAL_A, _CAPITAL_Z, _LOWER = ord("A"), ord("Z"), 32
+_LINK_ENDS = np.array([ord(c) for c in "/.,;:!?'\")]}>"], dtype=np.uint32)
+_OFFSET = np.uint64(0xCBF29CE484222325)
+_PRIME = np.uint64(0x100000001B3)
+
+
+class References(NamedTuple):
+    """What n rows refer to.
+
+    kinds: bits, 1 links, 2 mentions, 4 tags; 0: nothing is looked for, and the arrays are empty
+    chars: uint32[total], two for each; row i's begin at starts[i]; starts: int64[n + 1], those of the text
+    counts: int64[n], references; MAX_REFERENCES + 1 for more than that
+    """
+
+    kinds: int
+    chars: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+def new_references(compare: Collection[str], starts: NDArray[np.int64]) -> References:
+    """None yet, of rows that begin at `starts`."""
+    kinds = sum(_BITS[name] for name in set(compare))
+    total, rows = (int(starts[-1]), len(starts) - 1) if kinds else (0, 0)
+    # A reference takes two characters of its text at least.
+    return References(kinds, np.zeros(total, np.uint32), starts, np.zeros(rows, np.int64))
+
+
+@kernel(callee=True)
+def _note(t: NDArray[np.uint32], first: int, end: int, kind: int, row: int, found: References) -> None:
+    """Insert t[first:end] among the references of a row."""
+    if not (found.kinds >> kind) & 1 or found.counts[row] > MAX_REFERENCES:
+        return
+    value = _OFFSET
+    lower = True
+    for k in range(first, end):
+        code = t[k]
+        if lower and _CAPITAL_A <= code <= _CAPITAL_Z:
+            code |= np.uint32(_LOWER)
+        value = (value ^ np.uint64(code)) * _PRIME
+        lower = lower and (kind != _LINK or code != _SLASH)
+    value = mix64(value)
+    half = np.uint32(FIRST_REFERENCE + kind * PER_KIND + np.int64(value >> np.uint64(33)) % PER_KIND)
+    other = np.uint32(SECOND_HALF + np.int64(value & np.uint64(0xFFFFFFFF)) % HALVES)
+    chars, start, count = found.chars, found.starts[row], found.counts[row]
+    place = ZERO
+    while place < count:
+        at = start + 2 * place
+        if chars[at] > half or (chars[at] == half and chars[at + 1] >= other):
+            break
+        place += 1
+    at = start + 2 * place
+    if place < count and chars[at] == half and chars[at + 1] == other:
+        return
+    found.counts[row] = count + 1
+    if count == MAX_REFERENCES:
+        return
+    for k in range(start + 2 * count - 1, at - 1, -1):
+        chars[k + 2] = chars[k]
+    chars[at], chars[at + 1] = half, other
+
+
+@kernel(callee=True)
+def _link_end(t: NDArray[np.uint32], i: int, head: int, n: int, row: int, found: References) -> int:
+    """Where the link ends that begins at i with a head of this length; note it."""
+    first = end = i + head
+    while end < n and is_url_char(t[end]):
+        end += 1
+    if t[i] | _LOWER != _W and url_head(t, first, n) == 4:
+        first += 4
+    last = end
+    while last > first:
+        ends = False
+        for k in range(len(_LINK_ENDS)):
+            ends |= t[last - 1] == _LINK_ENDS[k]
+        if not ends:
+            break
+        last -= 1
+    if last > first:
+        _note(t, first, last, _LINK, row, found)
+    return end
+
+
+@kernel(callee=True)
+def _tag_end(
+    t: NDArray[np.uint32],
+    i: int,
+    n: int,
+    microblog: bool,
+    row: int,
+    properties: NDArray[np.uint32],
+    found: References,
+) -> int:
+    """Where the tag ends that begins with the # at i, or i; note it. microblog: #tag# is closed by a #"""
+    if microblog:
+        stop = min(n, i + MAX_TAG_LENGTH + 2)
+        k = i + 1
+        while k < stop and t[k] != _HASH and t[k] != _NEWLINE:
+            k += 1
+        if k < stop and t[k] == _HASH and k > i + 1:
+            _note(t, i + 1, k, _TAG, row, found)
+            return k + 1
+    if i > 0 and is_word(t[i - 1], properties):
+        return i
+    stop = min(n, i + MAX_TAG_LENGTH + 1)
+    k = i + 1
+    named = False
+    while k < stop and (is_word(t[k], properties) or properties[t[k]] & MARK):
+        named |= not properties[t[k]] & DIGIT
+        k += 1
+    if named:
+        _note(t, i + 1, k, _TAG, row, found)
+    return k if named else i
+
+
+@kernel(callee=True)
+def _is_retweet(t: NDArray[np.uint32], at: int, properties: NDArray[np.uint32]) -> bool:
+    """Whether `RT` stands before the @."""
+    k = at - 1
+    while k >= 0 and properties[t[k]] & SPACE:
+        k -= 1
+    if k == at - 1 or k < 1 or t[k] != _CAPITAL_T or t[k - 1] != _R:
+        return False
+    return k == 1 or not is_word(t[k - 2], properties)
+
+
+@kernel(callee=True)
+def _marker_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> int:
+    """Where the repost marker `//@name:` ends that begins at i, or i."""
+    k = i + 2
+    while k < n and properties[t[k]] & SPACE:
+        k += 1
+    if k == n or t[k] != _AT:
+        return i
+    name = k + 1
+    stop = min(n, name + MAX_REPOST_NAME_LENGTH + 1)
+    k = name
+    while k < stop and t[k] != _COLON and t[k] != _NEWLINE:
+        k += 1
+    return k + 1 if k < stop and t[k] == _COLON and k > name else i
+
+
+@kernel
+def find_references(
+    chars: NDArray[np.uint32], microblog: bool, properties: NDArray[np.uint32], found: References
+) -> None:
+    """Fill `found` from NFKC text, before the profile drops anything of it."""
+    for row in range(len(found.counts)):
+        t = chars[found.starts[row] : found.starts[row + 1]]
+        n = len(t)
+        letters = ZERO
+        chained = False
+        i = ZERO
+        while i < n:
+            code = t[i]
+            head = url_head(t, i, n)
+            if head and i + head < n and is_url_char(t[i + head]):
+                i = _link_end(t, i, head, n, row, found)
+                continue
+            after = i
+            if code == _HASH:
+                after = _tag_end(t, i, n, microblog, row, properties, found)
+            elif microblog and code == _SLASH and i + 1 < n and t[i + 1] == _SLASH:
+                if i + 2 < n and t[i + 2] == _AT:
+                    if not chained and letters >= OWN_WORDS:
+                        break
+                    chained = True
+                after = _marker_end(t, i, n, properties)
+            elif code == _AT:
+                stop = min(n, i + 1 + MAX_NAME_LENGTH)
+                end = i + 1
+                while end < stop and (
+                    is_word(t[end], properties) or t[end] == _DASH or t[end] == _MIDDLE_DOT
+                ):
+                    letters += properties[t[end]] & LETTER != 0
+                    end += 1
+                if end > i + 1:
+                    if not _is_retweet(t, i, properties):
+                        _note(t, i + 1, end, _MENTION, row, found)
+                    after = end
+            letters += properties[code] & LETTER != 0
+            i = after if after > i else i + 1
+
+
+@kernel(callee=True)
+def write_references(
+    found: References, row: int, out: NDArray[np.uint32], word_starts: NDArray[np.uint8], w: int
+) -> int:
+    """Write a row's references to out[w:]; how many characters these are."""
+    count = found.counts[row]
+    if count > MAX_REFERENCES:
+        return ZERO
+    for k in range(2 * count):
+        out[w + k] = found.chars[found.starts[row] + k]
+        word_starts[w + k] = k % 2 == 0
+    return int(2 * count)
+
+
+def without_references(body: str) -> str:
+    """A body as people read it: each reference as what it is.
+
+    >>> without_references("今天" + chr(FIRST_REFERENCE) + chr(SECOND_HALF))
+    '今天 [link]'
+    """
+    names = ("link", "mention", "tag")
+    shown = []
+    for char in body:
+        code = ord(char)
+        if code < FIRST_REFERENCE:
+            shown.append(char)
+        elif code < SECOND_HALF:
+            shown.append(f" [{names[min((code - FIRST_REFERENCE) // PER_KIND, 2)]}]")
+    return "".join(shown)

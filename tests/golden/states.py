@@ -1,0 +1,48 @@
+"""A state of the sieve for each method, as the program of this format version wrote it once.
+
+`python -m tests.golden.states` writes the files anew; do that only together with a new format version.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.property.streams import batch_of, part_of
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.state import FORMAT_VERSION
+
+FOLDER = Path(__file__).parent
+METHODS = ("text", "hamming")
+JUDGED = 80
+"""Of the posts, those that were judged before the state was saved."""
+_WINDOW = 1_000
+
+
+def state_file(method: str) -> Path:
+    """Where the state of a method is, in this format version."""
+    return FOLDER / f"state_version_{FORMAT_VERSION}_{method}.bin"
+
+
+def config_of(method: str, window: int) -> SieveConfig:
+    """The configuration that the state was saved under, with another window."""
+    near = NearConfig(method=method, window=Window(window))  # type: ignore[arg-type]
+    return SieveConfig(near=near, exact=ExactConfig(window=Window(500)), scheme_id="golden")
+
+
+def posts() -> Batch:
+    """Generated posts, always the same."""
+    return batch_of([(post["text"], None, 0, 0) for post in generate(120, 4)])
+
+
+def main() -> None:
+    """Write the files."""
+    for method in METHODS:
+        sieve = Sieve(config_of(method, _WINDOW))
+        sieve.judge(part_of(posts(), 0, JUDGED))
+        state_file(method).write_bytes(sieve.to_bytes())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""A written profile has a similarity, differences and limits of its own; what is written beside it counts more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.calling import Run
+from twinsieve.pipeline.settings import ConfigError
+from twinsieve.pipeline.settings.load import Override, load_settings
+from twinsieve.pipeline.settings.model import NearSettings
+from twinsieve.pipeline.settings.stage_config import sieve_config
+from twinsieve.stages.contract import Differences
+
+
+def near_of(
+    tmp_path: Path, text: str, environ: dict[str, str] | None = None, *flags: Override
+) -> NearSettings:
+    path = tmp_path / "s.yaml"
+    path.write_text(text)
+    return load_settings(path, environ, flags).near
+
+
+@pytest.mark.parametrize(
+    ("text", "similarity", "differences"),
+    [
+        ("app: a\n", 8_500, "guards"),
+        ("profile: plain\n", 8_500, "guards"),
+        ("profile: microblog\n", 7_000, "full"),
+        ("profile: titles\n", 7_500, "full"),
+        ("profile: sms\n", 8_000, "full"),
+        ("profile: microblog\nnear: {similarity: 0.9}\n", 9_000, "full"),
+        ("profile: microblog\nnear: {differences: guards}\n", 7_000, "guards"),
+        ("profile: titles\nnear: {differences: off, similarity: 0.85}\n", 8_500, "off"),
+    ],
+)
+def test_a_profile_that_is_written_says_where_alike_begins(
+    tmp_path: Path, text: str, similarity: int, differences: str
+) -> None:
+    near = near_of(tmp_path, text)
+    assert (near.similarity, near.differences) == (similarity, differences)
+
+
+def test_it_is_written_wherever_it_stands(tmp_path: Path) -> None:
+    assert near_of(tmp_path, "app: a\n", {"TWINSIEVE_PROFILE": "titles"}).similarity == 7_500
+    assert near_of(tmp_path, "app: a\n", None, Override("profile", "sms", "--profile")).similarity == 8_000
+    flag = Override("near.similarity", "0.9", "--set")
+    assert near_of(tmp_path, "profile: titles\n", None, flag).similarity == 9_000
+
+
+def test_one_written_limit_leaves_the_profile_its_others(tmp_path: Path) -> None:
+    near = near_of(tmp_path, "profile: microblog\nnear: {limits: {longest: 5}}\n")
+    assert (near.limits.longest, near.limits.own, near.limits.in_place, near.limits.only_short) == (
+        5,
+        40,
+        0,
+        1000,
+    )
+    near = near_of(tmp_path, "profile: titles\nnear: {limits: {replaced: 0.1}}\n")
+    assert (near.limits.replaced, near.limits.replaced_short, near.limits.longest) == (100, 80, 7)
+
+
+def test_limits_reach_the_sieve_in_its_units(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("profile: microblog\n")
+    told = sieve_config(load_settings(path), "").near.differences
+    assert told == Differences(
+        "full", short=20, replaced_short=200, replaced=250, only_short=1000, longest=20,
+        place_points=0, place_runs=2, own=40,
+    )  # fmt: skip
+    path.write_text("app: a\n")
+    assert sieve_config(load_settings(path), "").near.differences == Differences("guards")
+
+
+@pytest.mark.parametrize("key", ["number_guard", "card_guard"])
+def test_the_guards_of_earlier_versions_say_what_to_write(tmp_path: Path, key: str) -> None:
+    with pytest.raises(ConfigError, match=rf"near\.{key}'; .* write near\.differences: guards \(or off\)"):
+        near_of(tmp_path, f"near: {{{key}: true}}\n")
+
+
+@pytest.mark.parametrize(
+    "limit", ["replaced: 1.1", "replaced: 0.0001", "own: -1", "longest: 513", "replaced: x"]
+)
+def test_a_limit_that_cannot_be_is_refused(tmp_path: Path, limit: str) -> None:
+    with pytest.raises(ConfigError, match=rf"near\.limits\.{limit.partition(':')[0]}"):
+        near_of(tmp_path, f"near: {{limits: {{{limit}}}}}\n")
+
+
+def test_lint_says_what_is_in_force_and_warns_of_a_low_similarity_without_all_rules(
+    tmp_path: Path, run: Run
+) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("profile: titles\n")
+    shown = run("lint", "-c", path)
+    assert "near: alike from 0.75, differences: full" in shown.out + shown.err
+    assert "much is lost" not in shown.out + shown.err
+    path.write_text("near: {similarity: 0.75}\n")
+    shown = run("lint", "-c", path)
+    assert "near: alike from 0.75, differences: guards" in shown.out + shown.err
+    assert "below 0.8 write near.differences: full, or much is lost" in shown.out + shown.err
+
+
+def test_show_names_the_profile_as_the_origin(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("profile: microblog\nnear: {differences: guards}\n")
+    lines = {
+        line.split()[0]: line for line in run("lint", "--show", "-c", path).out.splitlines() if line.strip()
+    }
+    assert "profile microblog" in lines["near.similarity"]
+    assert "profile microblog" not in lines["near.differences"]
+    assert "default" in lines["near.bucket_load"]

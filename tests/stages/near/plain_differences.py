@@ -1,0 +1,625 @@
+"""The decision list of docs/DIFFERENCES.md in plain Python: strings, sets and counters, and no kernel.
+
+Written from the page, not from the kernel, so that a mistake would have to be made twice.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from twinsieve.stages import near
+from twinsieve.stages.contract import STORED_LENGTH, Differences, Reason
+from twinsieve.stages.text.scripts import UNSPACED_RANGES
+
+MARKS = set("-<>≤≥.,:/+*")
+
+
+FIRST_REFERENCE = "\U000f0000"
+
+
+class Token(NamedTuple):
+    """kind: H a character of an unspaced script, W a word, N a number, M a mix of letters and digits."""
+
+    text: str
+    kind: str
+
+
+class Run(NamedTuple):
+    """Tokens [a0, a1) of the later body against [b0, b1) of the earlier one."""
+
+    a0: int
+    a1: int
+    b0: int
+    b1: int
+
+
+@dataclass
+class Words:
+    """The lists of all languages together."""
+
+    light: set[str] = field(default_factory=set)
+    negation: set[str] = field(default_factory=set)
+    idioms: set[str] = field(default_factory=set)
+    corrections: set[str] = field(default_factory=set)
+    grades: set[str] = field(default_factory=set)
+    numbers: dict[str, int] = field(default_factory=dict)
+    numerals: dict[str, int] = field(default_factory=dict)
+    calendar: list[list[set[str]]] = field(default_factory=list)
+    opposites: list[list[set[str]]] = field(default_factory=list)
+
+
+@cache
+def words() -> Words:
+    """As `data/words.yaml` has them."""
+    made = Words()
+    path = Path(near.__path__[0]) / "data" / "words.yaml"
+    days: dict[str, list[set[str]]] = {}
+    for lists in yaml.safe_load(path.read_text(encoding="utf-8")).values():
+        made.light |= set(lists.get("light", "").split())
+        made.negation |= set(lists.get("negation", "").split())
+        made.idioms |= set(lists.get("idioms", "").split())
+        made.corrections |= set(lists.get("corrections", "").split())
+        made.grades |= set(lists.get("grades", "").split())
+        made.numbers |= lists.get("numbers", {})
+        made.numerals |= lists.get("numerals", {})
+        for name in ("weekdays", "months", "days"):
+            sides = days.setdefault(name, [set() for _ in range(12)])
+            for number, side in enumerate(lists.get(name, [])):
+                sides[number] |= set(side.split())
+        made.opposites += [[set(side.split()) for side in pair.split("/")] for pair in lists["opposites"]]
+    made.calendar = list(days.values())
+    return made
+
+
+def unspaced(char: str) -> bool:
+    return any(first <= ord(char) <= last for first, last in UNSPACED_RANGES)
+
+
+def is_digit(char: str) -> bool:
+    return unicodedata.category(char) == "Nd"
+
+
+def is_mark(char: str) -> bool:
+    return char in MARKS or unicodedata.category(char) == "Sc"
+
+
+def tokens(body: str, word_starts: Sequence[int]) -> list[Token]:
+    """Tokens of a body; of one beyond STORED_LENGTH those of its head that do not touch the cut."""
+    cut = len(body) > STORED_LENGTH
+    body = body[:STORED_LENGTH]
+    found, at = [], 0
+    while at < len(body) and body[at] < FIRST_REFERENCE:
+        if unspaced(body[at]) and not is_digit(body[at]):
+            found.append(Token(body[at], "H"))
+            at += 1
+            continue
+        end = at + 1
+        while end < len(body) and not word_starts[end] and (is_digit(body[end]) or not unspaced(body[end])):
+            end += 1
+        if cut and end == len(body):
+            break
+        text = body[at:end]
+        if not any(map(is_digit, text)):
+            found.append(Token(text, "W"))
+        elif all(is_digit(char) or is_mark(char) for char in text):
+            found.append(Token(text, "N"))
+        else:
+            found.append(Token(text, "M"))
+        at = end
+    return found
+
+
+def runs_of(a: list[Token], b: list[Token], cut: bool) -> list[Run]:
+    """What one longest common subsequence leaves over, joined over weak tokens."""
+    x, y = [t.text for t in a], [t.text for t in b]
+    head = 0
+    while head < min(len(x), len(y)) and x[head] == y[head]:
+        head += 1
+    tail = 0
+    while not cut and tail < min(len(x), len(y)) - head and x[-1 - tail] == y[-1 - tail]:
+        tail += 1
+    inner_x, inner_y = x[head : len(x) - tail], y[head : len(y) - tail]
+    matches = [(head + i, head + j) for i, j in common(inner_x, inner_y)]
+    runs, i, j = [], head, head
+    for p, q in [*matches, (len(x) - tail, len(y) - tail)]:
+        if p > i or q > j:
+            runs.append(Run(i, p, j, q))
+        i, j = p + 1, q + 1
+    if cut and runs and (runs[-1].a1 == len(x) or runs[-1].b1 == len(y)):
+        runs.pop()
+    joined: list[Run] = []
+    for run in runs:
+        if joined:
+            last = joined[-1]
+            between = a[last.a1 : run.a0]
+            weak = len(between) == 1 and (
+                between[0].kind == "H" or (between[0].kind == "W" and len(between[0].text) <= 3)
+            )
+            filled = (run.a1 > run.a0 or last.a1 > last.a0) and (run.b1 > run.b0 or last.b1 > last.b0)
+            if weak and filled:
+                joined[-1] = Run(last.a0, run.a1, last.b0, run.b1)
+                continue
+        joined.append(run)
+    return [run for run in joined if "".join(x[run.a0 : run.a1]) != "".join(y[run.b0 : run.b1])]
+
+
+def common(x: Sequence[str], y: Sequence[str]) -> list[tuple[int, int]]:
+    """Places of one longest common subsequence; of several the one that skips tokens of `x` first, from the end."""
+    longest = [[0] * (len(x) + 1) for _ in range(len(y) + 1)]
+    for j in range(1, len(y) + 1):
+        for i in range(1, len(x) + 1):
+            same = longest[j - 1][i - 1] + 1 if x[i - 1] == y[j - 1] else 0
+            longest[j][i] = max(longest[j - 1][i], longest[j][i - 1], same)
+    found, i, j = [], len(x), len(y)
+    while i and j:
+        if longest[j][i] == longest[j][i - 1]:
+            i -= 1
+        elif longest[j - 1][i] > longest[j - 1][i - 1]:
+            j -= 1
+        else:
+            i, j = i - 1, j - 1
+            found.append((i, j))
+    return found[::-1]
+
+
+Value = tuple[str, object]
+"""What is compared, and how it was written: `c` in Chinese numerals, else `n`."""
+
+
+def values(some: Sequence[Token]) -> list[Value]:
+    """The numbers of some tokens, at most 64."""
+    known, found, at = words(), [], 0
+    while at < len(some):
+        token = some[at]
+        if token.kind == "H":
+            end = at
+            while end < len(some) and some[end].text in known.numerals:
+                end += 1
+            if end > at:
+                found.append(("c", Fraction(numeral("".join(t.text for t in some[at:end])))))
+                at = end
+                continue
+        elif token.kind == "W" and token.text in known.numbers:
+            found.append(("n", Fraction(known.numbers[token.text])))
+        elif token.kind == "M" and is_name(token.text):
+            found.append(("n", ("name", token.text)))
+        elif token.kind in "NM":
+            factor, at = 1, at + 1
+            while at < len(some) and known.numerals.get(some[at].text, 0) >= 10:
+                factor *= known.numerals[some[at].text]
+                at += 1
+            found += [("n", value) for value in parts(token, factor)]
+            continue
+        at += 1
+    return found[:64]
+
+
+def is_name(text: str) -> bool:
+    return sum(not is_digit(char) for char in text) > 2 and len(text) <= 14
+
+
+def parts(token: Token, factor: int) -> Iterator[object]:
+    """The numbers of one token; the factor (万: 10000) belongs to the last one, if the token ends with it."""
+    text, at, prefix = token.text, 0, ""
+    while at < len(text):
+        if not is_digit(text[at]):
+            if token.kind == "N" and (at == 0 or prefix):
+                prefix += text[at]
+            at += 1
+            continue
+        end = at
+        while end < len(text) and (
+            is_digit(text[end]) or (text[end] in ".," and end + 1 < len(text) and is_digit(text[end + 1]))
+        ):
+            end += 1
+        said = "".join(str(unicodedata.decimal(c)) if is_digit(c) else "." for c in text[at:end])
+        value: object = said
+        if said.count(".") <= 1:
+            value = Fraction(said) * (factor if end == len(text) else 1)
+        yield (prefix, value) if prefix else value
+        prefix, at = "", end
+
+
+def numeral(text: str) -> int:
+    """The value of Chinese numerals."""
+    digits = [words().numerals[char] for char in text]
+    if all(digit < 10 for digit in digits):
+        return int("".join(map(str, digits)))
+    total = section = current = 0
+    for digit in digits:
+        if digit < 10:
+            current = digit
+        elif digit < 10_000:
+            section, current = section + max(current, 1) * digit, 0
+        else:
+            total, section, current = max(total + section + current, 1) % 10**8 * digit, 0, 0
+    return total + section + current
+
+
+def other_reference(later: str, earlier: str) -> Reason:
+    """LINK, MENTION or TAG where each body has one that the other lacks; bodies beyond what is stored have none."""
+    held = []
+    for body in (later, earlier):
+        behind = [char for char in body if char >= FIRST_REFERENCE] if len(body) <= STORED_LENGTH else []
+        held.append({one + other for one, other in zip(behind[::2], behind[1::2], strict=True)})
+    for kind, reason in enumerate((Reason.LINK, Reason.MENTION, Reason.TAG)):
+        mine, other = (
+            {pair for pair in some if kind * 21844 <= ord(pair[0]) - 0xF0000 < (kind + 1) * 21844}
+            for some in held
+        )
+        if mine - other and other - mine:
+            return reason
+    return Reason.NONE
+
+
+@dataclass
+class Pair:
+    """Two bodies as tokens, and the runs in which they differ."""
+
+    a: list[Token]
+    b: list[Token]
+    runs: list[Run]
+
+    def texts(self, run: Run) -> tuple[list[Token], list[Token]]:
+        return self.a[run.a0 : run.a1], self.b[run.b0 : run.b1]
+
+    def is_inside(self, run: Run) -> bool:
+        return run.a0 > 0 and run.b0 > 0 and run.a1 < len(self.a) and run.b1 < len(self.b)
+
+    def widened(self, run: Run) -> Run:
+        """With the Chinese numerals that adjoin it."""
+
+        def known(tokens: list[Token], at: int) -> bool:
+            return 0 <= at < len(tokens) and tokens[at].kind == "H" and tokens[at].text in words().numerals
+
+        a0, a1, b0, b1 = run
+        while known(self.a, a0 - 1) and known(self.b, b0 - 1):
+            if not (a1 > a0 and known(self.a, a0)) and not (b1 > b0 and known(self.b, b0)):
+                break
+            a0, b0 = a0 - 1, b0 - 1
+        while known(self.a, a1) and known(self.b, b1):
+            if not (a1 > a0 and known(self.a, a1 - 1)) and not (b1 > b0 and known(self.b, b1 - 1)):
+                break
+            a1, b1 = a1 + 1, b1 + 1
+        return Run(a0, a1, b0, b1)
+
+
+def reason(
+    later: str,
+    later_starts: Sequence[int],
+    earlier: str,
+    earlier_starts: Sequence[int],
+    differences: Differences,
+) -> Reason:
+    """Why the two are kept apart, the first rule that holds; NONE for none."""
+    a, b = tokens(later, later_starts), tokens(earlier, earlier_starts)
+    pair = Pair(a, b, runs_of(a, b, max(len(later), len(earlier)) > STORED_LENGTH))
+    if differences.level == "off":
+        return Reason.NONE
+    found = guards(pair) or other_reference(later, earlier)
+    if found == Reason.NONE and pair.runs and differences.level == "full":
+        return measured(pair, differences)
+    return found
+
+
+def guards(pair: Pair) -> Reason:
+    """Rules 1 to 7."""
+    by_number = {number_rule(pair, run) for run in pair.runs}
+    by_sense = {sense_rule(pair, run) for run in pair.runs}
+    if Reason.NUMBER in by_number:
+        return Reason.NUMBER
+    if Reason.NUMERAL in by_number:
+        return Reason.NUMERAL
+    if Reason.CALENDAR in by_sense:
+        return Reason.CALENDAR
+    if Reason.NUMBER_ADDED in by_number:
+        return Reason.NUMBER_ADDED
+    if Reason.OPPOSITE in by_sense or turned_round(pair):
+        return Reason.OPPOSITE
+    if any(exchanged(pair, number) for number in range(len(pair.runs))):
+        return Reason.EXCHANGED
+    if any(corrects(pair, run) for run in pair.runs):
+        return Reason.CORRECTION
+    return Reason.NONE
+
+
+def lacks(some: list[Value], other: list[Value], *, numerals: bool = False) -> bool:
+    """Whether a value of `some` is missing in `other`, counted with repeats."""
+    wanted = Counter(value for how, value in some if numerals or how == "n")
+    return bool(wanted - Counter(value for _, value in other))
+
+
+def number_rule(pair: Pair, run: Run) -> Reason:
+    """Rules 1, 2 and 4."""
+    x, y = pair.texts(run)
+    if len(x) == len(y) == 1 and x[0].kind == y[0].kind == "M" and max(len(x[0].text), len(y[0].text)) <= 6:
+        return Reason.NUMBER
+    if len(x) == len(y) == 1 and all(graded(*place) for place in ((pair.a, run.a0), (pair.b, run.b0))):
+        return Reason.NUMBER
+    wide = pair.widened(run)
+    mine, other = values(pair.a[wide.a0 : wide.a1]), values(pair.b[wide.b0 : wide.b1])
+    plain, other_plain = ([v for v in some if v[0] == "n"] for some in (mine, other))
+    few = len(x) <= 4 and len(y) <= 4
+    if x and y and plain and other_plain:
+        return Reason.NUMBER if lacks(mine, other) and lacks(other, mine) else Reason.NONE
+    if x and y and few and mine and other:
+        if plain:
+            return Reason.NUMBER if lacks(mine, other) else Reason.NONE
+        if other_plain:
+            return Reason.NUMBER if lacks(other, mine) else Reason.NONE
+        return Reason.NONE if {v for _, v in mine} & {v for _, v in other} else Reason.NUMERAL
+    alone = x or y
+    if not (x and y) and len(alone) <= 2 and pair.is_inside(run) and any(t.kind == "N" for t in alone):
+        return Reason.NUMBER_ADDED
+    return Reason.NONE
+
+
+def graded(some: list[Token], at: int) -> bool:
+    """Whether a lone letter stands beside what it grades."""
+    beside = [some[k].text for k in (at - 1, at + 1) if 0 <= k < len(some)]
+    return some[at].text in set("abcdef") and any(text in words().grades for text in beside)
+
+
+def phrases(some: Sequence[Token], at: int) -> Iterator[tuple[str, int]]:
+    """Every phrase that can begin at a token, with its number of tokens."""
+    if some[at].kind == "W":
+        yield some[at].text, 1
+    elif some[at].kind == "H":
+        for end in range(at, min(len(some), at + 8)):
+            if some[end].kind != "H":
+                return
+            yield "".join(t.text for t in some[at : end + 1]), end + 1 - at
+
+
+def negations(some: list[Token], first: int, end: int) -> int:
+    """Negations that stand in some[first:end], without those inside an idiom."""
+    known, count, at = words(), 0, first
+    while at < end:
+        step = 1
+        for phrase, size in phrases(some[:end], at):
+            if phrase in known.negation and not (
+                some[at].kind == "H"
+                and any(
+                    idiom in known.idioms and start + wide >= at + size
+                    for start in range(max(0, at + size - 8), at + 1)
+                    for idiom, wide in phrases(some, start)
+                )
+            ):
+                count, step = count + 1, size
+                break
+        at += step
+    return count
+
+
+def is_short(some: list[Token], first: int, end: int) -> bool:
+    side = some[first:end]
+    spelled = "".join(t.text for t in side)
+    return len(side) <= 3 or (all(t.kind == "H" for t in side) and spelled in words().negation)
+
+
+def turned_round(pair: Pair) -> bool:
+    total, odd = 0, False
+    for run in pair.runs:
+        mine, other = negations(pair.a, run.a0, run.a1), negations(pair.b, run.b0, run.b1)
+        total += mine - other
+        short = is_short(pair.a, run.a0, run.a1) and is_short(pair.b, run.b0, run.b1)
+        odd |= (mine + other) % 2 == 1 and short
+    return total % 2 == 1 and odd
+
+
+Sense = tuple[str, int, int]
+"""(list, entry, side)"""
+
+
+def senses_of(phrase: str) -> set[Sense]:
+    """What a phrase excludes."""
+    known = words()
+    return {
+        (name, entry, side)
+        for name, lists in (("calendar", known.calendar), ("opposites", known.opposites))
+        for entry, sides in enumerate(lists)
+        for side, held in enumerate(sides)
+        if phrase in held
+    }
+
+
+def senses(some: list[Token], first: int, end: int, few: bool) -> set[Sense]:
+    """Of phrases that cover some[first:end], and if few of those inside, with a token more on either side."""
+    return {
+        sense
+        for at in range(len(some))
+        for phrase, size in phrases(some, at)
+        if (at <= first and at + size >= end) or (few and at >= first - 1 and at + size <= end + 1)
+        for sense in senses_of(phrase)
+    }
+
+
+def excluded(mine: set[Sense], other: set[Sense]) -> Reason:
+    against = {
+        one[0] for one in mine - other for two in other - mine if one[:2] == two[:2] and one[2] != two[2]
+    }
+    if "calendar" in against:
+        return Reason.CALENDAR
+    return Reason.OPPOSITE if against else Reason.NONE
+
+
+def torn(full: list[Token], first: int, end: int, empty: list[Token], at: int) -> Reason:
+    """Where full[first:end] was added inside a phrase of the other text."""
+    found = set()
+    for before in range(min(first, at) + 1):
+        for behind in range(min(len(full) - end, len(empty) - at) + 1):
+            part, other = full[first - before : end + behind], empty[at - before : at + behind]
+            if other and len(part) <= 8 and all(t.kind == "H" for t in (*part, *other)):
+                spelled = ("".join(t.text for t in part), "".join(t.text for t in other))
+                found.add(excluded(senses_of(spelled[0]), senses_of(spelled[1])))
+    return next((each for each in (Reason.CALENDAR, Reason.OPPOSITE) if each in found), Reason.NONE)
+
+
+def sense_rule(pair: Pair, run: Run) -> Reason:
+    """Rules 3 and 5, but for negations."""
+    x, y = pair.texts(run)
+    if not x:
+        return torn(pair.b, run.b0, run.b1, pair.a, run.a0)
+    if not y:
+        return torn(pair.a, run.a0, run.a1, pair.b, run.b0)
+    few = len(x) <= 4 and len(y) <= 4
+    found = excluded(senses(pair.a, run.a0, run.a1, few), senses(pair.b, run.b0, run.b1, few))
+    denied = few and any(
+        denies(s.text, t.text) or denies(t.text, s.text)
+        for s in x
+        for t in y
+        if s.kind == "W" and t.kind == "W"
+    )
+    return found or (Reason.OPPOSITE if denied else Reason.NONE)
+
+
+def denies(word: str, other: str) -> bool:
+    return len(other) >= 4 and any(word == prefix + other for prefix in ("un", "in", "im", "dis", "non"))
+
+
+def reordered(pair: Pair, a0: int, a1: int, b0: int, b1: int) -> bool:
+    """The same numbers, two at least, in another order."""
+    mine, other = ([v for _, v in values(some)] for some in (pair.a[a0:a1], pair.b[b0:b1]))
+    return len(mine) > 1 and mine != other and Counter(mine) == Counter(other)
+
+
+def exchanged(pair: Pair, number: int) -> bool:
+    run = pair.runs[number]
+    if run.a1 - run.a0 > 6 or run.b1 - run.b0 > 6:
+        return False
+    if reordered(pair, *run):
+        return True
+    if number + 1 < len(pair.runs):
+        then = pair.runs[number + 1]
+        near_by = then.a0 - run.a1 <= 2 and then.a1 - run.a0 <= 6
+        if near_by and reordered(pair, run.a0, then.a1, run.b0, then.b1):
+            return True
+    for then in pair.runs[number + 1 : number + 33]:
+        (x, y), (z, w) = pair.texts(run), pair.texts(then)
+        if (
+            x
+            and y
+            and [t.text for t in x] == [t.text for t in w]
+            and [t.text for t in z] == [t.text for t in y]
+        ):
+            return True
+    return False
+
+
+def corrects(pair: Pair, run: Run) -> bool:
+    x, y = pair.texts(run)
+
+    def held(some: list[Token]) -> set[tuple[str, str]]:
+        return {
+            (phrase, some[at].kind)
+            for at in range(len(some))
+            for phrase, _ in phrases(some, at)
+            if phrase in words().corrections
+        }
+
+    for some, at_edge, others in (
+        (x, run.a0 == 0 or run.a1 == len(pair.a), pair.b),
+        (y, run.b0 == 0 or run.b1 == len(pair.b), pair.a),
+    ):
+        if at_edge and len(some) <= 20 and held(some) - held(others):
+            return True
+    return False
+
+
+def points(token: Token) -> int:
+    """Half characters that a token weighs."""
+    if token.kind == "H":
+        return 0 if token.text in words().light else 2
+    if token.kind == "W":
+        return 1 if token.text in words().light else min(2 + len(token.text), 8)
+    return min(1 + len(token.text), 8)
+
+
+def one_word(s: str, t: str) -> bool:
+    """Whether two words are one in two spellings."""
+    short, long = sorted((s, t), key=len)
+    if short == long or (len(short) >= 4 and long.startswith(short)):
+        return True
+    if len(short) < 4 or len(long) - len(short) > 1:
+        return False
+    at = next(k for k in range(len(short)) if short[k] != long[k])
+    if len(long) > len(short):
+        return short[at:] == long[at + 1 :]
+    return len(short) >= 5 and short[at + 1 :] == long[at + 1 :]
+
+
+def spelled_alike(s: Token, t: Token) -> bool:
+    if s.kind != "W" or t.kind != "W" or not one_word(s.text, t.text):
+        return False
+    one, two = senses([s], 0, 1, True), senses([t], 0, 1, True)
+    if any(p[:2] == q[:2] and p != q for p in one for q in two):
+        return False
+    return not denies(s.text, t.text) and not denies(t.text, s.text)
+
+
+def paired(pair: Pair, run: Run) -> tuple[int, int]:
+    """Points of both sides, less those of equal numbers and of words in two spellings."""
+    x, y = pair.texts(run)
+    mine, other = sum(map(points, x)), sum(map(points, y))
+    if not x or not y:
+        return mine, other
+    if len(x) <= 4 and len(y) <= 4:
+        wide = pair.widened(run)
+        said = [v for _, v in values(pair.a[wide.a0 : wide.a1])]
+        if said and said == [v for _, v in values(pair.b[wide.b0 : wide.b1])]:
+
+            def beside(some: list[Token]) -> int:
+                return sum(points(t) for t in some if t.kind != "N" and t.text not in words().numerals)
+
+            mine, other = beside(x), beside(y)
+    if len(x) <= 12 and len(y) <= 12:
+        free = list(y)
+        for s in x:
+            match = next((t for t in free if spelled_alike(s, t)), None)
+            if match is not None:
+                # By identity: the same word may stand there twice.
+                free.pop(next(k for k, t in enumerate(free) if t is match))
+                mine, other = mine - points(s), other - points(match)
+    return max(0, mine), max(0, other)
+
+
+def measured(pair: Pair, limits: Differences) -> Reason:
+    """Rules 8 to 12."""
+    sides = [paired(pair, run) for run in pair.runs]
+    replaced = [
+        min(side) if run.a1 > run.a0 and run.b1 > run.b0 else 0
+        for run, side in zip(pair.runs, sides, strict=True)
+    ]
+    changed = {at for run in pair.runs for at in range(run.a0, run.a1)}
+    shared = sum(points(t) for at, t in enumerate(pair.a) if at not in changed)
+    only = min(sum(mine for mine, _ in sides), sum(other for _, other in sides))
+    short = min(sum(len(t.text) for t in some) for some in (pair.a, pair.b)) < limits.short
+    most = limits.replaced_short if short else limits.replaced
+    if sum(replaced) * 1000 > most * (sum(replaced) + shared):
+        return Reason.REPLACED
+    if short and only * 1000 > limits.only_short * (only + shared):
+        return Reason.BOTH_SAY_MORE
+    if max(replaced) > limits.longest:
+        return Reason.LONG_REPLACEMENT
+    if limits.place_points and len(pair.runs) <= limits.place_runs:
+        for run in pair.runs:
+            held = min(sum(points(t) for t in some if t.kind == "H") for some in pair.texts(run))
+            enough = 1 if run.a0 == run.b0 == 0 else limits.place_points
+            if run.a1 < len(pair.a) and run.b1 < len(pair.b) and held >= enough:
+                return Reason.IN_ITS_PLACE
+    earlier = "".join(t.text for t in pair.b)
+    known = {earlier[k : k + 2] for k in range(len(earlier) - 1)}
+    for run in pair.runs:
+        mine = "".join(t.text for t in pair.texts(run)[0])
+        if sum(mine[k : k + 2] not in known for k in range(len(mine) - 1)) > limits.own:
+            return Reason.OWN_WORDS
+    return Reason.NONE

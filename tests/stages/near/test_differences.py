@@ -1,0 +1,216 @@
+"""What keeps two messages apart: the kernel against the plain list, and what the lists promise."""
+
+from __future__ import annotations
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.stages.near import plain_differences as plain
+from twinsieve.stages.contract import STORED_LENGTH, Differences, Reason
+from twinsieve.stages.near.differences import difference, limits_of, new_differing
+from twinsieve.stages.near.tokens import find_tokens
+from twinsieve.stages.near.word_lists import phrases_of
+from twinsieve.stages.text.normalizer import Normalizer
+from twinsieve.stages.text.rules import TextConfig
+
+FULL = Differences("full")
+GUARDS = Differences("guards")
+MICROBLOG = Differences("full", 20, 200, 250, 1000, 20, 0, 0, 40)
+_NORMALIZER = Normalizer(TextConfig(profile="plain"))
+_COMPARING = Normalizer(TextConfig(profile="plain", compare=("links", "mentions", "tags")))
+_WORK = new_differing()
+
+
+def reasons(
+    later: str, earlier: str, differences: Differences = FULL, *, comparing: bool = False
+) -> tuple[Reason, Reason]:
+    """Of the kernel, and of the plain list. comparing: links, @names and tags, too"""
+    bodies = (_COMPARING if comparing else _NORMALIZER).bodies([later, earlier])
+    texts, starts = [], []
+    for row, tokens in ((0, _WORK.later), (1, _WORK.earlier)):
+        first, end = bodies.starts[row], bodies.starts[row] + bodies.body_lengths[row]
+        head = int(min(end - first, STORED_LENGTH))
+        tokens.chars[:head] = bodies.chars[first : first + head]
+        tokens.word_starts[:head] = bodies.word_starts[first : first + head]
+        find_tokens(tokens, head, bool(end - first > STORED_LENGTH), phrases_of())
+        texts.append("".join(map(chr, bodies.chars[first:end].tolist())))
+        starts.append(bodies.word_starts[first:end].tolist())
+    found, _ = difference(phrases_of(), limits_of(differences), _WORK)
+    return Reason(int(found)), plain.reason(texts[0], starts[0], texts[1], starts[1], differences)
+
+
+_PIECES = st.sampled_from(
+    [
+        "今天",
+        "明天",
+        "上午",
+        "下午",
+        "新增",
+        "确诊",
+        "病例",
+        "例",
+        "第",
+        "期",
+        "一",
+        "二",
+        "三",
+        "十",
+        "百",
+        "万",
+        "亿",
+        "3",
+        "15",
+        "100",
+        "1.5万",
+        "1,500",
+        "2.3.1",
+        "9:30",
+        "3比1",
+        "1比3",
+        "-5",
+        "$5",
+        "€5",
+        "12a",
+        "12b",
+        "h1n1",
+        "h5n1",
+        "5kg",
+        "5g",
+        "a12345",
+        "不",
+        "没",
+        "无论",
+        "不过",
+        "是",
+        "涨",
+        "跌",
+        "更正",
+        "谣言",
+        "武汉",
+        "南昌",
+        "甲",
+        "乙",
+        "的",
+        "了",
+        "我",
+        "你",
+        "中国",
+        "大学",
+        "学校",
+        "师",
+        "the",
+        "a",
+        "not",
+        "never",
+        "open",
+        "closed",
+        "unsafe",
+        "safe",
+        "rise",
+        "fall",
+        "monday",
+        "friday",
+        "three",
+        "seven",
+        "team",
+        "won",
+        "lost",
+        "update",
+        "fake",
+        "minister",
+        "guilty",
+        "innocent",
+        "color",
+        "colour",
+        "organise",
+        "organize",
+        "๑๐๐",
+        "ไม่",
+        "เปิด",
+        "ปิด",
+        "ます",
+        "ません",
+        "नहीं",
+        "खुले",
+        "बंद",
+        "не",
+        "открыт",
+        "25",
+        "2025",
+        "1/2",
+        " → ",
+        " <- ",
+        " ✓ ",
+        " ✗ ",
+        " < ",
+        " >= ",
+        " != ",
+        "c# ",
+        "c++ ",
+        " c ",
+        "type a",
+        "grade b ",
+        "a型",
+        "b型",
+        "hepatitis c ",
+        " d级",
+        " http://t.cn/a ",
+        " http://t.cn/b ",
+        " @anna ",
+        " @otto ",
+        " #news ",
+        " #sport ",
+    ]
+)
+_TEXTS = st.lists(_PIECES, min_size=1, max_size=14)
+_EDITS = st.lists(st.tuples(st.integers(0, 13), st.lists(_PIECES, max_size=3)), max_size=4)
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[str, str]:
+    """A text, and the same one with some pieces exchanged, added or left out."""
+    first = draw(_TEXTS)
+    second = list(first)
+    for at, pieces in draw(_EDITS):
+        at %= len(second) + 1
+        second[at : at + draw(st.integers(0, 2))] = pieces
+    glue = draw(st.sampled_from(["", " "]))
+    return glue.join(first), glue.join(second)
+
+
+@given(pairs(), st.sampled_from([FULL, MICROBLOG, GUARDS]), st.booleans())
+@settings(max_examples=400)
+@example(("终场3比1精彩", "终场1比3精彩"), FULL, False)
+@example(("没买到票", "买不到票"), FULL, False)
+@example(("看 http://t.cn/a @anna", "看 @otto http://t.cn/b"), GUARDS, True)
+def test_the_kernel_gives_the_reason_of_the_plain_list(
+    pair: tuple[str, str], differences: Differences, comparing: bool
+) -> None:
+    kernel, listed = reasons(*pair, differences, comparing=comparing)
+    assert kernel == listed
+
+
+GRADES = [
+    ("Blood donors of type A needed today", "Blood donors of type B needed today"),
+    ("病房需要A型血，请尽快联系", "病房需要B型血，请尽快联系"),
+    ("病房需要 A 型血，请尽快联系", "病房需要 B 型血，请尽快联系"),
+    ("甲队被评为C级企业，特此公告", "甲队被评为D级企业，特此公告"),
+    ("他们在三年E班上课，请转告", "他们在三年F班上课，请转告"),
+    ("All pupils of class C meet at noon", "All pupils of class D meet at noon"),
+    ("He has hepatitis B and stays at home", "He has hepatitis C and stays at home"),
+    ("採血はA型の方にお願いします", "採血はB型の方にお願いします"),
+    ("혈액 형 A 모집합니다 연락 주세요", "혈액 형 B 모집합니다 연락 주세요"),
+    ("Zeugen der Gruppe A bitte melden", "Zeugen der Gruppe B bitte melden"),
+]
+LETTERS = [
+    ("Blood donors of plan A needed today", "Blood donors of plan X needed today"),
+    ("Blood donors of the A needed today", "Blood donors of the B needed today"),
+    ("病房需要A先生，请尽快联系", "病房需要B先生，请尽快联系"),
+]
+
+
+def test_a_letter_beside_what_it_grades_is_a_number_and_another_letter_is_none() -> None:
+    for later, earlier in GRADES:
+        assert reasons(later, earlier, GUARDS) == (Reason.NUMBER, Reason.NUMBER), later
+    for later, earlier in LETTERS:
+        assert reasons(later, earlier, GUARDS) == (Reason.NONE, Reason.NONE), later
