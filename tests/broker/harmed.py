@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import KafkaWorld, MemoryWorld, World, fresh, until
 from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import Partition
 
 _BATCH_HEAD_BYTES = 12
@@ -19,6 +20,9 @@ _BATCH_HEAD_BYTES = 12
 
 class HarmedWorld(World, Protocol):
     """A world in which things go wrong on purpose; `close` makes them good."""
+
+    def patient_broker(self) -> Broker:
+        """One whose writes wait for as long as a node may take to start."""
 
     def topic(self) -> tuple[Partition, Partition]:
         """Two partitions of a new topic, without replicas, that can lose their leaders one by one."""
@@ -58,6 +62,9 @@ class HarmedMemory(MemoryWorld):
         overdue = self.cluster.clock.monotonic_s() - oldest_s >= self.cluster.request_timeout_s
         return (waiting + 1) // 2 if self._late and overdue else None
 
+    def patient_broker(self) -> Broker:
+        return self.broker()
+
     def topic(self) -> tuple[Partition, Partition]:
         name = fresh()
         self.cluster.create(NewTopic(name, 2))
@@ -95,6 +102,9 @@ class HarmedKafka(KafkaWorld):
         self._raw = AdminClient({"bootstrap.servers": cluster.bootstrap})
         self._dead: set[int] = set()
         self._frozen: set[int] = set()
+
+    def patient_broker(self) -> Broker:
+        return self.broker(request_timeout="90s")
 
     def _leaders(self, topic: str) -> dict[int, int]:
         known = self._raw.list_topics(topic, timeout=10).topics[topic].partitions

@@ -30,7 +30,7 @@ def test_a_partition_without_a_leader_stops_what_needs_it_and_nothing_else(
     broker = harmed.broker()
     for partition in (dead, alive):
         write(broker, partition, [b"before"])
-    reader, appender, admin = broker.reader(), broker.appender(), broker.admin()
+    reader, appender, admin = broker.reader(), harmed.patient_broker().appender(), broker.admin()
     reader.assign([dead, alive])
     for partition in (dead, alive):
         reader.seek(partition, 0)

@@ -58,13 +58,12 @@ class KafkaWorld:
     def __init__(self, client: str, bootstrap: str, **more: object) -> None:
         self.name = client
         times = {"session_timeout": f"{_SESSION_S:g}s", "transaction_timeout": f"{_TRANSACTION_S:g}s"}
-        self._settings = KafkaSettings.model_validate(
-            {"client": client, "bootstrap": bootstrap, **times, **more}
-        )
+        self._settings = {"client": client, "bootstrap": bootstrap, **times, **more}
         self._brokers: list[Broker] = []
 
-    def broker(self) -> Broker:
-        self._brokers.append(connect(self._settings))
+    def broker(self, **other: object) -> Broker:
+        """other: settings that this one has and the others have not"""
+        self._brokers.append(connect(KafkaSettings.model_validate(self._settings | other)))
         return self._brokers[-1]
 
     def close(self) -> None:
