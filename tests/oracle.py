@@ -7,8 +7,9 @@ the design line by line. Everything fast must give the same verdicts. Its exact 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from math import isqrt
 
 from rapidfuzz.distance import LCSseq
 
@@ -36,6 +37,8 @@ class Row:
     own_length: characters of the body before a shared card; None stands for all of them
     simhash: 64 bits, hamming mode only; None where no feature was found
     word_starts: for each character of the body whether a word begins there; none given: nowhere
+    sketch: bytes of the whole body's sketch, by which bodies beyond STORED_LENGTH are estimated; none given:
+        they are compared whole
     """
 
     body: str
@@ -49,6 +52,7 @@ class Row:
     simhash: int | None = None
     position: int = 0
     word_starts: tuple[int, ...] = ()
+    sketch: tuple[int, ...] = ()
 
     @property
     def exact_key(self) -> Hashable:
@@ -90,10 +94,6 @@ class Judgement:
     apart_from: int = NO_LEADER
 
 
-Estimate = Callable[[Row, Row], tuple[int, int]]
-"""(matched, compared) of two rows of which at least one body exceeds STORED_LENGTH characters."""
-
-
 def indel(a: str, b: str) -> tuple[int, int]:
     """(matched, compared): twice the longest common subsequence, and both lengths together.
 
@@ -112,6 +112,26 @@ def is_near(matched: int, compared: int, similarity: int) -> bool:
     (True, False, False)
     """
     return compared > 0 and matched * SIMILARITY_SCALE >= similarity * compared
+
+
+def estimate(a: Row, b: Row) -> tuple[int, int]:
+    """(matched, compared) of two rows with sketches, from these and the first STORED_LENGTH characters.
+
+    Equal sketch bytes give the share of common 4-grams: J is known from (256 equal - n) / 255 n, as one byte in
+    256 agrees by chance, and 2J / (1 + J) is the share. It is at most what the heads leave possible; where the
+    heads differ, edits are scattered, and the square root of the share is nearer, up to what the heads share.
+    """
+    head_matched, head_compared = indel(a.body[:STORED_LENGTH], b.body[:STORED_LENGTH])
+    compared = len(a.body) + len(b.body)
+    count = len(a.sketch)
+    equal = sum(one == other for one, other in zip(a.sketch, b.sketch, strict=True))
+    above, below = max(0, 256 * equal - count), 255 * count
+    share = min(SIMILARITY_SCALE, 2 * above * SIMILARITY_SCALE // (above + below))
+    if head_matched < head_compared:
+        scattered = isqrt(share * SIMILARITY_SCALE)
+        share = max(share, min(head_matched * SIMILARITY_SCALE // head_compared, scattered))
+    most = head_matched + 2 * (compared - head_compared)
+    return min(share * compared // SIMILARITY_SCALE, most), compared
 
 
 def card_guard(a: Row, b: Row, similarity: int) -> bool:
@@ -141,11 +161,10 @@ class Oracle:
     ['UNIQUE', 'EXACT', 'NEAR', 'UNIQUE']
     """
 
-    def __init__(self, config: SieveConfig, estimate: Estimate | None = None) -> None:
+    def __init__(self, config: SieveConfig) -> None:
         self.config = config
         self.kept: list[Kept] = []
         self.stream_time_ms = NO_TIME
-        self._estimate = estimate
 
     def judge(self, row: Row) -> Judgement:
         """The verdict: stream time moves on, look for an exact leader, then a near one; else keep the row."""
@@ -225,8 +244,8 @@ class Oracle:
         matched, compared = indel(row.body, other.body)
         if max(len(row.body), len(other.body)) > STORED_LENGTH:
             flags = Flag.ESTIMATED
-            if self._estimate is not None:
-                matched, compared = self._estimate(row, other)
+            if row.sketch and other.sketch:
+                matched, compared = estimate(row, other)
         if not is_near(matched, compared, self.config.near.similarity):
             return None
         return Judgement(Kind.NEAR, flags, other.position, matched, compared)
@@ -286,6 +305,9 @@ def rows_of(batch: Batch, key_is_text: bool = True) -> list[Row]:
                 simhash=int(prints.simhashes[i, 0]) if prints.has_simhash[i] else None,
                 position=int(batch.positions[i]),
                 word_starts=tuple(bodies.word_starts[bodies.starts[i] : bodies.starts[i + 1]].tolist()),
+                sketch=tuple(prints.sketches[prints.sketch_rows[i]].tolist())
+                if prints.sketch_rows[i] >= 0
+                else (),
             )
         )
     return rows
