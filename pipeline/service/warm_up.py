@@ -1,6 +1,6 @@
 """Kernels compiled in several processes at once, before they are needed.
 
-One process compiles for half a minute. Parts that do not need each other (`stages/judge/kernel_parts.py`) are
+One process compiles for a minute. Parts that do not need each other (`stages/judge/kernel_parts.py`) are
 given to processes that are started for that, never forked: a program that embeds twinsieve may have threads.
 They share the folder of compiled kernels, from which each loads what another has compiled.
 """
