@@ -1,10 +1,11 @@
-"""What it costs to look at what differs: µs a compared pair, by set.
+"""What it costs to look at what differs: µs a compared pair, by set and by step.
 
     python -m bench.differences [--runs 7] [--pairs 20000]
 
-The near pairs of each set (TWINSIEVE_DATA), each as two messages in a scope of its own, are judged at .70
-with `near.differences` off and full, in turn. The difference of the medians, by pair that was alike, is
-what tokens, alignment and rules cost. One thread; texts are read beforehand.
+The near pairs of each set (TWINSIEVE_DATA) that are alike to .70 or more. Each step holds those before it:
+both bodies are read into tokens, aligned, asked by the guards, and measured (`near.differences: full`). The
+sieve reads the tokens of a later message once for all its candidates, so a pair costs less in a run. One
+thread; median of the runs.
 """
 
 from __future__ import annotations
@@ -12,44 +13,75 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
-from dataclasses import replace
 from statistics import median
 from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
 
 from bench.machine import machine_line
 from tests.accuracy.data_sets import POOLED, WEIBO, DataSet
-from twinsieve.pipeline.evaluate.evaluate import batch_of, read_texts
-from twinsieve.stages.contract import Batch, Differences, Kind, SieveConfig, Window
+from twinsieve.pipeline.evaluate.evaluate import read_texts
+from twinsieve.stages.contract import STORED_LENGTH, Differences
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.near.align import align
+from twinsieve.stages.near.differences import Differing, Limits, difference, limits_of, new_differing
+from twinsieve.stages.near.phrases import Phrases
+from twinsieve.stages.near.tokens import Tokens, tokenize
+from twinsieve.stages.near.word_lists import phrases_of
 from twinsieve.stages.text.rules import TextConfig
 
+_STEPS = (("tokens", "off"), ("aligned", "off"), ("guards", "guards"), ("full", "full"))
+_TOKENS, _ALIGNED = 0, 1
+_LEAST = 0.70
 
-def pairs_of(data: DataSet, most: int) -> Batch:
-    """The first near pairs of a set, earlier message first."""
+
+class _Pairs(NamedTuple):
+    """Row 2k is the earlier body of pair k, row 2k + 1 the later one."""
+
+    chars: NDArray[np.uint32]
+    word_starts: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+
+
+def pairs_of(data: DataSet, most: int) -> _Pairs:
+    """The first near pairs of a set that are alike enough."""
     texts = dict(zip(*read_texts(data.texts), strict=True))
     with gzip.open(data.pairs, "rt", encoding="utf-8") as lines:
-        near = [row for row in csv.DictReader(lines, delimiter="\t") if row["kind"] == "near"][:most]
+        rows = csv.DictReader(lines, delimiter="\t")
+        near = [row for row in rows if row["kind"] == "near" and float(row["similarity"]) >= _LEAST][:most]
     both = [texts[row[name]] for row in near for name in ("earlier", "later")]
-    scheme = Scheme(SchemeConfig(text=TextConfig(profile=data.profile)))
-    return batch_of(*scheme.read(both), scopes=[1 + row // 2 for row in range(len(both))])
+    bodies, _ = Scheme(SchemeConfig(text=TextConfig(profile=data.profile))).read(both)
+    return _Pairs(bodies.chars, bodies.word_starts, bodies.starts)
 
 
-def timed(batch: Batch, level: str) -> tuple[float, int]:
-    """(seconds to judge the pairs, how many were alike enough)"""
-    config, window = SieveConfig(scoped=True), Window(len(batch))
-    near = replace(
-        config.near,
-        window=window,
-        similarity=7_000,
-        differences=Differences(level),
-        shards=1,  # type: ignore[arg-type]
-    )
-    sieve = Sieve(replace(config, exact=replace(config.exact, method="none"), near=near))
-    start = perf_counter()
-    said = sieve.judge(batch)
-    took = perf_counter() - start
-    return took, int(((said.kinds == Kind.NEAR) | (said.reasons != 0)).sum())
+@njit(nogil=True, _nrt=False)
+def _read(tokens: Tokens, pairs: _Pairs, row: int, phrases: Phrases) -> None:
+    start, length = pairs.starts[row], pairs.starts[row + 1] - pairs.starts[row]
+    head = min(length, STORED_LENGTH)
+    for j in range(head):
+        tokens.chars[j] = pairs.chars[start + j]
+    for j in range(head):
+        tokens.word_starts[j] = pairs.word_starts[start + j]
+    tokenize(tokens, head, length > head, phrases)
+
+
+@njit(nogil=True, _nrt=False)
+def _look(pairs: _Pairs, phrases: Phrases, limits: Limits, work: Differing, step: int) -> int:
+    """Take every pair as far as the step; how many runs they differ in, or are kept apart."""
+    found = 0
+    for pair in range((len(pairs.starts) - 1) // 2):
+        _read(work.earlier, pairs, 2 * pair, phrases)
+        _read(work.later, pairs, 2 * pair + 1, phrases)
+        if step == _ALIGNED:
+            align(work.later, work.earlier, work.alignment)
+            found += work.alignment.count[0]
+        elif step > _ALIGNED:
+            reason, _ = difference(phrases, limits, work)
+            found += reason != 0
+    return found
 
 
 def main() -> None:
@@ -59,17 +91,23 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=20_000)
     given = parser.parse_args()
     print(machine_line())
+    phrases, work = phrases_of(), new_differing()
+    print(f"{'set':<10}{'pairs':>8}{'runs a pair':>13}" + "".join(f"{name:>10}" for name, _ in _STEPS))
     for data in (WEIBO, *POOLED):
-        batch = pairs_of(data, given.pairs)
-        seconds: dict[str, list[float]] = {"off": [], "full": []}
-        alike = 0
-        for _ in range(given.runs + 1):
-            for level, each in seconds.items():
-                took, alike = timed(batch, level)
-                each.append(took)
-        off, full = (median(each[1:]) for each in seconds.values())
+        pairs = pairs_of(data, given.pairs)
+        count = (len(pairs.starts) - 1) // 2
+        costs, found = [], []
+        for step, (_, level) in enumerate(_STEPS):
+            limits, took = limits_of(Differences(level)), []  # type: ignore[arg-type]
+            for _ in range(given.runs + 1):
+                start = perf_counter()
+                said = _look(pairs, phrases, limits, work, step)
+                took.append(perf_counter() - start)
+            costs.append(median(took[1:]) / count * 1e6)
+            found.append(said)
         print(
-            f"{data.name}: {alike:,} pairs alike, {(full - off) / alike * 1e6:.2f} µs a pair more under full"
+            f"{data.name:<10}{count:>8,}{found[_ALIGNED] / count:>13.2f}"
+            + "".join(f"{cost:>10.2f}" for cost in costs)
         )
 
 

@@ -18,15 +18,26 @@ from twinsieve.stages.contract import Differences, Reason
 from twinsieve.stages.intrinsics import GOLDEN
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 from twinsieve.stages.near.align import Alignment, align, new_alignment
-from twinsieve.stages.near.phrases import MAX_PHRASE, Phrases, find, hash_of
+from twinsieve.stages.near.phrases import (
+    CORRECTS,
+    DIGIT,
+    EXCLUDES,
+    GRADES,
+    IDIOM,
+    LENGTHS_SHIFT,
+    MAX_PHRASE,
+    NEGATES,
+    NUMERAL,
+    Phrases,
+    find,
+    hash_of,
+)
 from twinsieve.stages.near.tokens import (
     CHARACTER,
-    LENGTHS_SHIFT,
     MIX,
     NUMBER,
     WORD,
     Tokens,
-    class_of,
     new_tokens,
     other_reference,
 )
@@ -64,6 +75,7 @@ _CORRECTION_TOKENS = 20
 _SPELLING_TOKENS = 12
 _PAIR_CELLS = 1024
 _NO_RUN = -1
+_VALUED = DIGIT | NUMERAL
 _AT_HEAD = np.int64(1 << 20)
 """In place of the points of a replacement at the head of both bodies, where names stand: any are enough."""
 
@@ -158,21 +170,34 @@ def difference(phrases: Phrases, limits: Limits, work: Differing) -> tuple[int, 
 
 @kernel(callee=True)
 def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
-    """Rules 1 to 7."""
+    """Rules 1 to 7.
+
+    Most runs are names, clauses and endings of which no list knows a word. A rule is asked only where the
+    facts of the tokens let it find something: each call hands over all arrays, which costs more than to look.
+    """
     first = work.first_runs
     first[:] = _NO_RUN
+    later, earlier = work.later, work.earlier
     negations = ZERO
     negated = np.int64(_NO_RUN)
     for number in range(work.alignment.count[0]):
-        _note(first, _number_rules(number, phrases, work), number)
-        odd, here = _negation_of(number, phrases, work)
-        negations += here
-        if odd and negated == _NO_RUN:
-            negated = np.int64(number)
-        _note(first, _sense_rules(number, phrases, work), number)
-        if first[_EXCHANGED] == _NO_RUN and _is_exchanged(number, phrases, work):
+        run = work.alignment.runs[number]
+        mine, other = _facts(later, run[0], run[1]), _facts(earlier, run[2], run[3])
+        if (mine | other) & _VALUED or _are_letters(later, earlier, run):
+            _note(first, _number_rules(number, phrases, work), number)
+        if (mine | other) & NEGATES:
+            odd, here = _negation_of(number, phrases, work)
+            negations += here
+            if odd and negated == _NO_RUN:
+                negated = np.int64(number)
+        if _may_exclude(later, earlier, run):
+            _note(first, _sense_rules(number, phrases, work), number)
+        if first[_OPPOSITE] == _NO_RUN and _any_denied(later, earlier, run):
+            first[_OPPOSITE] = number
+        valued = mine & _VALUED != 0 and other & _VALUED != 0
+        if first[_EXCHANGED] == _NO_RUN and _is_exchanged(number, valued, phrases, work):
             first[_EXCHANGED] = number
-        if first[_CORRECTION] == _NO_RUN and _corrects(number, phrases, work):
+        if first[_CORRECTION] == _NO_RUN and (mine | other) & CORRECTS and _corrects(number, phrases, work):
             first[_CORRECTION] = number
     if first[_OPPOSITE] == _NO_RUN and negations % 2 != 0:
         first[_OPPOSITE] = negated
@@ -180,6 +205,67 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
         if first[reason] != _NO_RUN:
             return np.int64(reason), first[reason]
     return np.int64(_NONE), np.int64(_NO_RUN)
+
+
+@kernel(callee=True)
+def _facts(tokens: Tokens, first: int, end: int) -> int:
+    """All facts of tokens[first:end]."""
+    facts = ZERO
+    for at in range(first, end):
+        facts |= tokens.facts[at]
+    return facts
+
+
+@kernel(callee=True)
+def _may_exclude(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
+    """Whether phrases that exclude others may stand on both sides of a run."""
+    size, other_size = run[1] - run[0], run[3] - run[2]
+    if size > 0 and other_size > 0:
+        few = _are_few(run)
+        return _excludes(later, run[0], run[1], few) and _excludes(earlier, run[2], run[3], few)
+    for before in range(min(run[0], run[2], MAX_PHRASE - size - other_size) + 1):
+        if _begins_at(later, run[0] - before) and _begins_at(earlier, run[2] - before):
+            return True
+    return False
+
+
+@kernel(callee=True)
+def _excludes(tokens: Tokens, first: int, end: int, few: bool) -> bool:
+    """Whether a phrase that `_senses` would find may begin somewhere."""
+    stop = min(tokens.counts[0], end + 1) if few else first + 1
+    for at in range(max(0, end - MAX_PHRASE), stop):
+        facts = np.int64(tokens.facts[at])
+        covers = at <= first and facts >> (LENGTHS_SHIFT + end - at - 1) != 0
+        if facts & EXCLUDES and (covers or (few and at >= first - 1)):
+            return True
+    return False
+
+
+@kernel(callee=True)
+def _begins_at(tokens: Tokens, at: int) -> bool:
+    """Whether a character begins phrases that exclude others."""
+    if at >= tokens.counts[0] or tokens.kinds[at] != CHARACTER:
+        return False
+    return tokens.facts[at] & EXCLUDES != 0
+
+
+@kernel(callee=True)
+def _are_few(run: NDArray[np.int64]) -> bool:
+    """Whether both sides have so few tokens that single words decide."""
+    return run[1] - run[0] <= _FEW and run[3] - run[2] <= _FEW
+
+
+@kernel(callee=True)
+def _are_letters(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
+    """Whether one lone letter from a to f was replaced by another one."""
+    one = run[1] - run[0] == 1 and run[3] - run[2] == 1
+    return one and _is_letter(later, run[0]) and _is_letter(earlier, run[2])
+
+
+@kernel(callee=True)
+def _is_letter(tokens: Tokens, at: int) -> bool:
+    char = tokens.chars[tokens.starts[at]]
+    return tokens.starts[at + 1] - tokens.starts[at] == 1 and ord("a") <= char <= ord("f")
 
 
 @kernel(callee=True)
@@ -197,21 +283,20 @@ def _is_inside(run: NDArray[np.int64], work: Differing) -> bool:
 
 
 @kernel(callee=True)
-def _widened(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> tuple[int, int, int, int]:
+def _widened(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> tuple[int, int, int, int]:
     """The run with the Chinese numerals that adjoin it."""
     a0, a1, b0, b1 = run[0], run[1], run[2], run[3]
-    later, earlier = work.later, work.earlier
-    while a0 > 0 and b0 > 0 and is_numeral(later, a0 - 1, phrases) and is_numeral(earlier, b0 - 1, phrases):
-        touches = a1 > a0 and is_numeral(later, a0, phrases)
-        touches |= b1 > b0 and is_numeral(earlier, b0, phrases)
+    while a0 > 0 and b0 > 0 and is_numeral(later, a0 - 1) and is_numeral(earlier, b0 - 1):
+        touches = a1 > a0 and is_numeral(later, a0)
+        touches |= b1 > b0 and is_numeral(earlier, b0)
         if not touches:
             break
         a0 -= 1
         b0 -= 1
     n, m = later.counts[0], earlier.counts[0]
-    while a1 < n and b1 < m and is_numeral(later, a1, phrases) and is_numeral(earlier, b1, phrases):
-        touches = a1 > a0 and is_numeral(later, a1 - 1, phrases)
-        touches |= b1 > b0 and is_numeral(earlier, b1 - 1, phrases)
+    while a1 < n and b1 < m and is_numeral(later, a1) and is_numeral(earlier, b1):
+        touches = a1 > a0 and is_numeral(later, a1 - 1)
+        touches |= b1 > b0 and is_numeral(earlier, b1 - 1)
         if not touches:
             break
         a1 += 1
@@ -223,18 +308,20 @@ def _widened(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> tuple
 def _number_rules(number: int, phrases: Phrases, work: Differing) -> int:
     """Rules 1, 2 and 4 for one run."""
     run = work.alignment.runs[number]
+    later, earlier = work.later, work.earlier
     size, other_size = run[1] - run[0], run[3] - run[2]
     replaced = size > 0 and other_size > 0
     few = size <= _FEW and other_size <= _FEW
     if size == 1 and other_size == 1:
-        if _is_code(work.later, run[0]) and _is_code(work.earlier, run[2]):
+        if _is_code(later, run[0]) and _is_code(earlier, run[2]):
             return _NUMBER
-        if _is_grade(work.later, run[0], phrases) and _is_grade(work.earlier, run[2], phrases):
+        graded = _are_letters(later, earlier, run) and _is_graded(later, run[0], phrases)
+        if graded and _is_graded(earlier, run[2], phrases):
             return _NUMBER
-    a0, a1, b0, b1 = _widened(run, phrases, work)
+    a0, a1, b0, b1 = _widened(run, later, earlier)
     mine, other = work.values, work.other_values
-    read_values(work.later, a0, a1, phrases, mine)
-    read_values(work.earlier, b0, b1, phrases, other)
+    read_values(later, a0, a1, phrases, mine)
+    read_values(earlier, b0, b1, phrases, other)
     if replaced and mine.counts[1] > 0 and other.counts[1] > 0:
         differ = not holds_all(other, mine, NO) and not holds_all(mine, other, NO)
         return _NUMBER if differ else _NONE
@@ -245,7 +332,7 @@ def _number_rules(number: int, phrases: Phrases, work: Differing) -> int:
     if replaced and few and mine.counts[0] > 0 and other.counts[0] > 0:
         return _NONE if holds_any(mine, other) else _NUMERAL
     if not replaced and size + other_size <= 2 and _is_inside(run, work):
-        tokens, at, end = (work.later, run[0], run[1]) if size > 0 else (work.earlier, run[2], run[3])
+        tokens, at, end = (later, run[0], run[1]) if size > 0 else (earlier, run[2], run[3])
         for k in range(at, end):
             if tokens.kinds[k] == NUMBER:
                 return _NUMBER_ADDED
@@ -259,11 +346,8 @@ def _is_code(tokens: Tokens, at: int) -> bool:
 
 
 @kernel(callee=True)
-def _is_grade(tokens: Tokens, at: int, phrases: Phrases) -> bool:
-    """Whether a token is a lone letter a to f beside a word that says what it grades: type a, a型."""
-    char = tokens.chars[tokens.starts[at]]
-    if tokens.starts[at + 1] - tokens.starts[at] != 1 or not ord("a") <= char <= ord("f"):
-        return False
+def _is_graded(tokens: Tokens, at: int, phrases: Phrases) -> bool:
+    """Whether a lone letter stands beside a word that says what it grades: type a, a型."""
     return _grades(tokens, at - 1, phrases) or _grades(tokens, at + 1, phrases)
 
 
@@ -272,7 +356,7 @@ def _grades(tokens: Tokens, at: int, phrases: Phrases) -> bool:
     if not 0 <= at < tokens.counts[0]:
         return False
     row = find(phrases, hash_of(tokens.chars, tokens.starts[at], tokens.starts[at + 1]))
-    return row >= 0 and phrases.grades[row] != 0
+    return row >= 0 and phrases.roles[row] & GRADES != 0
 
 
 @kernel(callee=True)
@@ -304,7 +388,7 @@ def _is_short(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
         if tokens.kinds[at] != CHARACTER:
             return False
     row = find(phrases, hash_of(tokens.chars, tokens.starts[first], tokens.starts[end]))
-    return row >= 0 and phrases.negates[row] != 0
+    return row >= 0 and phrases.roles[row] & NEGATES != 0
 
 
 @kernel(callee=True)
@@ -313,10 +397,11 @@ def _negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
     at = first
     while at < end:
         step = np.int64(1)
-        lengths = _lengths(tokens, at, end, phrases)
+        lengths = _lengths(tokens, at, end) if tokens.facts[at] & NEGATES else ZERO
         for length in range(1, MAX_PHRASE + 1):
             row = _row(tokens, at, length, lengths, phrases)
-            if row >= 0 and phrases.negates[row] and not _in_idiom(tokens, at, at + length, phrases):
+            negates = row >= 0 and phrases.roles[row] & NEGATES != 0
+            if negates and not _in_idiom(tokens, at, at + length, phrases):
                 count += 1
                 step = np.int64(length)
                 break
@@ -325,17 +410,13 @@ def _negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
 
 
 @kernel(callee=True)
-def _lengths(tokens: Tokens, at: int, end: int, phrases: Phrases) -> int:
+def _lengths(tokens: Tokens, at: int, end: int) -> int:
     """How long phrases can be that begin at a token and end by `end`: bit k - 1 for k tokens.
 
     A word is a phrase of one token. Few characters begin phrases, and most of them phrases of one or two
     lengths: nothing else is hashed.
     """
-    if tokens.kinds[at] == WORD:
-        return np.int64(1)
-    if tokens.kinds[at] != CHARACTER:
-        return ZERO
-    lengths = class_of(tokens.chars[tokens.starts[at]], phrases) >> LENGTHS_SHIFT
+    lengths = np.int64(tokens.facts[at]) >> LENGTHS_SHIFT
     room = np.int64(1)
     while lengths >> room != 0 and at + room < end and tokens.kinds[at + room] == CHARACTER:
         room += 1
@@ -356,10 +437,10 @@ def _in_idiom(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
     for at in range(max(0, end - MAX_PHRASE), first + 1):
         if tokens.kinds[at] != CHARACTER:
             continue
-        lengths = _lengths(tokens, at, tokens.counts[0], phrases)
+        lengths = _lengths(tokens, at, tokens.counts[0])
         for length in range(end - at, MAX_PHRASE + 1):
             row = _row(tokens, at, length, lengths, phrases)
-            if row >= 0 and phrases.idiom[row]:
+            if row >= 0 and phrases.roles[row] & IDIOM:
                 return True
     return False
 
@@ -374,13 +455,10 @@ def _sense_rules(number: int, phrases: Phrases, work: Differing) -> int:
     size, other_size = run[1] - run[0], run[3] - run[2]
     if size == 0 or other_size == 0:
         return _torn(run, phrases, work)
-    few = size <= _FEW and other_size <= _FEW
+    few = _are_few(run)
     mine = _senses(work.later, run[0], run[1], few, phrases, work.senses)
     other = _senses(work.earlier, run[2], run[3], few, phrases, work.other_senses)
-    found = _excluded(work.senses, mine, work.other_senses, other)
-    if found == _NONE and few and _any_denied(run, work):
-        found = _OPPOSITE
-    return found
+    return _excluded(work.senses, mine, work.other_senses, other)
 
 
 @kernel(callee=True)
@@ -406,7 +484,7 @@ def _torn(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> int:
     first, end, at = (run[0], run[1], run[2]) if run[1] > run[0] else (run[2], run[3], run[0])
     found = _NONE
     for before in range(min(first, at, MAX_PHRASE - (end - first)) + 1):
-        if not _begins_at(full, first - before, phrases) or not _begins_at(empty, at - before, phrases):
+        if not _begins_at(full, first - before) or not _begins_at(empty, at - before):
             continue
         for behind in range(before == 0, MAX_PHRASE - (end - first) - before + 1):
             if empty.counts[0] < at + behind or full.counts[0] < end + behind:
@@ -418,13 +496,6 @@ def _torn(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> int:
                 return said
             found = max(found, said)
     return found
-
-
-@kernel(callee=True)
-def _begins_at(tokens: Tokens, at: int, phrases: Phrases) -> bool:
-    if at >= tokens.counts[0] or tokens.kinds[at] != CHARACTER:
-        return False
-    return _lengths(tokens, at, tokens.counts[0], phrases) != 0
 
 
 @kernel(callee=True)
@@ -454,10 +525,12 @@ def _senses(
     few: also those inside, and with one token more on either side
     """
     count = ZERO
-    for at in range(max(0, first - MAX_PHRASE + 1), min(tokens.counts[0], end + 1)):
-        lengths = _lengths(tokens, at, tokens.counts[0], phrases)
+    for at in range(max(0, end - MAX_PHRASE), min(tokens.counts[0], end + 1)):
+        if tokens.facts[at] & EXCLUDES == 0:
+            continue
+        lengths = _lengths(tokens, at, tokens.counts[0])
         for length in range(1, MAX_PHRASE + 1):
-            if _concerns(at, at + length, first, end, few):
+            if lengths >> (length - 1) & 1 and _concerns(at, at + length, first, end, few):
                 count = _add_senses(_row(tokens, at, length, lengths, phrases), phrases, senses, count)
     return count
 
@@ -479,12 +552,14 @@ def _add_senses(row: int, phrases: Phrases, senses: NDArray[np.int64], count: in
 
 
 @kernel(callee=True)
-def _any_denied(run: NDArray[np.int64], work: Differing) -> bool:
-    """Whether a word of one side is one of the other with un-, in-, im-, dis- or non- in front."""
+def _any_denied(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
+    """Whether a word of one short side is one of the other with un-, in-, im-, dis- or non- in front."""
+    if not _are_few(run):
+        return False
     for a in range(run[0], run[1]):
         for b in range(run[2], run[3]):
-            words = work.later.kinds[a] == WORD and work.earlier.kinds[b] == WORD
-            if words and (_denies(work.later, a, work.earlier, b) or _denies(work.earlier, b, work.later, a)):
+            words = later.kinds[a] == WORD and earlier.kinds[b] == WORD
+            if words and (_denies(later, a, earlier, b) or _denies(earlier, b, later, a)):
                 return True
     return False
 
@@ -512,36 +587,47 @@ def _denies(tokens: Tokens, at: int, other: Tokens, other_at: int) -> bool:
 
 
 @kernel(callee=True)
-def _is_exchanged(number: int, phrases: Phrases, work: Differing) -> bool:
-    """Rule 6: what stood in one place stands in another one, and the other way round (3比1 / 1比3)."""
+def _is_exchanged(number: int, valued: bool, phrases: Phrases, work: Differing) -> bool:
+    """Rule 6: what stood in one place stands in another one, and the other way round (3比1 / 1比3).
+
+    valued: both sides hold numbers
+    """
+    later, earlier = work.later, work.earlier
     runs, count = work.alignment.runs, work.alignment.count[0]
     run = runs[number]
-    if run[1] - run[0] <= _EXCHANGED_TOKENS and run[3] - run[2] <= _EXCHANGED_TOKENS:
-        if _same_values_in_other_order(run[0], run[1], run[2], run[3], phrases, work):
+    if run[1] - run[0] > _EXCHANGED_TOKENS or run[3] - run[2] > _EXCHANGED_TOKENS:
+        return False
+    if valued and _same_values_in_other_order(run[0], run[1], run[2], run[3], phrases, work):
+        return True
+    for follows in range(number + 1, min(count, number + 1 + _EXCHANGED_RUNS)):
+        then = runs[follows]
+        if _crosses(run, then, later, earlier):
             return True
-        for follows in range(number + 1, min(count, number + 1 + _EXCHANGED_RUNS)):
-            then = runs[follows]
-            if run[1] > run[0] and run[3] > run[2] and _crosses(run, then, work):
-                return True
-            beside = follows == number + 1 and then[0] - run[1] <= 2 and then[1] - run[0] <= _EXCHANGED_TOKENS
-            if beside and _same_values_in_other_order(run[0], then[1], run[2], then[3], phrases, work):
-                return True
-    return False
+    if number + 1 == count:
+        return False
+    then = runs[number + 1]
+    if then[0] - run[1] > 2 or then[1] - run[0] > _EXCHANGED_TOKENS:
+        return False
+    mine, other = _facts(later, run[0], then[1]), _facts(earlier, run[2], then[3])
+    if mine & _VALUED == 0 or other & _VALUED == 0:
+        return False
+    return _same_values_in_other_order(run[0], then[1], run[2], then[3], phrases, work)
 
 
 @kernel(callee=True)
-def _crosses(run: NDArray[np.int64], then: NDArray[np.int64], work: Differing) -> bool:
-    return _same_tokens(work, run[0], run[1], then[2], then[3]) and _same_tokens(
-        work, then[0], then[1], run[2], run[3]
+def _crosses(run: NDArray[np.int64], then: NDArray[np.int64], later: Tokens, earlier: Tokens) -> bool:
+    size, other_size = run[1] - run[0], run[3] - run[2]
+    if size == 0 or other_size == 0 or then[3] - then[2] != size or then[1] - then[0] != other_size:
+        return False
+    return _same_tokens(later, run[0], earlier, then[2], size) and _same_tokens(
+        later, then[0], earlier, run[2], other_size
     )
 
 
 @kernel(callee=True)
-def _same_tokens(work: Differing, a0: int, a1: int, b0: int, b1: int) -> bool:
-    if a1 - a0 != b1 - b0 or a1 == a0:
-        return False
-    for k in range(a1 - a0):  # noqa: SIM110
-        if work.later.ids[a0 + k] != work.earlier.ids[b0 + k]:
+def _same_tokens(later: Tokens, a: int, earlier: Tokens, b: int, size: int) -> bool:
+    for k in range(size):  # noqa: SIM110
+        if later.ids[a + k] != earlier.ids[b + k]:
             return False
     return True
 
@@ -576,11 +662,13 @@ def _has_correction(tokens: Tokens, first: int, end: int, other: Tokens, phrases
     if end - first > _CORRECTION_TOKENS:
         return False
     for at in range(first, end):
-        lengths = _lengths(tokens, at, end, phrases)
+        if tokens.facts[at] & CORRECTS == 0:
+            continue
+        lengths = _lengths(tokens, at, end)
         is_word = tokens.kinds[at] == WORD
         for length in range(1, MAX_PHRASE + 1):
             row = _row(tokens, at, length, lengths, phrases)
-            if row >= 0 and phrases.corrects[row]:
+            if row >= 0 and phrases.roles[row] & CORRECTS:
                 characters = ZERO if is_word else np.int64(length)
                 if not _holds_phrase(other, phrases.keys[row], characters):
                     return True
@@ -690,20 +778,22 @@ def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) ->
     size, other_size = run[1] - run[0], run[3] - run[2]
     if size == 0 or other_size == 0:
         return points, other
-    if size <= _FEW and other_size <= _FEW:
-        a0, a1, b0, b1 = _widened(run, phrases, work)
+    facts = _facts(later, run[0], run[1]) | _facts(earlier, run[2], run[3])
+    if facts & _VALUED and _are_few(run):
+        a0, a1, b0, b1 = _widened(run, later, earlier)
         read_values(later, a0, a1, phrases, work.values)
         if work.values.counts[0] > 0:
             read_values(earlier, b0, b1, phrases, work.other_values)
             if same_order(work.values, work.other_values):
-                points = _points_beside_numbers(later, run[0], run[1], phrases)
-                other = _points_beside_numbers(earlier, run[2], run[3], phrases)
+                points = _points_beside_numbers(later, run[0], run[1])
+                other = _points_beside_numbers(earlier, run[2], run[3])
     if size <= _SPELLING_TOKENS and other_size <= _SPELLING_TOKENS:
         taken = ZERO
         for a in range(run[0], run[1]):
             for b in range(run[2], run[3]):
                 free = (taken >> (b - run[2])) & 1 == 0
-                if free and _is_one_word(later, a, earlier, b, phrases, work):
+                alike = free and _are_spellings(later, a, earlier, b)
+                if alike and not _are_opposites(later, a, earlier, b, phrases, work):
                     points -= later.points[a]
                     other -= earlier.points[b]
                     taken |= np.int64(1) << (b - run[2])
@@ -712,35 +802,39 @@ def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) ->
 
 
 @kernel(callee=True)
-def _points_beside_numbers(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
+def _points_beside_numbers(tokens: Tokens, first: int, end: int) -> int:
     total = ZERO
     for at in range(first, end):
-        if tokens.kinds[at] != NUMBER and not is_numeral(tokens, at, phrases):
+        if tokens.kinds[at] != NUMBER and not is_numeral(tokens, at):
             total += tokens.points[at]
     return total
 
 
 @kernel(callee=True)
-def _is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases, work: Differing) -> bool:
-    """Whether two words are one in two spellings, and no opposites.
+def _are_spellings(later: Tokens, a: int, earlier: Tokens, b: int) -> bool:
+    """Whether two words are one in two spellings.
 
     One begins the other (4 letters at least), has one letter more, or (5 letters at least) another one.
     """
     if later.kinds[a] != WORD or earlier.kinds[b] != WORD:
         return False
     if later.starts[a + 1] - later.starts[a] <= earlier.starts[b + 1] - earlier.starts[b]:
-        alike = _is_spelling(later, a, earlier, b)
-    else:
-        alike = _is_spelling(earlier, b, later, a)
-    if not alike:
-        return False
-    mine = _add_senses(find(phrases, later.ids[a]), phrases, work.senses, ZERO)
-    other = _add_senses(find(phrases, earlier.ids[b]), phrases, work.other_senses, ZERO)
-    for i in range(mine):
-        for k in range(other):
-            if work.senses[i] >> 8 == work.other_senses[k] >> 8 and work.senses[i] != work.other_senses[k]:
-                return False
-    return not _denies(later, a, earlier, b) and not _denies(earlier, b, later, a)
+        return _is_spelling(later, a, earlier, b)
+    return _is_spelling(earlier, b, later, a)
+
+
+@kernel(callee=True)
+def _are_opposites(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases, work: Differing) -> bool:
+    """Whether one of two words excludes or denies the other."""
+    if later.facts[a] & earlier.facts[b] & EXCLUDES:
+        mine = _add_senses(find(phrases, later.ids[a]), phrases, work.senses, ZERO)
+        other = _add_senses(find(phrases, earlier.ids[b]), phrases, work.other_senses, ZERO)
+        for i in range(mine):
+            for k in range(other):
+                one, two = work.senses[i], work.other_senses[k]
+                if one >> 8 == two >> 8 and one != two:
+                    return True
+    return _denies(later, a, earlier, b) or _denies(earlier, b, later, a)
 
 
 @kernel(callee=True)

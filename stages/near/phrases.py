@@ -17,6 +17,18 @@ from twinsieve.stages.kernel import kernel
 MAX_PHRASE = 8
 """Characters of an unspaced script that one phrase can have."""
 
+UNSPACED, DIGIT, NUMBER_MARK = 1, 2, 4
+"""Bits of a character's class: what it is. `NUMBER_MARK` is a sign, currency or separator."""
+LIGHT, NUMERAL, NEGATES, EXCLUDES, CORRECTS = 8, 16, 32, 64, 128
+"""What a phrase is, and of a character's class: what it is itself, or what a phrase is that begins with it.
+
+NUMERAL: a number in words or Chinese numerals; EXCLUDES: it has senses
+"""
+LENGTHS_SHIFT = 8
+"""From this bit on, of a character's class: bit k - 1 for a phrase of k characters that begins with it."""
+IDIOM, GRADES = 256, 512
+"""What else a phrase is."""
+
 _PRIME = np.uint64(0x100000001B3)
 _OFFSET = np.uint64(0xCBF29CE484222325)
 _TOP = 1 << 63
@@ -26,26 +38,19 @@ _MASK = (1 << 64) - 1
 class Phrases(NamedTuple):
     """The lists. One row for each phrase, found by `find`; -1 where a column does not concern it.
 
-    classes: uint16[SPECIAL_PLANES], what each character is, and the lengths of the phrases that begin with
-        the character, by the bits of `tokens.py`
-    digits: uint8[SPECIAL_PLANES], value of a decimal digit
-    numerals: int64[SPECIAL_PLANES], value of a Chinese numeral, or -1
+    classes: uint16[SPECIAL_PLANES], what each character is, and what phrases begin with it: the bits below
+    worth: int64[SPECIAL_PLANES], value of a decimal digit or a Chinese numeral
     cells: int64[2**k], row + 1 or 0; keys: uint64[n], `hash_of` the phrase
-    light, negates, idiom, corrects, grades: bool[n]; number: int64[n], its value
+    roles: uint16[n], what the phrase is: bits from LIGHT to GRADES; number: int64[n], its value
     senses: int64[], sense_starts: int64[n + 1]: what it excludes. Two phrases whose senses are of one kind
         (sense >> 8) and differ are opposites, or other days
     """
 
     classes: NDArray[np.uint16]
-    digits: NDArray[np.uint8]
-    numerals: NDArray[np.int64]
+    worth: NDArray[np.int64]
     cells: NDArray[np.int64]
     keys: NDArray[np.uint64]
-    light: NDArray[np.bool_]
-    negates: NDArray[np.bool_]
-    idiom: NDArray[np.bool_]
-    corrects: NDArray[np.bool_]
-    grades: NDArray[np.bool_]
+    roles: NDArray[np.uint16]
     number: NDArray[np.int64]
     senses: NDArray[np.int64]
     sense_starts: NDArray[np.int64]

@@ -14,7 +14,20 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH
 from twinsieve.stages.kernel import ZERO, kernel
-from twinsieve.stages.near.phrases import Phrases, find, hash_of
+from twinsieve.stages.near.phrases import (
+    CORRECTS,
+    DIGIT,
+    EXCLUDES,
+    LENGTHS_SHIFT,
+    LIGHT,
+    NEGATES,
+    NUMBER_MARK,
+    NUMERAL,
+    UNSPACED,
+    Phrases,
+    find,
+    hash_of,
+)
 from twinsieve.stages.text.references import FIRST_REFERENCE, PER_KIND
 from twinsieve.stages.text.tables import SPECIAL_PLANES
 
@@ -30,6 +43,8 @@ class Tokens(NamedTuple):
 
     chars: uint32[STORED_LENGTH]; word_starts: uint8[STORED_LENGTH], as in `Bodies`
     ids: uint64[…], equal for equal tokens; kinds: uint8[…]; points: int64[…], what a token weighs
+    facts: uint16[…], class of a character; DIGIT for numbers and mixes; of a word that is a phrase what that
+        is, and the bit of phrases of one token; else 0
     starts: int64[…], token i is chars[starts[i]:starts[i + 1]]
     counts: int64[3], (tokens, 1 if the body goes on behind them, where its references end)
         they are chars[starts[tokens]:counts[2]], two characters each; of a body that goes on none are known
@@ -40,6 +55,7 @@ class Tokens(NamedTuple):
     ids: NDArray[np.uint64]
     kinds: NDArray[np.uint8]
     points: NDArray[np.int64]
+    facts: NDArray[np.uint16]
     starts: NDArray[np.int64]
     counts: NDArray[np.int64]
 
@@ -52,20 +68,18 @@ def new_tokens() -> Tokens:
         np.zeros(_TEXT_ROOM, np.uint64),
         np.zeros(_TEXT_ROOM, np.uint8),
         np.zeros(_TEXT_ROOM, np.int64),
+        np.zeros(_TEXT_ROOM, np.uint16),
         np.zeros(_TEXT_ROOM + 1, np.int64),
         np.zeros(3, np.int64),
     )
 
 
-UNSPACED, DIGIT, NUMBER_MARK, LIGHT, NUMERAL = 1, 2, 4, 8, 16
-"""Bits of `Phrases.classes`: what a character is; `NUMBER_MARK` is a sign, currency or separator."""
-LENGTHS_SHIFT = 8
-"""From this bit on: bit k - 1 for a phrase of k characters that begins with the character."""
+_OF_WORDS = LIGHT | NUMERAL | NEGATES | EXCLUDES | CORRECTS
 
 
 @kernel(callee=True)
 def class_of(char: np.uint32, phrases: Phrases) -> int:
-    """The bits above of one character."""
+    """`Phrases.classes` of any character."""
     return np.int64(phrases.classes[char]) if char < np.uint32(SPECIAL_PLANES) else np.int64(UNSPACED)
 
 
@@ -84,6 +98,7 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
             tokens.kinds[count] = CHARACTER
             tokens.ids[count] = np.uint64(chars[i])
             tokens.points[count] = 0 if first & LIGHT else 2
+            tokens.facts[count] = np.uint16(first)
         else:
             every = first
             letters = first & (DIGIT | NUMBER_MARK) == 0
@@ -101,10 +116,12 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
             if not every & DIGIT:
                 tokens.kinds[count] = WORD
                 at = find(phrases, key)
-                light = at >= 0 and phrases.light[at]
-                tokens.points[count] = 1 if light else min(2 + j - i, 8)
+                facts = ZERO if at < 0 else phrases.roles[at] & _OF_WORDS | (1 << LENGTHS_SHIFT)
+                tokens.facts[count] = np.uint16(facts)
+                tokens.points[count] = 1 if facts & LIGHT else min(2 + j - i, 8)
             else:
                 tokens.kinds[count] = MIX if letters else NUMBER
+                tokens.facts[count] = np.uint16(DIGIT)
                 tokens.points[count] = min(1 + j - i, 8)
         tokens.starts[count] = i
         count += 1

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
-from twinsieve.stages.near.phrases import Phrases, find
-from twinsieve.stages.near.tokens import CHARACTER, DIGIT, MIX, NUMBER, NUMERAL, WORD, Tokens, class_of
+from twinsieve.stages.near.phrases import DIGIT, NUMERAL, Phrases, find
+from twinsieve.stages.near.tokens import CHARACTER, MIX, NUMBER, WORD, Tokens, class_of
 
 _PRIME = np.uint64(0x100000001B3)
 _OFFSET = np.uint64(0xCBF29CE484222325)
@@ -116,7 +116,7 @@ def _of_digits(
                 zeros = ZERO
                 digits = (digits ^ np.uint64(_DOT)) * _PRIME
             continue
-        digit = np.uint64(phrases.digits[chars[i]])
+        digit = np.uint64(phrases.worth[chars[i]])
         exponent -= behind and points == 1
         if digit == np.uint64(0) and (digits != _OFFSET or zeros > 0 or points > 1):
             zeros += 1
@@ -134,8 +134,8 @@ def _of_digits(
 def _power_behind(tokens: Tokens, at: int, end: int, phrases: Phrases) -> tuple[int, int]:
     """Zeros that the numerals at `at` add to the number before them (万: 4), and where they end."""
     power = ZERO
-    while at < end and is_numeral(tokens, at, phrases):
-        value = phrases.numerals[tokens.chars[tokens.starts[at]]]
+    while at < end and is_numeral(tokens, at):
+        value = phrases.worth[tokens.chars[tokens.starts[at]]]
         if value < _TEN:
             break
         while value >= _TEN:
@@ -146,11 +146,9 @@ def _power_behind(tokens: Tokens, at: int, end: int, phrases: Phrases) -> tuple[
 
 
 @kernel(callee=True)
-def is_numeral(tokens: Tokens, at: int, phrases: Phrases) -> bool:
+def is_numeral(tokens: Tokens, at: int) -> bool:
     """Whether a token is a Chinese numeral."""
-    if tokens.kinds[at] != CHARACTER:
-        return False
-    return class_of(tokens.chars[tokens.starts[at]], phrases) & NUMERAL != 0
+    return tokens.kinds[at] == CHARACTER and tokens.facts[at] & NUMERAL != 0
 
 
 @kernel(callee=True)
@@ -188,11 +186,11 @@ def _of_numerals(tokens: Tokens, at: int, end: int, phrases: Phrases) -> np.uint
     total = section = current = ZERO
     places = True
     for i in range(at, end):
-        places &= phrases.numerals[tokens.chars[tokens.starts[i]]] < _TEN
+        places &= phrases.worth[tokens.chars[tokens.starts[i]]] < _TEN
     if places:
         digits, zeros = _OFFSET, ZERO
         for i in range(at, end):
-            value = phrases.numerals[tokens.chars[tokens.starts[i]]]
+            value = phrases.worth[tokens.chars[tokens.starts[i]]]
             if value == 0:
                 zeros += digits != _OFFSET
                 continue
@@ -202,7 +200,7 @@ def _of_numerals(tokens: Tokens, at: int, end: int, phrases: Phrases) -> np.uint
             digits = (digits ^ np.uint64(value)) * _PRIME
         return _finish(digits, zeros, np.uint64(0))
     for i in range(at, end):
-        value = phrases.numerals[tokens.chars[tokens.starts[i]]]
+        value = phrases.worth[tokens.chars[tokens.starts[i]]]
         if value < _TEN:
             current = value
         elif value < 10_000:
@@ -224,16 +222,15 @@ def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, made: Va
         kind = tokens.kinds[at]
         if kind == CHARACTER:
             stop = at
-            while stop < end and is_numeral(tokens, stop, phrases):
+            while stop < end and is_numeral(tokens, stop):
                 stop += 1
             if stop > at:
                 _add(made, _of_numerals(tokens, at, stop, phrases), YES)
                 at = stop
                 continue
         elif kind == WORD:
-            row = find(phrases, tokens.ids[at])
-            if row >= 0 and phrases.number[row] >= 0:
-                _add(made, _of_integer(phrases.number[row]), NO)
+            if tokens.facts[at] & NUMERAL:
+                _add(made, _of_integer(phrases.number[find(phrases, tokens.ids[at])]), NO)
         elif kind == MIX and _is_name(tokens, at, phrases):
             _add(made, tokens.ids[at] ^ _NAME, NO)
         else:

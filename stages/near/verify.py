@@ -274,8 +274,10 @@ def _difference(
         scratch.token_row[0] = row
         start, length = chunk.starts[row], np.int64(chunk.lengths[row])
         head = min(length, STORED_LENGTH)
+        # One loop a column: two of them LLVM does not make into moves of many.
         for j in range(head):
             later.chars[j] = chunk.chars[start + j]
+        for j in range(head):
             later.word_starts[j] = chunk.word_starts[start + j]
         tokenize(later, head, length > head, scratch.phrases)
     other = np.int64(ring.lengths[slot])
@@ -283,8 +285,13 @@ def _difference(
     offset = np.int64(ring.offsets[slot]) * GRANULE
     wide = ring.wides[slot] != 0
     words = word_start_at(ring, slot)
+    if wide:
+        for j in range(head):
+            earlier.chars[j] = stored_char(ring.texts, offset, j, wide)
+    else:
+        for j in range(head):
+            earlier.chars[j] = ring.texts[offset + j]
     for j in range(head):
-        earlier.chars[j] = stored_char(ring.texts, offset, j, wide)
         earlier.word_starts[j] = (ring.texts[words + (j >> 4)] >> np.uint16(j & 15)) & np.uint16(1)
     tokenize(earlier, head, other > head, scratch.phrases)
     return difference(scratch.phrases, limits, scratch.differing)

@@ -14,8 +14,22 @@ import yaml
 
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.near.differences import CALENDAR_KINDS
-from twinsieve.stages.near.phrases import MAX_PHRASE, Phrases, key_of
-from twinsieve.stages.near.tokens import DIGIT, LENGTHS_SHIFT, LIGHT, NUMBER_MARK, NUMERAL, UNSPACED
+from twinsieve.stages.near.phrases import (
+    CORRECTS,
+    DIGIT,
+    EXCLUDES,
+    GRADES,
+    IDIOM,
+    LENGTHS_SHIFT,
+    LIGHT,
+    MAX_PHRASE,
+    NEGATES,
+    NUMBER_MARK,
+    NUMERAL,
+    UNSPACED,
+    Phrases,
+    key_of,
+)
 from twinsieve.stages.text.scripts import unspaced_table
 from twinsieve.stages.text.tables import (
     IN_NUMBER_DIGIT,
@@ -26,6 +40,7 @@ from twinsieve.stages.text.tables import (
 )
 
 _OWN = files("twinsieve.stages.near") / "data" / "words.yaml"
+_ROLES = {"negation": NEGATES, "idioms": IDIOM, "corrections": CORRECTS, "grades": GRADES}
 _CALENDAR = ("weekdays", "months", "days")
 _MAX_NUMBER = 10**12
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -36,11 +51,7 @@ _unspaced = cache(unspaced_table)
 
 @dataclass
 class _Entry:
-    light: bool = False
-    negates: bool = False
-    idiom: bool = False
-    corrects: bool = False
-    grades: bool = False
+    roles: int = 0
     number: int = -1
     senses: list[int] = field(default_factory=list)
 
@@ -58,17 +69,13 @@ class _Lists:
             if len(phrase) == 1 and _unspaced()[ord(phrase)]:
                 self.light.add(phrase)
             else:
-                self.entries[phrase].light = True
-        for phrase in _phrases(lists.get("negation", "")):
-            self.entries[phrase].negates = True
-        for phrase in _phrases(lists.get("idioms", "")):
-            self.entries[phrase].idiom = True
-        for phrase in _phrases(lists.get("corrections", "")):
-            self.entries[phrase].corrects = True
-        for phrase in _phrases(lists.get("grades", "")):
-            self.entries[phrase].grades = True
+                self.entries[phrase].roles |= LIGHT
+        for name, role in _ROLES.items():
+            for phrase in _phrases(lists.get(name, "")):
+                self.entries[phrase].roles |= role
         for phrase, value in lists.get("numbers", {}).items():
             self.entries[phrase].number = value
+            self.entries[phrase].roles |= NUMERAL
         self.numerals |= lists.get("numerals", {})
         for kind, name in enumerate(_CALENDAR):
             self._exclude(kind, lists.get(name, []))
@@ -80,6 +87,7 @@ class _Lists:
         for number, side in enumerate(sides):
             for phrase in _phrases(side):
                 self.entries[phrase].senses.append(kind << 8 | number)
+                self.entries[phrase].roles |= EXCLUDES
 
 
 def _phrases(text: str) -> list[str]:
@@ -101,7 +109,7 @@ def phrases_of(words: str = "") -> Phrases:
     return _tables(lists)
 
 
-_TEXTS = frozenset({"light", "negation", "idioms", "corrections", "grades"})
+_TEXTS = frozenset({"light", *_ROLES})
 _SIDES = frozenset({*_CALENDAR, "opposites"})
 _NUMBERS = frozenset({"numbers", "numerals"})
 _KNOWN = _TEXTS | _SIDES | _NUMBERS
@@ -152,13 +160,12 @@ def _tables(lists: _Lists) -> Phrases:
     parts = number_parts()
     classes[parts & IN_NUMBER_DIGIT != 0] |= DIGIT
     classes[parts & (IN_NUMBER_PREFIX | IN_NUMBER_SEPARATOR) != 0] |= NUMBER_MARK
-    digits = np.zeros(SPECIAL_PLANES, np.uint8)
+    worth = np.zeros(SPECIAL_PLANES, np.int64)
     # Unicode holds the decimal digits of each script together, from 0 to 9.
     decimal = np.flatnonzero(parts & IN_NUMBER_DIGIT)
-    digits[decimal] = np.arange(len(decimal)) % 10
-    numerals = np.full(SPECIAL_PLANES, -1, np.int64)
+    worth[decimal] = np.arange(len(decimal)) % 10
     for text, value in lists.numerals.items():
-        numerals[ord(text)] = value
+        worth[ord(text)] = value
         classes[ord(text)] |= NUMERAL
     for text in lists.light:
         classes[ord(text)] |= LIGHT
@@ -167,20 +174,16 @@ def _tables(lists: _Lists) -> Phrases:
         if _unspaced()[ord(name[0])]:
             if len(name) > MAX_PHRASE:
                 raise UsageError(f"{name!r} has more than {MAX_PHRASE} characters")
-            classes[ord(name[0])] |= 1 << (LENGTHS_SHIFT + len(name) - 1)
+            begins = lists.entries[name].roles & (NEGATES | EXCLUDES | CORRECTS)
+            classes[ord(name[0])] |= begins | 1 << (LENGTHS_SHIFT + len(name) - 1)
     entries = [lists.entries[name] for name in names]
     keys = np.array([key_of(name) for name in names], np.uint64)
     return Phrases(
         classes,
-        digits,
-        numerals,
+        worth,
         _cells(keys),
         keys,
-        np.array([entry.light for entry in entries], np.bool_),
-        np.array([entry.negates for entry in entries], np.bool_),
-        np.array([entry.idiom for entry in entries], np.bool_),
-        np.array([entry.corrects for entry in entries], np.bool_),
-        np.array([entry.grades for entry in entries], np.bool_),
+        np.array([entry.roles for entry in entries], np.uint16),
         np.array([entry.number for entry in entries], np.int64),
         np.array([sense for entry in entries for sense in entry.senses], np.int64),
         np.concatenate(([0], np.cumsum([len(entry.senses) for entry in entries]))).astype(np.int64),
