@@ -1,4 +1,4 @@
-"""What each shape of the index finds at low floors, what it costs, and which step lost what it does not find.
+"""Compares shapes of the index at low floors: near recall, cost, and where rows were lost.
 
     python -m bench.floors [recall] [cost] [misses] [--at 7500] [--only LAYOUT …]
 

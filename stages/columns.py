@@ -215,6 +215,15 @@ class Pooled(Column):
         return super().fault(owner, name, rows) or other
 
 
+def places_of(held: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """int64[n]: the place of each row that holds an entry in a pool of all of them, -1 for the others.
+
+    >>> places_of(np.array([False, True, True])).tolist()
+    [-1, 0, 1]
+    """
+    return np.where(held, np.cumsum(held) - 1, -1)
+
+
 @dataclass(frozen=True)
 class Places(PerRow):
     """One entry a row: its place in the `Pooled` column `of`, -1 for none. Selecting numbers them anew."""
@@ -223,8 +232,7 @@ class Places(PerRow):
     of: str = ""
 
     def take(self, owner: Any, name: str, which: Which) -> Array:
-        held = getattr(owner, name)[which] >= 0
-        return np.where(held, np.cumsum(held) - 1, -1).astype(self.dtype)
+        return places_of(getattr(owner, name)[which] >= 0).astype(self.dtype)
 
     def put(self, owner: Any, name: str, which: Which, rows: Any) -> None:
         getattr(owner, name)[which] = self._behind(rows, name, len(getattr(owner, self.of)))

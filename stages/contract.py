@@ -98,6 +98,18 @@ def name_of(reason: Reason) -> str:
     return reason.name.lower().replace("_", " ")
 
 
+def counts_by_name(reasons: NDArray[np.uint8]) -> dict[str, int]:
+    """How many rows each reason keeps apart, by its name, in the order of the rules.
+
+    reasons: uint8[n], `Reason`; NONE is not counted
+
+    >>> counts_by_name(np.array([3, 0, 1, 3], np.uint8))
+    {'number': 1, 'calendar': 2}
+    """
+    counts = np.bincount(reasons, minlength=len(Reason)).tolist()
+    return {name_of(reason): counts[reason] for reason in Reason if reason and counts[reason]}
+
+
 NO_TIME = -(2**63)
 """In a time column: the message has none."""
 
@@ -256,8 +268,8 @@ class Differences:
     replaced_short, replaced: per mille of what is paired that may be replaced, in short bodies and others
     only_short: per mille that each of two short bodies may have to itself
     longest: points of the longest replacement, half characters
-    place_points, place_runs: a replacement before the end has fewer points, where bodies differ in no more
-        places
+    place_points, place_runs: a replacement before the end has fewer points where bodies differ in no more
+        places, and fewer than twice as many where they differ in more
     own: new pairs of characters that the later body may have in one place
     words: YAML text of a user's own lists, beside ours
     """

@@ -18,11 +18,10 @@ from twinsieve.stages.contract import (
     Batch,
     Flag,
     Kind,
-    Reason,
     SieveConfig,
     SieveStats,
     Verdicts,
-    name_of,
+    counts_by_name,
 )
 
 STEPS = {
@@ -166,10 +165,7 @@ class Summary:
             number = int(np.count_nonzero(verdicts.flags & flag.value))
             if number and flag.name:
                 self.flags[flag.name.lower()] += number
-        reasons = np.bincount(verdicts.reasons, minlength=len(Reason)).tolist()
-        for reason in Reason:
-            if reason and reasons[reason]:
-                self.kept_apart[name_of(reason)] += reasons[reason]
+        self.kept_apart.update(counts_by_name(verdicts.reasons))
         self.unreadable.update(bad.reason for bad in columns.unreadable)
         self.bad_times += columns.bad_times
 

@@ -28,6 +28,7 @@ from twinsieve.stages.contract import (
     SieveConfig,
     Verdicts,
     Window,
+    counts_by_name,
     name_of,
 )
 from twinsieve.stages.dead_letter_reasons import Reason as Unread
@@ -220,13 +221,12 @@ def variant_config(sieve: SieveConfig, variant: Variant, at: int, count: int) ->
 
 def _run(variant: Variant, truth: Truth, bodies: Bodies, verdicts: Verdicts) -> Run:
     dropped = verdicts.kinds != Kind.UNIQUE
-    reasons = np.bincount(verdicts.reasons[~dropped], minlength=len(Reason))
     return Run(
         variant=variant,
         scores=score(truth, dropped.tolist(), bodies.body_lengths.tolist()),
         exact=int(np.count_nonzero(verdicts.kinds == Kind.EXACT)),
         near=int(np.count_nonzero(verdicts.kinds == Kind.NEAR)),
-        kept_apart={name_of(reason): int(reasons[reason]) for reason in Reason if reason and reasons[reason]},
+        kept_apart=counts_by_name(verdicts.reasons[~dropped]),
     )
 
 

@@ -16,7 +16,7 @@ from twinsieve.pipeline.settings.model import HOUR_MS
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
-from twinsieve.stages.contract import Flag, Reason, name_of
+from twinsieve.stages.contract import Flag, counts_by_name
 
 _STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 
@@ -148,6 +148,5 @@ class Metrics:
         count = int(np.count_nonzero(unconfirmed & (ruling.sources == Source.NEW)))
         if count:
             self.unconfirmed.inc(count)
-        reasons = np.bincount(ruling.verdicts.reasons[ruling.sources == Source.NEW], minlength=len(Reason))
-        for reason in np.flatnonzero(reasons[1:]) + 1:
-            self.kept_apart.labels(name_of(Reason(int(reason)))).inc(int(reasons[reason]))
+        for reason, kept in counts_by_name(ruling.verdicts.reasons[ruling.sources == Source.NEW]).items():
+            self.kept_apart.labels(reason).inc(kept)

@@ -114,8 +114,8 @@ class LimitSettings(Section):
     short: characters below which a body is short; replaced_short, replaced: share of what is paired
     only_short: share that each of two short bodies may have to itself
     longest: characters of an unspaced script that one replacement may have (a word counts as up to four)
-    in_place: from that many on a replacement before the end keeps apart (at the head from one on), where the
-        bodies differ in at most `places` places; 0: never
+    in_place: from that many characters on a replacement before the end keeps apart (at the head from one on),
+        where the bodies differ in at most `places` places, else from twice as many on; 0: never
     own: pairs of characters that the later body may have for itself in one place
     """
 

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.columns import places_of
 from twinsieve.stages.contract import (
     DETAIL_LENGTH,
     NO_LEADER,
@@ -269,7 +270,7 @@ def _pooled(details: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np
     """
     held = details.any(axis=(1, 2))
     pool = details[held] if held.any() else np.zeros((0, 2, DETAIL_LENGTH), np.uint32)
-    return pool, np.where(held, np.cumsum(held) - 1, -1).astype(np.int32)
+    return pool, places_of(held).astype(np.int32)
 
 
 def _part(sections: Sections, prefix: str) -> Sections:

@@ -87,8 +87,8 @@ class Limits(NamedTuple):
     short: bodies with fewer characters are short
     replaced_short, replaced: per mille of what is paired; only_short: per mille, 1000 for no limit
     longest: points of one replacement
-    place_points: of a replacement before the end, where the bodies differ in at most `place_runs` runs (0: no
-        rule)
+    place_points: of a replacement before the end, where the bodies differ in at most `place_runs` runs; twice
+        as many where they differ in more (0: no rule)
     own: new pairs of characters in one run
     """
 
@@ -714,12 +714,17 @@ def _measured(shorter: int, phrases: Phrases, limits: Limits, work: Differing) -
         return np.int64(_BOTH_SAY_MORE), ZERO
     if sums.longest > limits.longest:
         return np.int64(_LONG_REPLACEMENT), sums.longest_run
-    few = work.alignment.count[0] <= limits.place_runs
-    if few and limits.place_points > 0 and sums.place >= limits.place_points:
+    least = limits.place_points if _in_few_places(limits, work) else 2 * limits.place_points
+    if limits.place_points > 0 and sums.place >= least:
         return np.int64(_IN_ITS_PLACE), sums.place_run
     if sums.own_run != _NO_RUN:
         return np.int64(_OWN_WORDS), sums.own_run
     return np.int64(_NONE), np.int64(_NO_RUN)
+
+
+@kernel(callee=True)
+def _in_few_places(limits: Limits, work: Differing) -> bool:
+    return work.alignment.count[0] <= limits.place_runs
 
 
 @kernel(callee=True)
@@ -728,6 +733,7 @@ def _sums(phrases: Phrases, limits: Limits, work: Differing) -> Sums:
     shared = replaced = only = other_only = longest = place = ZERO
     longest_run = place_run = own_run = np.int64(_NO_RUN)
     most_own = np.int64(limits.own)
+    few = _in_few_places(limits, work)
     at = ZERO
     for number in range(work.alignment.count[0]):
         run = runs[number]
@@ -742,7 +748,7 @@ def _sums(phrases: Phrases, limits: Limits, work: Differing) -> Sums:
             longest, longest_run = both, np.int64(number)
         if run[1] < later.counts[0] and run[3] < earlier.counts[0]:
             held = min(_character_points(later, run[0], run[1]), _character_points(earlier, run[2], run[3]))
-            if held > 0 and run[0] == 0 and run[2] == 0:
+            if held > 0 and run[0] == 0 and run[2] == 0 and few:
                 held = _AT_HEAD
             if held > place:
                 place, place_run = held, np.int64(number)

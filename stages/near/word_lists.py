@@ -134,7 +134,7 @@ def _of_user(words: str) -> list[Mapping[str, Any]]:
 
 
 def _check(name: object, entries: object) -> None:
-    """Raise UsageError for a list that is not as `data/words.yaml` has it."""
+    """Raise UsageError for a list of another form than those in `data/words.yaml`."""
     if name not in _KNOWN:
         raise UsageError(f"holds {name!r:.40}; known are {', '.join(sorted(_KNOWN))}")
     if name in _TEXTS:

@@ -610,10 +610,13 @@ def measured(pair: Pair, limits: Differences) -> Reason:
         return Reason.BOTH_SAY_MORE
     if max(replaced) > limits.longest:
         return Reason.LONG_REPLACEMENT
-    if limits.place_points and len(pair.runs) <= limits.place_runs:
+    if limits.place_points:
+        few = len(pair.runs) <= limits.place_runs
         for run in pair.runs:
             held = min(sum(points(t) for t in some if t.kind == "H") for some in pair.texts(run))
-            enough = 1 if run.a0 == run.b0 == 0 else limits.place_points
+            enough = limits.place_points if few else 2 * limits.place_points
+            if few and run.a0 == run.b0 == 0:
+                enough = 1
             if run.a1 < len(pair.a) and run.b1 < len(pair.b) and held >= enough:
                 return Reason.IN_ITS_PLACE
     earlier = "".join(t.text for t in pair.b)

@@ -73,3 +73,18 @@ def test_an_alignment_of_hundreds_of_runs_ends() -> None:
     other = "".join(chr(0x4E00 + 2 * place) + chr(0x8000 + place) for place in range(STORED_LENGTH // 2))
     assert both(one, other, FULL) == Reason.REPLACED
     assert both(one, other, GUARDS) == Reason.NONE
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "said"),
+    [("育英书院", "明德学堂", Reason.IN_ITS_PLACE), ("育英院", "明德堂", Reason.NONE)],
+)
+def test_a_long_name_counts_in_its_place_where_little_things_differ_elsewhere(
+    name: str, other: str, said: Reason
+) -> None:
+    """Four places beside the name, which differ in words that were added."""
+    template = "尊敬{}的家长您好{}请于明天上午到{}领取孩子{}的课本和校服费用{}已经全部缴清谢谢您的配合"
+    assert (
+        both(template.format("", "啊", name, "们", ""), template.format("们", "", other, "", "都"), FULL)
+        == said
+    )
