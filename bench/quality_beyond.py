@@ -158,12 +158,12 @@ def measures(case: Case, least: int = 0, rare: float = 0.0) -> dict[str, int]:
         found["replaced"] += both
         found["longest"] = max(found["longest"], both)
         before_end = run.a1 < len(pair.a) and run.b1 < len(pair.b)
-        found["before the end"] = max(found["before the end"], held if before_end else 0)
         # Names stand at the head: where places are few, one character is enough.
         at_head = run.a0 == run.b0 == 0 and held > 0
         found["in place"] = max(found["in place"], (_ANY if at_head else held) if before_end else 0)
         found["own"] = max(found["own"], sum(bigram not in known for bigram in map("".join, pairwise(text))))
         found["numbers"] += any(t.kind in "NM" for t in x) or any(t.kind in "NM" for t in y)
+        found["inside"] = max(found["inside"], max(points) if inside and not (x and y) else 0)
         found["added inside" if inside else "added at an end"] += points[0] - both
         found["left out inside" if inside else "left out at an end"] += points[1] - both
         only = [one + here for one, here in zip(only, points, strict=True)]
@@ -180,7 +180,7 @@ def measures(case: Case, least: int = 0, rare: float = 0.0) -> dict[str, int]:
 
 
 _NAMES = (
-    *("places", "replaced", "longest", "own", "in place", "before the end", "numbers", "only", "shared"),
+    *("places", "replaced", "longest", "own", "in place", "inside", "numbers", "only", "shared"),
     *("shorter", "tokens"),
     *("added inside", "added at an end", "left out inside", "left out at an end", "moved"),
 )
@@ -235,10 +235,9 @@ class Bench:
         apart: Flags = sums["replaced"] * 1000 > share * (sums["replaced"] + sums["shared"])
         apart |= short & (sums["only"] * 1000 > limits.only_short * (sums["only"] + sums["shared"]))
         apart |= sums["longest"] > limits.longest
-        if limits.place_points:
-            few = sums["places"] <= limits.place_runs
-            apart |= few & (sums["in place"] >= limits.place_points)
-            apart |= ~few & (sums["before the end"] >= 2 * limits.place_points)
+        few = sums["places"] <= limits.place_runs
+        apart |= few & (limits.place_points > 0) & (sums["in place"] >= limits.place_points)
+        apart |= sums["inside"] > limits.inside
         apart |= sums["own"] > limits.own
         drop: Flags = self.open & (self.similarity >= floor) & ~(apart & self.differ)
         return drop

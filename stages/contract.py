@@ -87,6 +87,7 @@ class Reason(IntEnum):
     LINK = 15
     MENTION = 16
     TAG = 17
+    ADDED_INSIDE = 18
 
 
 def name_of(reason: Reason) -> str:
@@ -268,8 +269,9 @@ class Differences:
     replaced_short, replaced: per mille of what is paired that may be replaced, in short bodies and others
     only_short: per mille that each of two short bodies may have to itself
     longest: points of the longest replacement, half characters
-    place_points, place_runs: a replacement before the end has fewer points where bodies differ in no more
-        places, and fewer than twice as many where they differ in more
+    place_points, place_runs: a replacement before the end has fewer points, where bodies differ in no more
+        places
+    inside: points that one body has more in one place, between what both have
     own: new pairs of characters that the later body may have in one place
     words: YAML text of a user's own lists, beside ours
     """
@@ -282,6 +284,7 @@ class Differences:
     longest: int = 14
     place_points: int = 4
     place_runs: int = 2
+    inside: int = 1024
     own: int = 35
     words: str = ""
 

@@ -115,7 +115,8 @@ class LimitSettings(Section):
     only_short: share that each of two short bodies may have to itself
     longest: characters of an unspaced script that one replacement may have (a word counts as up to four)
     in_place: from that many characters on a replacement before the end keeps apart (at the head from one on),
-        where the bodies differ in at most `places` places, else from twice as many on; 0: never
+        where the bodies differ in at most `places` places; 0: never
+    inside: characters that one body may have more in one place, between what both have
     own: pairs of characters that the later body may have for itself in one place
     """
 
@@ -126,6 +127,7 @@ class LimitSettings(Section):
     longest: Annotated[Whole, Field(ge=0, le=512)] = 7
     in_place: Annotated[Whole, Field(ge=0, le=512)] = 2
     places: Annotated[Whole, Field(ge=1, le=512)] = 2
+    inside: Annotated[Whole, Field(ge=0, le=512)] = 512
     own: Annotated[Whole, Field(ge=0, le=512)] = 35
 
 
@@ -292,7 +294,7 @@ MICROBLOG_LIMITS = LimitSettings(
 )
 LOW_FLOOR_LAYOUT = LayoutSettings(bands=36, rows=3, grams="by_script")
 """Finds what is alike from .70 on, for 91 bytes more a kept message (`python -m bench.floors`)."""
-SMS_LIMITS = LimitSettings(places=4)
+SMS_LIMITS = LimitSettings(places=512, inside=18)
 PROFILES: dict[str, dict[str, object]] = {
     "microblog": {
         "similarity": 7_000,

@@ -109,8 +109,9 @@ def _differences(near: NearSettings) -> Differences:
         longest=2 * limits.longest,
         place_points=2 * limits.in_place,
         place_runs=limits.places,
+        inside=2 * limits.inside,
         words=_words(near.words_file),
-        **limits.model_dump(exclude={"longest", "in_place", "places"}),
+        **limits.model_dump(exclude={"longest", "in_place", "places", "inside"}),
     )
 
 

@@ -2,7 +2,7 @@
 
 The bodies are aligned by tokens; the first rule of the list that holds names the reason. Rules 1 to 7 are
 guards: they look for a difference that changes what is said; behind them come links, @names and tags, where
-bodies carry them (`text.compare`). Rules 8 to 12 bound how much may differ; their
+bodies carry them (`text.compare`). Rules 8 to 13 bound how much may differ; their
 limits belong to a profile. Everything is integers.
 source: measured on judged pairs; docs/DIFFERENCES.md has the list with its numbers
 """
@@ -61,6 +61,7 @@ _EXCHANGED, _CORRECTION = int(Reason.EXCHANGED), int(Reason.CORRECTION)
 _REPLACED, _BOTH_SAY_MORE = int(Reason.REPLACED), int(Reason.BOTH_SAY_MORE)
 _LONG_REPLACEMENT, _IN_ITS_PLACE = int(Reason.LONG_REPLACEMENT), int(Reason.IN_ITS_PLACE)
 _OWN_WORDS, _LINK = int(Reason.OWN_WORDS), int(Reason.LINK)
+_ADDED_INSIDE = int(Reason.ADDED_INSIDE)
 _REASONS = len(Reason)
 
 CALENDAR_KINDS = 3
@@ -81,14 +82,15 @@ _AT_HEAD = np.int64(1 << 20)
 
 
 class Limits(NamedTuple):
-    """How much may differ (rules 8 to 12); points are half characters of an unspaced script.
+    """How much may differ (rules 8 to 13); points are half characters of an unspaced script.
 
     level: OFF, GUARDS or FULL
     short: bodies with fewer characters are short
     replaced_short, replaced: per mille of what is paired; only_short: per mille, 1000 for no limit
     longest: points of one replacement
-    place_points: of a replacement before the end, where the bodies differ in at most `place_runs` runs; twice
-        as many where they differ in more (0: no rule)
+    place_points: of a replacement before the end, where the bodies differ in at most `place_runs` runs (0: no
+        rule)
+    inside: points that one body has more in one place inside
     own: new pairs of characters in one run
     """
 
@@ -100,6 +102,7 @@ class Limits(NamedTuple):
     longest: int
     place_points: int
     place_runs: int
+    inside: int
     own: int
 
 
@@ -115,6 +118,7 @@ def limits_of(config: Differences) -> Limits:
         config.longest,
         config.place_points,
         config.place_runs,
+        config.inside,
         config.own,
     )
 
@@ -690,7 +694,7 @@ def _holds_phrase(tokens: Tokens, key: np.uint64, length: int) -> bool:
 
 
 class Sums(NamedTuple):
-    """What rules 8 to 12 measure, in points."""
+    """What rules 8 to 13 measure, in points."""
 
     shared: int
     replaced: int
@@ -699,12 +703,14 @@ class Sums(NamedTuple):
     longest_run: int
     place: int
     place_run: int
+    inside: int
+    inside_run: int
     own_run: int
 
 
 @kernel(callee=True)
 def _measured(shorter: int, phrases: Phrases, limits: Limits, work: Differing) -> tuple[int, int]:
-    """Rules 8 to 12."""
+    """Rules 8 to 13."""
     sums = _sums(phrases, limits, work)
     short = shorter < limits.short
     most = limits.replaced_short if short else limits.replaced
@@ -714,26 +720,22 @@ def _measured(shorter: int, phrases: Phrases, limits: Limits, work: Differing) -
         return np.int64(_BOTH_SAY_MORE), ZERO
     if sums.longest > limits.longest:
         return np.int64(_LONG_REPLACEMENT), sums.longest_run
-    least = limits.place_points if _in_few_places(limits, work) else 2 * limits.place_points
-    if limits.place_points > 0 and sums.place >= least:
+    few = work.alignment.count[0] <= limits.place_runs
+    if few and limits.place_points > 0 and sums.place >= limits.place_points:
         return np.int64(_IN_ITS_PLACE), sums.place_run
     if sums.own_run != _NO_RUN:
         return np.int64(_OWN_WORDS), sums.own_run
+    if sums.inside > limits.inside:
+        return np.int64(_ADDED_INSIDE), sums.inside_run
     return np.int64(_NONE), np.int64(_NO_RUN)
-
-
-@kernel(callee=True)
-def _in_few_places(limits: Limits, work: Differing) -> bool:
-    return work.alignment.count[0] <= limits.place_runs
 
 
 @kernel(callee=True)
 def _sums(phrases: Phrases, limits: Limits, work: Differing) -> Sums:
     later, earlier, runs = work.later, work.earlier, work.alignment.runs
-    shared = replaced = only = other_only = longest = place = ZERO
-    longest_run = place_run = own_run = np.int64(_NO_RUN)
+    shared = replaced = only = other_only = longest = place = inside = ZERO
+    longest_run = place_run = inside_run = own_run = np.int64(_NO_RUN)
     most_own = np.int64(limits.own)
-    few = _in_few_places(limits, work)
     at = ZERO
     for number in range(work.alignment.count[0]):
         run = runs[number]
@@ -748,16 +750,20 @@ def _sums(phrases: Phrases, limits: Limits, work: Differing) -> Sums:
             longest, longest_run = both, np.int64(number)
         if run[1] < later.counts[0] and run[3] < earlier.counts[0]:
             held = min(_character_points(later, run[0], run[1]), _character_points(earlier, run[2], run[3]))
-            if held > 0 and run[0] == 0 and run[2] == 0 and few:
+            if held > 0 and run[0] == 0 and run[2] == 0:
                 held = _AT_HEAD
             if held > place:
                 place, place_run = held, np.int64(number)
+            alone = max(points, other_points) if run[1] == run[0] or run[3] == run[2] else ZERO
+            if run[0] > 0 and run[2] > 0 and alone > inside:
+                inside, inside_run = alone, np.int64(number)
         if later.starts[run[1]] - later.starts[run[0]] - 1 > most_own:
             new = _new_pairs(run, work)
             if new > most_own:
                 most_own, own_run = new, np.int64(number)
     shared += _points(later, at, later.counts[0])
-    return Sums(shared, replaced, min(only, other_only), longest, longest_run, place, place_run, own_run)
+    less = min(only, other_only)
+    return Sums(shared, replaced, less, longest, longest_run, place, place_run, inside, inside_run, own_run)
 
 
 @kernel(callee=True)

@@ -49,7 +49,8 @@ DIFFERENCES = st.sampled_from(
         Differences("off"),
         Differences("guards"),
         Differences("full"),
-        Differences("full", 20, 200, 250, 1000, 20, 0, 0, 40),
+        Differences("full", 20, 200, 250, 1000, 20, 0, 0, own=40),
+        Differences("full", place_runs=512, inside=6),
     ]
 )
 

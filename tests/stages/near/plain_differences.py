@@ -593,7 +593,7 @@ def paired(pair: Pair, run: Run) -> tuple[int, int]:
 
 
 def measured(pair: Pair, limits: Differences) -> Reason:
-    """Rules 8 to 12."""
+    """Rules 8 to 13."""
     sides = [paired(pair, run) for run in pair.runs]
     replaced = [
         min(side) if run.a1 > run.a0 and run.b1 > run.b0 else 0
@@ -610,13 +610,10 @@ def measured(pair: Pair, limits: Differences) -> Reason:
         return Reason.BOTH_SAY_MORE
     if max(replaced) > limits.longest:
         return Reason.LONG_REPLACEMENT
-    if limits.place_points:
-        few = len(pair.runs) <= limits.place_runs
+    if limits.place_points and len(pair.runs) <= limits.place_runs:
         for run in pair.runs:
             held = min(sum(points(t) for t in some if t.kind == "H") for some in pair.texts(run))
-            enough = limits.place_points if few else 2 * limits.place_points
-            if few and run.a0 == run.b0 == 0:
-                enough = 1
+            enough = 1 if run.a0 == run.b0 == 0 else limits.place_points
             if run.a1 < len(pair.a) and run.b1 < len(pair.b) and held >= enough:
                 return Reason.IN_ITS_PLACE
     earlier = "".join(t.text for t in pair.b)
@@ -625,4 +622,7 @@ def measured(pair: Pair, limits: Differences) -> Reason:
         mine = "".join(t.text for t in pair.texts(run)[0])
         if sum(mine[k : k + 2] not in known for k in range(len(mine) - 1)) > limits.own:
             return Reason.OWN_WORDS
+    for run, side in zip(pair.runs, sides, strict=True):
+        if pair.is_inside(run) and 0 in map(len, pair.texts(run)) and max(side) > limits.inside:
+            return Reason.ADDED_INSIDE
     return Reason.NONE

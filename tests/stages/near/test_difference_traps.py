@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.stages.near.test_differences import FULL, GUARDS, reasons
@@ -75,16 +77,20 @@ def test_an_alignment_of_hundreds_of_runs_ends() -> None:
     assert both(one, other, GUARDS) == Reason.NONE
 
 
-@pytest.mark.parametrize(
-    ("name", "other", "said"),
-    [("育英书院", "明德学堂", Reason.IN_ITS_PLACE), ("育英院", "明德堂", Reason.NONE)],
-)
-def test_a_long_name_counts_in_its_place_where_little_things_differ_elsewhere(
-    name: str, other: str, said: Reason
-) -> None:
+@pytest.mark.parametrize(("places", "said"), [(2, Reason.NONE), (5, Reason.IN_ITS_PLACE)])
+def test_a_name_counts_in_its_place_as_long_as_few_places_differ(places: int, said: Reason) -> None:
     """Four places beside the name, which differ in words that were added."""
     template = "尊敬{}的家长您好{}请于明天上午到{}领取孩子{}的课本和校服费用{}已经全部缴清谢谢您的配合"
-    assert (
-        both(template.format("", "啊", name, "们", ""), template.format("们", "", other, "", "都"), FULL)
-        == said
-    )
+    earlier = template.format("", "啊", "育英院", "们", "")
+    later = template.format("们", "", "明德堂", "", "都")
+    assert both(earlier, later, replace(FULL, place_runs=places)) == said
+
+
+@pytest.mark.parametrize(("words", "said"), [(18, Reason.NONE), (19, Reason.ADDED_INSIDE)])
+def test_more_than_a_limit_inside_keeps_apart_whoever_has_it(words: int, said: Reason) -> None:
+    before, behind = "尊敬客户您本月套餐国内流量", "感谢使用我们网络服务祝您生活愉快事业兴旺家庭幸福"
+    field = "".join(chr(0x6C00 + place) for place in range(words))
+    sms = replace(FULL, inside=36)
+    assert both(before + behind, before + field + behind, sms) == said
+    assert both(before + field + behind, before + behind, sms) == said
+    assert both(before + behind, before + behind + field, sms) == Reason.NONE

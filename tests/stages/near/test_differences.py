@@ -15,7 +15,8 @@ from twinsieve.stages.text.rules import TextConfig
 
 FULL = Differences("full")
 GUARDS = Differences("guards")
-MICROBLOG = Differences("full", 20, 200, 250, 1000, 20, 0, 0, 40)
+MICROBLOG = Differences("full", 20, 200, 250, 1000, 20, 0, 0, own=40)
+SMS = Differences("full", place_runs=512, inside=6)
 _NORMALIZER = Normalizer(TextConfig(profile="plain"))
 _COMPARING = Normalizer(TextConfig(profile="plain", compare=("links", "mentions", "tags")))
 _WORK = new_differing()
@@ -178,7 +179,7 @@ def pairs(draw: st.DrawFn) -> tuple[str, str]:
     return glue.join(first), glue.join(second)
 
 
-@given(pairs(), st.sampled_from([FULL, MICROBLOG, GUARDS]), st.booleans())
+@given(pairs(), st.sampled_from([FULL, MICROBLOG, SMS, GUARDS]), st.booleans())
 @settings(max_examples=400)
 @example(("终场3比1精彩", "终场1比3精彩"), FULL, False)
 @example(("没买到票", "买不到票"), FULL, False)
