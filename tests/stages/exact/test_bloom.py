@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pybloom_live import BloomFilter
@@ -182,21 +182,29 @@ def test_sizes_are_those_of_pybloom_live(capacity: int, error_rate: float) -> No
     assert 8 * sizing.stride >= own.num_bits
 
 
+def _by_formula(capacity: int, asked: float) -> tuple[int, int, float]:
+    """(slices, bits of a slice, rate of a full filter) that pybloom's formula gives for a rate."""
+    slices = math.ceil(math.log(1 / asked, 2))
+    slice_bits = math.ceil(capacity * abs(math.log(asked)) / (slices * math.log(2) ** 2))
+    return slices, slice_bits, (-math.expm1(capacity * math.log1p(-1 / slice_bits))) ** slices
+
+
 @settings(max_examples=300, deadline=None)
+@example(117_646, 0.3140653924303205)
 @given(st.integers(1, 3_000_000), st.floats(1e-12, 0.5))
-def test_sizes_are_the_first_within_the_rate_as_a_plain_search_with_pyblooms_formula_finds_them(
+def test_sizes_are_pyblooms_for_the_first_rate_that_keeps_the_share_or_one_a_little_stricter(
     capacity: int, error_rate: float
 ) -> None:
     sizing = bloom_sizing(Window(capacity * 4), error_rate, generations=4)
     share = error_rate * capacity / (capacity + capacity * 4 - 1)
-    asked = share
-    while True:
-        slices = math.ceil(math.log(1 / asked, 2))
-        slice_bits = math.ceil(capacity * abs(math.log(asked)) / (slices * math.log(2) ** 2))
-        if (-math.expm1(capacity * math.log1p(-1 / slice_bits))) ** slices <= share:
-            break
-        asked *= 0.995
-    assert (sizing.slices, sizing.slice_bits, sizing.error_rate) == (slices, slice_bits, asked)
+    slices, slice_bits, errs = _by_formula(capacity, sizing.error_rate)
+    assert (sizing.slices, sizing.slice_bits) == (slices, slice_bits)
+    assert errs <= share
+    first = share
+    while _by_formula(capacity, first)[2] > share:
+        first *= 0.995
+    # A smaller filter tells where to begin, and may need one slice more, which changes the rate by up to 6 %.
+    assert first * 0.93 < sizing.error_rate <= first * 1.000001
 
 
 def test_a_million_keys_asked_through_pybloom_get_the_answers_of_the_kernel() -> None:
