@@ -25,6 +25,7 @@ def both(earlier: str, later: str, differences: Differences) -> Reason:
         ("会议定于5月5日在武汉召开", "会议定于5月6日在武汉召开", Reason.NUMBER),
         ("会议定于5月5日在武汉召开", "会议定于6月6日在武汉召开", Reason.NUMBER),
         ("会议定于5月6日在武汉召开", "会议定于6月5日在武汉召开", Reason.NUMBER_ADDED),
+        ("新规格为5/5/7的纸箱已经到货", "新规格为5/7/7的纸箱已经到货", Reason.NUMBER),
         ("结果如何我们都支持你们的决定", "无论结果如何我们都支持你们的决定", Reason.NONE),
         ("洪水冲走了村口的小桥", "无情洪水冲走了村口的小桥", Reason.NONE),
         ("今天的天气还可以吧大家", "不过今天的天气还可以吧大家", Reason.NONE),
