@@ -59,7 +59,7 @@ class Words:
 
 @cache
 def words() -> Words:
-    """As `data/words.yaml` has them."""
+    """The lists of `data/words.yaml`, all languages in one."""
     made = Words()
     path = Path(near.__path__[0]) / "data" / "words.yaml"
     days: dict[str, list[set[str]]] = {}
