@@ -279,11 +279,11 @@ def _note(first: NDArray[np.int64], reason: int, number: int) -> None:
 
 
 @kernel(callee=True)
-def _is_inside(run: NDArray[np.int64], work: Differing) -> bool:
+def _is_inside(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> bool:
     """Whether a run touches neither end of either body."""
     if run[0] == 0 or run[2] == 0:
         return False
-    return run[1] < work.later.counts[0] and run[3] < work.earlier.counts[0]
+    return run[1] < later.counts[0] and run[3] < earlier.counts[0]
 
 
 @kernel(callee=True)
@@ -315,7 +315,7 @@ def _number_rules(number: int, phrases: Phrases, work: Differing) -> int:
     later, earlier = work.later, work.earlier
     size, other_size = run[1] - run[0], run[3] - run[2]
     replaced = size > 0 and other_size > 0
-    few = size <= _FEW and other_size <= _FEW
+    few = _are_few(run)
     if size == 1 and other_size == 1:
         if _is_code(later, run[0]) and _is_code(earlier, run[2]):
             return _NUMBER
@@ -335,7 +335,7 @@ def _number_rules(number: int, phrases: Phrases, work: Differing) -> int:
         return _NONE if holds_all(mine, other, NO) else _NUMBER
     if replaced and few and mine.counts[0] > 0 and other.counts[0] > 0:
         return _NONE if holds_any(mine, other) else _NUMERAL
-    if not replaced and size + other_size <= 2 and _is_inside(run, work):
+    if not replaced and size + other_size <= 2 and _is_inside(run, later, earlier):
         tokens, at, end = (later, run[0], run[1]) if size > 0 else (earlier, run[2], run[3])
         for k in range(at, end):
             if tokens.kinds[k] == NUMBER:
@@ -754,9 +754,9 @@ def _sums(phrases: Phrases, limits: Limits, work: Differing) -> Sums:
                 held = _AT_HEAD
             if held > place:
                 place, place_run = held, np.int64(number)
-            alone = max(points, other_points) if run[1] == run[0] or run[3] == run[2] else ZERO
-            if run[0] > 0 and run[2] > 0 and alone > inside:
-                inside, inside_run = alone, np.int64(number)
+        alone = max(points, other_points) if run[1] == run[0] or run[3] == run[2] else ZERO
+        if alone > inside and _is_inside(run, later, earlier):
+            inside, inside_run = alone, np.int64(number)
         if later.starts[run[1]] - later.starts[run[0]] - 1 > most_own:
             new = _new_pairs(run, work)
             if new > most_own:

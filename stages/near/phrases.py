@@ -18,11 +18,12 @@ MAX_PHRASE = 8
 """Characters of an unspaced script that one phrase can have."""
 
 UNSPACED, DIGIT, NUMBER_MARK = 1, 2, 4
-"""Bits of a character's class: what it is. `NUMBER_MARK` is a sign, currency or separator."""
+"""Bits of a character's class. A NUMBER_MARK is a sign, a currency or a separator."""
 LIGHT, NUMERAL, NEGATES, EXCLUDES, CORRECTS = 8, 16, 32, 64, 128
-"""What a phrase is, and of a character's class: what it is itself, or what a phrase is that begins with it.
+"""Bits of a phrase's roles. A phrase with EXCLUDES has senses; NUMERAL is a number in words.
 
-NUMERAL: a number in words or Chinese numerals; EXCLUDES: it has senses
+They are bits of a character's class, too. LIGHT and NUMERAL (a Chinese numeral) describe the character
+itself; the others say that a phrase with this role begins with the character.
 """
 LENGTHS_SHIFT = 8
 """From this bit on, of a character's class: bit k - 1 for a phrase of k characters that begins with it."""
