@@ -102,6 +102,22 @@ def test_a_broker_that_is_away_delivers_nothing_and_then_the_rest(
     broker.close()
 
 
+def test_an_admin_request_waits_for_a_broker_that_stands_still_for_seconds(
+    mortal_broker: Cluster, client: str
+) -> None:
+    broker = quick(client, mortal_broker)
+    topic, admin = make_topic(broker), broker.admin()
+    node = mortal_broker.nodes[0]
+    thaw = threading.Timer(4.0, node.thaw)
+    node.freeze()
+    thaw.start()
+    try:
+        assert admin.topics([topic])[topic] is not None
+    finally:
+        thaw.join()
+    broker.close()
+
+
 def test_appends_wait_for_a_broker_that_comes_back(mortal_broker: Cluster, client: str) -> None:
     broker = KafkaWorld(client, mortal_broker.bootstrap).broker()
     log = Partition(make_topic(broker), 0)

@@ -192,12 +192,10 @@ class ConfluentAdmin(KafkaAdmin):
     ) -> _T:
         deadline = time.monotonic() + (LOOK_S if early else RETRY_S)
         while True:
-            reached = False
             try:
                 # With no broker there, an admin request keeps two threads of librdkafka busy connecting until
                 # its time is up, and a core with them; this one waits.
                 self._client.list_topics(topic=_KNOWN_TOPIC, timeout=_PROBE_S)
-                reached = True
                 return ask()
             except TimeoutError as error:
                 self._client = _kafka.AdminClient(self._options)
@@ -219,7 +217,7 @@ class ConfluentAdmin(KafkaAdmin):
                 if code in AWAY:
                     # The brokers that this client knows may have moved; another begins at the bootstrap ones.
                     self._client = _kafka.AdminClient(self._options)
-                    if reached and time.monotonic() < deadline:
+                    if time.monotonic() < deadline:
                         continue
                 raise admin_error(doing, error) from error
 
