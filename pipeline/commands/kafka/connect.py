@@ -38,14 +38,14 @@ def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> ConfluentB
                     "run in a checkout: pip install '.[confluent]'"
                 ]
             ) from error
-        return ConfluentBroker(settings, client_id, partial(_leaver, settings, client_id))
+        return ConfluentBroker(settings, client_id, partial(_group_admin, settings, client_id))
     from twinsieve.pipeline.kafka.kafka_python.client import PythonBroker
 
     return PythonBroker(settings, client_id)
 
 
-def _leaver(settings: KafkaSettings, client_id: str) -> PythonAdmin:
-    # Loaded when a member leaves and not before: every start waits for what is loaded.
+def _group_admin(settings: KafkaSettings, client_id: str) -> PythonAdmin:
+    # Loaded when it is needed and not before: every start waits for what is loaded.
     from twinsieve.pipeline.kafka.kafka_python.client import make_admin
 
     return make_admin(settings, client_id)

@@ -47,11 +47,20 @@ _T = TypeVar("_T")
 
 
 class ConfluentAdmin(KafkaAdmin):
-    """connect_timeout_s: how long to try to reach a broker at all
+    """group_admin: makes the client that is asked for offsets of groups
+    connect_timeout_s: how long to try to reach a broker at all
     raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
     """
 
-    def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], connect_timeout_s: float) -> None:
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        options: Mapping[str, Any],
+        group_admin: Callable[[], KafkaAdmin],
+        connect_timeout_s: float,
+    ) -> None:
+        self._make_group_admin = group_admin
+        self._group_admin: KafkaAdmin | None = None
         events = ClientEvents()
         self._options = {**options, **events.options()}
         self._client = _kafka.AdminClient(self._options)
@@ -142,23 +151,12 @@ class ConfluentAdmin(KafkaAdmin):
         return {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
 
     def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
-        request = [ConsumerGroupTopicPartitions(group)]
-
-        def ask() -> Any:
-            found = self._client.list_consumer_group_offsets(
-                request, require_stable=stable, request_timeout=_ATTEMPT_S
-            )
-            parts = found[group].result(_ANSWER_S).topic_partitions
-            for part in parts:
-                if part.error is not None:
-                    raise KafkaException(part.error)
-            return parts
-
-        return {
-            Partition(part.topic, part.partition): Committed(part.offset, part.metadata or "")
-            for part in self._ask(f"offsets of group {group}", ask)
-            if part.offset >= 0
-        }
+        # librdkafka's own request ends the whole process with SIGSEGV where a broker answers that it does not
+        # coordinate the group (its issue 5040). A new cluster says so until it has made its topic of offsets,
+        # any cluster while a coordinator moves.
+        if self._group_admin is None:
+            self._group_admin = self._make_group_admin()
+        return self._group_admin.group_offsets(group, stable=stable)
 
     def members(self, group: str) -> dict[str, str | None]:
         def ask() -> Any:
@@ -186,6 +184,8 @@ class ConfluentAdmin(KafkaAdmin):
         """Librdkafka's admin client ends with its last reference."""
         self.closed = True
         self._client.poll(0)
+        if self._group_admin is not None:
+            self._group_admin.close()
 
     def _ask(
         self, doing: str, ask: Callable[[], _T], of: Collection[Partition] = (), *, early: bool = False

@@ -18,7 +18,8 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
     """Makes confluent-kafka clients.
 
-    leaver: a client that can take a static member out of its group, for which librdkafka has no request
+    group_admin: makes a client for what librdkafka cannot do: take a static member out of its group, and list
+        a group's offsets
     connect_timeout_s: how long the first client tries to reach a broker at all
     """
 
@@ -26,11 +27,11 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
         self,
         settings: KafkaSettings,
         client_id: str,
-        leaver: Callable[[], GroupAdmin],
+        group_admin: Callable[[], GroupAdmin],
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> None:
         super().__init__(settings, common_options(settings, client_id), nulls=True)
-        self._make_leaver = leaver
+        self._make_group_admin = group_admin
         self._connect_timeout_s = connect_timeout_s
 
     def group_consumer(
@@ -55,7 +56,10 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
         return self._kept(ConfluentTransactionalProducer(self._access, transactional_id))
 
     def _make_admin(self) -> ConfluentAdmin:
-        return ConfluentAdmin(self._access.settings, self._access.options, self._connect_timeout_s)
+        access = self._access
+        return ConfluentAdmin(
+            access.settings, access.options, self._make_group_admin, self._connect_timeout_s
+        )
 
-    def _leaver(self) -> GroupAdmin:
-        return self._kept(self._make_leaver())
+    def _group_admin(self) -> GroupAdmin:
+        return self._kept(self._make_group_admin())

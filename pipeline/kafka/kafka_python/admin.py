@@ -19,6 +19,7 @@ from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
 from twinsieve.pipeline.kafka.kafka_python.options import connected, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import ask_for_stable_offsets, forget_brokers
+from twinsieve.pipeline.kafka.kafka_python.reading import committed_of
 from twinsieve.pipeline.kafka.leaving import GroupAdmin
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -100,7 +101,7 @@ class PythonAdmin(GroupAdmin):
         ask_for_stable_offsets(self._client, stable=stable)
         found = self._ask(f"offsets of group {group}", lambda: self._client.list_group_offsets(group))
         return {
-            Partition(key.topic, key.partition): Committed(row.offset, row.metadata or "")
+            Partition(key.topic, key.partition): committed_of(row.offset, row.metadata)
             for key, row in found.get(group, {}).items()
             if row.offset >= 0
         }

@@ -19,7 +19,7 @@ from twinsieve.pipeline.broker.records import (
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
 from twinsieve.pipeline.kafka.kafka_python.patches import keep_finished_joins, watch_fencing
-from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, columns, errors_of
+from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, columns, committed_of, errors_of
 from twinsieve.pipeline.kafka.leaving import leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
@@ -43,7 +43,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
             session_timeout_ms=access.settings.session_timeout_ms,
             heartbeat_interval_ms=access.settings.heartbeat_ms,
         )
-        self._leaver = access.leaver
+        self._group_admin = access.group_admin
         self._group = group
         self._member = member
         self._epoch = 0
@@ -105,7 +105,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
                     )
                 except errors.KafkaTimeoutError as error:
                     raise UnstableError(f"committed offset of {partition}: {_HELD_BACK}") from error
-            found[partition] = None if held is None else Committed(held.offset, held.metadata or "")
+            found[partition] = None if held is None else committed_of(held.offset, held.metadata)
         return found
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
@@ -119,4 +119,4 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
         member_id = self._consumer.group_metadata().member_id
         self.close()
         if self._member is not None:
-            leave(self._leaver, self._group, self._member, member_id)
+            leave(self._group_admin, self._group, self._member, member_id)

@@ -13,6 +13,7 @@ from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     NO_TIMESTAMP,
     AbortableError,
+    Committed,
     Partition,
     Records,
     TruncatedError,
@@ -52,6 +53,15 @@ def make_consumer(access: Access, **more: Any) -> KafkaConsumer:
         metadata_max_age_ms=int(METADATA_S * 1000),
         metrics_enabled=False,
     )
+
+
+def committed_of(offset: int, metadata: str | None) -> Committed:
+    """A committed offset with its text, whichever client wrote it.
+
+    confluent-kafka 2.16 ends the text with the NUL of its C string. librdkafka reads up to it, kafka-python
+    reads it too. Upstream issue: none found.
+    """
+    return Committed(offset, (metadata or "").removesuffix("\0"))
 
 
 class PythonConsumer(PartitionConsumer):
