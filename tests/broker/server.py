@@ -17,6 +17,7 @@ from tests.broker.distribution import class_archive, class_path
 _READY_TIMEOUT_S = 90.0
 _STOPPED_TIMEOUT_S = 10.0
 _PORTS = range(20_000, 32_000)
+_given: set[int] = set()
 
 
 class BrokerStartError(Exception):
@@ -24,7 +25,7 @@ class BrokerStartError(Exception):
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports on 127.0.0.1 that nobody listens on.
+    """Ports on 127.0.0.1 that nobody listens on, and that this process was not given before.
 
     They lie below the range of outgoing connections: a killed broker's port would otherwise be
     taken by some client before the broker is back.
@@ -32,14 +33,16 @@ def free_ports(count: int) -> list[int]:
     found: list[int] = []
     while len(found) < count:
         port = random.choice(_PORTS)
+        if port in _given:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        if port not in found:
-            found.append(port)
+        _given.add(port)
+        found.append(port)
     return found
 
 

@@ -13,23 +13,31 @@ from tests.broker.worlds import fresh, until
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.kafka.admin import RETRY_S
+from twinsieve.pipeline.kafka.confluent import admin as confluent_admin
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
+from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _PARTITIONS = 6
-_PATIENCE_S = 5.0
-"""Far below the ten seconds that a question about offsets takes to fail."""
+_RETRY_S = 180.0
+_AT_ONCE_S = 60.0
+"""Whoever waits until a leader is back waits three times as long; no machine is as slow as that."""
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])
-def test_partitions_of_a_dead_broker_are_named_and_come_back(three_brokers: Cluster, client: str) -> None:
+def test_partitions_of_a_dead_broker_are_named_and_come_back(
+    three_brokers: Cluster, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (confluent_admin, python_admin):
+        monkeypatch.setattr(module, "RETRY_S", _RETRY_S)
     broker = connect(KafkaSettings.model_validate({"client": client, "bootstrap": three_brokers.bootstrap}))
     admin, topic = broker.admin(), fresh("lead")
 
     def leaderless() -> frozenset[int]:
         began_s = time.monotonic()
         info = admin.topics([topic])[topic]
-        assert time.monotonic() - began_s < _PATIENCE_S
+        assert time.monotonic() - began_s < _AT_ONCE_S
         assert info is not None
         assert info.partitions == _PARTITIONS
         return info.leaderless
@@ -54,7 +62,7 @@ def test_partitions_of_a_dead_broker_are_named_and_come_back(three_brokers: Clus
         assert [reader.position(partition) for partition in all_] == [0] * _PARTITIONS
         with suppress(AbortableError):
             reader.end_offsets(all_)
-        assert time.monotonic() - began_s < _PATIENCE_S
+        assert time.monotonic() - began_s < _AT_ONCE_S
         dead = until(named_as_dead)
         assert 0 < len(dead) < _PARTITIONS
         node.start()
@@ -88,5 +96,5 @@ def test_a_question_to_a_broker_that_just_died_is_put_to_another_by_a_new_client
     finally:
         broker.close()
     assert waited
-    assert max(waited) < _PATIENCE_S
+    assert max(waited) < RETRY_S
     assert admin._client is not before

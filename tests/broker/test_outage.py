@@ -36,11 +36,11 @@ def test_of_two_processes_in_a_slot_the_older_ends_also_after_an_outage(mortal_b
     try:
         deployment.create_topics()
         older = deployment.start("a")
-        assert poll_until(lambda: judges("a") and emits(), DEADLINE_S)
+        assert poll_until(lambda: judges("a") and emits(), DEADLINE_S), deployment.log("a").read_text()
         mortal_broker.restart()
         newer = deployment.start("a", tag="~new")
         assert poll_until(lambda: older.poll() is not None, DEADLINE_S), "both live on"
-        assert poll_until(lambda: judges("a~new"), DEADLINE_S)
+        assert poll_until(lambda: judges("a~new"), DEADLINE_S), deployment.log("a~new").read_text()
         assert newer.poll() is None, deployment.log("a~new").read_text()
     finally:
         deployment.close()
