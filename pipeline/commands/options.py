@@ -186,8 +186,12 @@ settings_options = gathered(
     ),
     _once("--id-field", metavar="NAME", help="input.id_field (id)."),
     _once("--time-field", metavar="NAME", help="input.time_field (created_at)."),
-    _once("--profile", metavar="NAME", help="profile: microblog or plain (microblog)."),
-    _once("--similarity", metavar="SHARE", help="near.similarity: how alike, 0.5 to 1 (0.85)."),
+    _once("--profile", metavar="NAME", help="profile: microblog, plain, titles or sms (microblog)."),
+    _once(
+        "--similarity",
+        metavar="SHARE",
+        help="near.similarity: alike from, 0.5 to 1 (0.85, or the profile's).",
+    ),
     click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, as near.shards=2."),
 )
 """-c, --set and flags of often used keys, which arrive as `flags`."""

@@ -54,7 +54,8 @@ def _console(*, stderr: bool, width: int) -> Console:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    console = Plain(stderr=stderr, highlight=False)
+    # What looks like a mark of rich is text here: "[10mg|10ml]", ":warning:".
+    console = Plain(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = width
     return console

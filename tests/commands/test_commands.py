@@ -48,6 +48,8 @@ def test_explain_says_what_each_step_says(run: Run) -> None:
         ("武汉新增确诊12例", "武汉新增确诊15例", ("--set", "near.differences=off"), "differences",
          "switched off; near.differences: full would (number)"),
         ("武汉新增确诊12例", "武汉新增确诊15例", (), "difference", "武汉新增确诊[12|15]!例"),
+        ("The ferry takes a dog on board", "The ferry takes a cat on board", (), "difference",
+         "the ferry takes a[dog|cat]!on board"),
         (_A, _A + "！", (), "exact", "the key texts are equal"),
         (_A, "完全没有关系的另一句话在这里", (), "MinHash lane", "0 of 24 bands shared; does not find the pair"),
         ("加油", "加油哦", (), "near", "not compared"),
