@@ -288,7 +288,7 @@ def _is_inside(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> bool:
 
 @kernel(callee=True)
 def _widened(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> tuple[int, int, int, int]:
-    """The run with the Chinese numerals that adjoin it."""
+    """The run with the Chinese numerals that adjoin it; added ones with the number before them (5, 5万)."""
     a0, a1, b0, b1 = run[0], run[1], run[2], run[3]
     while a0 > 0 and b0 > 0 and is_numeral(later, a0 - 1) and is_numeral(earlier, b0 - 1):
         touches = a1 > a0 and is_numeral(later, a0)
@@ -305,6 +305,11 @@ def _widened(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> tuple[in
             break
         a1 += 1
         b1 += 1
+    if a0 > 0 and b0 > 0 and later.kinds[a0 - 1] == NUMBER and earlier.kinds[b0 - 1] == NUMBER:
+        added = a1 > a0 and run[3] == run[2] and is_numeral(later, a0)
+        if added or (b1 > b0 and run[1] == run[0] and is_numeral(earlier, b0)):
+            a0 -= 1
+            b0 -= 1
     return a0, a1, b0, b1
 
 
@@ -326,14 +331,16 @@ def _number_rules(number: int, phrases: Phrases, work: Differing) -> int:
     mine, other = work.values, work.other_values
     read_values(later, a0, a1, phrases, mine)
     read_values(earlier, b0, b1, phrases, other)
-    if replaced and mine.counts[1] > 0 and other.counts[1] > 0:
+    # A run that was added has values on both sides only if it adds numerals to a number.
+    counted = replaced or (few and _is_inside(run, later, earlier))
+    if counted and mine.counts[1] > 0 and other.counts[1] > 0:
         differ = not holds_all(other, mine, NO) and not holds_all(mine, other, NO)
         return _NUMBER if differ else _NONE
     if replaced and few and mine.counts[1] > 0 and other.counts[0] > 0:
         return _NONE if holds_all(other, mine, NO) else _NUMBER
     if replaced and few and other.counts[1] > 0 and mine.counts[0] > 0:
         return _NONE if holds_all(mine, other, NO) else _NUMBER
-    if replaced and few and mine.counts[0] > 0 and other.counts[0] > 0:
+    if counted and few and mine.counts[0] > 0 and other.counts[0] > 0:
         return _NONE if holds_any(mine, other) else _NUMERAL
     if not replaced and size + other_size <= 2 and _is_inside(run, later, earlier):
         tokens, at, end = (later, run[0], run[1]) if size > 0 else (earlier, run[2], run[3])
@@ -377,6 +384,9 @@ def _negation_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, 
     run = work.alignment.runs[number]
     mine = _negations(work.later, run[0], run[1], phrases)
     other = _negations(work.earlier, run[2], run[3], phrases)
+    if mine + other == 0 and (run[0] == run[1] or run[2] == run[3]):
+        mine = _slid_negations(work.later, run[0], run[1], phrases)
+        other = _slid_negations(work.earlier, run[2], run[3], phrases)
     short = _is_short(work.later, run[0], run[1], phrases) and _is_short(
         work.earlier, run[2], run[3], phrases
     )
@@ -411,6 +421,20 @@ def _negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
                 break
         at += step
     return count
+
+
+@kernel(callee=True)
+def _slid_negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
+    """Negations of an added run, read where it may as well have been added: ab[cb]d is a[bc]bd."""
+    for _ in range(end - first):
+        if first == 0 or tokens.ids[first - 1] != tokens.ids[end - 1]:
+            break
+        first -= 1
+        end -= 1
+        count = _negations(tokens, first, end, phrases)
+        if count > 0:
+            return count
+    return ZERO
 
 
 @kernel(callee=True)
@@ -610,6 +634,15 @@ def _is_exchanged(number: int, valued: bool, phrases: Phrases, work: Differing) 
     if number + 1 == count:
         return False
     then = runs[number + 1]
+    if then[0] - run[1] <= _EXCHANGED_TOKENS:
+        size, other_size = run[1] - run[0], run[3] - run[2]
+        added, other_added = then[1] - then[0], then[3] - then[2]
+        turned = size == other_added == 0 and added == other_size
+        if turned and _turns_round(earlier, run[2], run[3], later, then[0]):
+            return True
+        turned = other_size == added == 0 and other_added == size
+        if turned and _turns_round(later, run[0], run[1], earlier, then[2]):
+            return True
     if then[0] - run[1] > 2 or then[1] - run[0] > _EXCHANGED_TOKENS:
         return False
     mine, other = _facts(later, run[0], then[1]), _facts(earlier, run[2], then[3])
@@ -626,6 +659,18 @@ def _crosses(run: NDArray[np.int64], then: NDArray[np.int64], later: Tokens, ear
     return _same_tokens(later, run[0], earlier, then[2], size) and _same_tokens(
         later, then[0], earlier, run[2], other_size
     )
+
+
+@kernel(callee=True)
+def _turns_round(tokens: Tokens, first: int, end: int, other: Tokens, at: int) -> bool:
+    """Whether what stood before a word, "a beats", stands behind it as "beats a": a beats b, b beats a."""
+    size = end - first
+    for head in range(1, size):
+        if _same_tokens(tokens, first, other, at + size - head, head) and _same_tokens(
+            tokens, first + head, other, at, size - head
+        ):
+            return True
+    return False
 
 
 @kernel(callee=True)

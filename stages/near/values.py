@@ -105,7 +105,8 @@ def _of_digits(
     points = ZERO
     for i in range(first, end):
         points += chars[i] == _DOT or chars[i] == _COMMA
-    digits, zeros, exponent = _OFFSET, ZERO, power
+    digits, zeros = _OFFSET, ZERO
+    exponent = power if points <= 1 else ZERO
     behind = False
     for i in range(first, end):
         if chars[i] == _DOT or chars[i] == _COMMA:

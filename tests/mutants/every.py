@@ -528,6 +528,27 @@ DIFFERENCES = (
         KEPT_APART,
     ),
     Mutant(
+        "a numeral that was added changes no number",
+        NEAR_DIFFERENCES,
+        "    counted = replaced or (few and _is_inside(run, later, earlier))\n",
+        "    counted = replaced\n",
+        KEPT_APART,
+    ),
+    Mutant(
+        "what was added is read at one of the places where it may have been added",
+        NEAR_DIFFERENCES,
+        "    if mine + other == 0 and (run[0] == run[1] or run[2] == run[3]):\n",
+        "    if mine + other < 0:\n",
+        KEPT_APART,
+    ),
+    Mutant(
+        "names around a word that stays may change places",
+        NEAR_DIFFERENCES,
+        "    if then[0] - run[1] <= _EXCHANGED_TOKENS:\n",
+        "    if then[0] < run[1]:\n",
+        KEPT_APART,
+    ),
+    Mutant(
         "a repeated verdict has the detail of another row",
         "stages/columns.py",
         "self._behind(rows, name, len(getattr(owner, self.of)))",

@@ -276,7 +276,7 @@ class Pair:
         return run.a0 > 0 and run.b0 > 0 and run.a1 < len(self.a) and run.b1 < len(self.b)
 
     def widened(self, run: Run) -> Run:
-        """With the Chinese numerals that adjoin it."""
+        """With the Chinese numerals that adjoin it; added ones with the number before them."""
 
         def known(tokens: list[Token], at: int) -> bool:
             return 0 <= at < len(tokens) and tokens[at].kind == "H" and tokens[at].text in words().numerals
@@ -290,6 +290,11 @@ class Pair:
             if not (a1 > a0 and known(self.a, a1 - 1)) and not (b1 > b0 and known(self.b, b1 - 1)):
                 break
             a1, b1 = a1 + 1, b1 + 1
+        added = (run.b0 == run.b1 and a1 > a0 and known(self.a, a0)) or (
+            run.a0 == run.a1 and b1 > b0 and known(self.b, b0)
+        )
+        if added and a0 > 0 and b0 > 0 and self.a[a0 - 1].kind == self.b[b0 - 1].kind == "N":
+            a0, b0 = a0 - 1, b0 - 1
         return Run(a0, a1, b0, b1)
 
 
@@ -349,12 +354,13 @@ def number_rule(pair: Pair, run: Run) -> Reason:
     mine, other = values(pair.a[wide.a0 : wide.a1]), values(pair.b[wide.b0 : wide.b1])
     plain, other_plain = ([v for v in some if v[0] == "n"] for some in (mine, other))
     few = len(x) <= 4 and len(y) <= 4
-    if x and y and plain and other_plain:
+    counted = (x and y) or (few and pair.is_inside(run))
+    if counted and plain and other_plain:
         return Reason.NUMBER if lacks(mine, other) and lacks(other, mine) else Reason.NONE
-    if x and y and few and mine and other:
-        if plain:
+    if counted and few and mine and other:
+        if x and y and plain:
             return Reason.NUMBER if lacks(mine, other) else Reason.NONE
-        if other_plain:
+        if x and y and other_plain:
             return Reason.NUMBER if lacks(other, mine) else Reason.NONE
         return Reason.NONE if {v for _, v in mine} & {v for _, v in other} else Reason.NUMERAL
     alone = x or y
@@ -400,6 +406,18 @@ def negations(some: list[Token], first: int, end: int) -> int:
     return count
 
 
+def slid(some: list[Token], first: int, end: int) -> int:
+    """Negations of an added run at the first other place, to the left, where adding it gives the same text."""
+    left = some[:first] + some[end:]
+    for by in range(1, min(first, end - first) + 1):
+        moved = some[first - by : end - by]
+        if left[: first - by] + moved + left[first - by :] != some:
+            break
+        if count := negations(some, first - by, end - by):
+            return count
+    return 0
+
+
 def is_short(some: list[Token], first: int, end: int) -> bool:
     side = some[first:end]
     spelled = "".join(t.text for t in side)
@@ -410,6 +428,11 @@ def turned_round(pair: Pair) -> bool:
     total, odd = 0, False
     for run in pair.runs:
         mine, other = negations(pair.a, run.a0, run.a1), negations(pair.b, run.b0, run.b1)
+        if not mine and not other:
+            if run.b0 == run.b1:
+                mine = slid(pair.a, run.a0, run.a1)
+            elif run.a0 == run.a1:
+                other = slid(pair.b, run.b0, run.b1)
         total += mine - other
         short = is_short(pair.a, run.a0, run.a1) and is_short(pair.b, run.b0, run.b1)
         odd |= (mine + other) % 2 == 1 and short
@@ -503,6 +526,13 @@ def exchanged(pair: Pair, number: int) -> bool:
         near_by = then.a0 - run.a1 <= 2 and then.a1 - run.a0 <= 6
         if near_by and reordered(pair, run.a0, then.a1, run.b0, then.b1):
             return True
+    if number + 1 < len(pair.runs):
+        then = pair.runs[number + 1]
+        (x, y), (z, w) = pair.texts(run), pair.texts(then)
+        if (then.a0 - run.a1 <= 6) and (
+            (not x and not w and turned(y, z)) or (not y and not z and turned(x, w))
+        ):
+            return True
     for then in pair.runs[number + 1 : number + 33]:
         (x, y), (z, w) = pair.texts(run), pair.texts(then)
         if (
@@ -513,6 +543,12 @@ def exchanged(pair: Pair, number: int) -> bool:
         ):
             return True
     return False
+
+
+def turned(some: list[Token], other: list[Token]) -> bool:
+    """Whether the first tokens of one come last in the other: a beats, beats a."""
+    x, y = [t.text for t in some], [t.text for t in other]
+    return any(x[by:] + x[:by] == y for by in range(1, len(x)))
 
 
 def corrects(pair: Pair, run: Run) -> bool:

@@ -15,7 +15,9 @@ from twinsieve.stages.text.rules import TextConfig
 
 FULL = Differences("full")
 GUARDS = Differences("guards")
-MICROBLOG = Differences("full", 20, 200, 250, 1000, 20, 0, 0, own=40)
+MICROBLOG = Differences("full", 20, 200, 200, 1000, 20, 4, 1, own=30)
+TITLES = Differences("full", place_points=2)
+ANYWHERE = Differences("full", place_points=0)
 SMS = Differences("full", place_runs=512, inside=6)
 _NORMALIZER = Normalizer(TextConfig(profile="plain"))
 _COMPARING = Normalizer(TextConfig(profile="plain", compare=("links", "mentions", "tags")))
@@ -179,16 +181,63 @@ def pairs(draw: st.DrawFn) -> tuple[str, str]:
     return glue.join(first), glue.join(second)
 
 
-@given(pairs(), st.sampled_from([FULL, MICROBLOG, SMS, GUARDS]), st.booleans())
+@given(pairs(), st.sampled_from([FULL, MICROBLOG, TITLES, SMS, ANYWHERE, GUARDS]), st.booleans())
 @settings(max_examples=400)
 @example(("终场3比1精彩", "终场1比3精彩"), FULL, False)
 @example(("没买到票", "买不到票"), FULL, False)
+@example(("突破二十万", "突破十万"), FULL, False)
+@example(("2.3.1十今天", "2.3.1今天"), FULL, False)
+@example(("ไม่เปิด", "เปิด"), FULL, False)
+@example(("minister won not team", "team won not minister"), FULL, False)
 @example(("看 http://t.cn/a @anna", "看 @otto http://t.cn/b"), GUARDS, True)
 def test_the_kernel_gives_the_reason_of_the_plain_list(
     pair: tuple[str, str], differences: Differences, comparing: bool
 ) -> None:
     kernel, listed = reasons(*pair, differences, comparing=comparing)
     assert kernel == listed
+
+
+_MAGNITUDES = [
+    ("在线人数突破十万人", "在线人数突破二十万人"),
+    ("在线人数突破百万人", "在线人数突破三百万人"),
+    ("今日新增5例确诊", "今日新增5万例确诊"),
+    ("三十一中学放假通知", "三十中学放假通知"),
+]
+_NO_MAGNITUDES = [
+    ("在线人数突破百万人", "在线人数突破一百万人"),
+    ("大家都有份别急", "大家都十分有份别急"),
+    ("在线人数突破二", "在线人数突破二十万人"),
+]
+
+
+def test_a_numeral_added_to_a_number_makes_it_another_one_unless_it_is_worth_the_same() -> None:
+    for later, earlier in _MAGNITUDES:
+        said = {*reasons(later, earlier, GUARDS), *reasons(earlier, later, GUARDS)}
+        assert said in ({Reason.NUMERAL}, {Reason.NUMBER}), (later, earlier)
+    for later, earlier in _NO_MAGNITUDES:
+        said = {*reasons(later, earlier, GUARDS), *reasons(earlier, later, GUARDS)}
+        assert said == {Reason.NONE}, (later, earlier)
+
+
+def test_a_negation_is_found_where_the_runs_of_characters_may_be_cut_in_two_ways() -> None:
+    """ผ่าน[ไม่]ได้ is ผ่านไ[ม่ไ]ด้ as well."""
+    for later, earlier in (("รถผ่านไม่ได้วันนี้", "รถผ่านได้วันนี้"), ("明天不上不下课", "明天不下课")):
+        said = {*reasons(later, earlier, GUARDS), *reasons(earlier, later, GUARDS)}
+        assert said == {Reason.OPPOSITE}, (later, earlier)
+
+
+_TURNED = [
+    ("Serbia beats Croatia in the final", "Croatia beats Serbia in the final"),
+    ("Trains from Porto to Coimbra are late", "Trains from Coimbra to Porto are late"),
+    ("Anna lent Peter two hundred euros", "Peter lent Anna two hundred euros"),
+]
+
+
+def test_two_names_around_a_word_that_changed_places_keep_apart_and_a_moved_word_does_not() -> None:
+    for later, earlier in _TURNED:
+        assert reasons(later, earlier, GUARDS) == (Reason.EXCHANGED, Reason.EXCHANGED), (later, earlier)
+    moved = ("Tonight the orchestra plays for free", "The orchestra plays for free tonight")
+    assert reasons(*moved, GUARDS) == (Reason.NONE, Reason.NONE)
 
 
 GRADES = [
