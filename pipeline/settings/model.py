@@ -290,10 +290,11 @@ class Settings(Section):
 
 
 MICROBLOG_LIMITS = LimitSettings(
-    short=20, replaced_short=200, only_short=1000, longest=10, in_place=0, own=40
+    short=20, replaced_short=200, replaced=200, only_short=1000, longest=10, places=1, own=30
 )
 LOW_FLOOR_LAYOUT = LayoutSettings(bands=36, rows=3, grams="by_script")
 """Finds what is alike from .70 on, for 91 bytes more a kept message (`python -m bench.floors`)."""
+TITLES_LIMITS = LimitSettings(in_place=1)
 SMS_LIMITS = LimitSettings(places=512, inside=18)
 PROFILES: dict[str, dict[str, object]] = {
     "microblog": {
@@ -303,7 +304,12 @@ PROFILES: dict[str, dict[str, object]] = {
         "layout": LOW_FLOOR_LAYOUT,
     },
     "plain": {},
-    "titles": {"similarity": 7_500, "differences": "full", "layout": LOW_FLOOR_LAYOUT},
+    "titles": {
+        "similarity": 7_500,
+        "differences": "full",
+        "limits": TITLES_LIMITS,
+        "layout": LOW_FLOOR_LAYOUT,
+    },
     "sms": {
         "similarity": 8_000,
         "differences": "full",

@@ -51,14 +51,10 @@ def test_it_is_written_wherever_it_stands(tmp_path: Path) -> None:
 
 def test_one_written_limit_leaves_the_profile_its_others(tmp_path: Path) -> None:
     near = near_of(tmp_path, "profile: microblog\nnear: {limits: {longest: 5}}\n")
-    assert (near.limits.longest, near.limits.own, near.limits.in_place, near.limits.only_short) == (
-        5,
-        40,
-        0,
-        1000,
-    )
+    held = near.limits
+    assert (held.longest, held.own, held.places, held.only_short) == (5, 30, 1, 1000)
     near = near_of(tmp_path, "profile: titles\nnear: {limits: {replaced: 0.1}}\n")
-    assert (near.limits.replaced, near.limits.replaced_short, near.limits.longest) == (100, 80, 7)
+    assert (near.limits.replaced, near.limits.replaced_short, near.limits.in_place) == (100, 80, 1)
 
 
 def test_limits_reach_the_sieve_in_its_units(tmp_path: Path) -> None:
@@ -66,8 +62,8 @@ def test_limits_reach_the_sieve_in_its_units(tmp_path: Path) -> None:
     path.write_text("profile: microblog\n")
     told = sieve_config(load_settings(path), "").near.differences
     assert told == Differences(
-        "full", short=20, replaced_short=200, replaced=250, only_short=1000, longest=20,
-        place_points=0, place_runs=2, own=40,
+        "full", short=20, replaced_short=200, replaced=200, only_short=1000, longest=20,
+        place_points=4, place_runs=1, own=30,
     )  # fmt: skip
     path.write_text("app: a\n")
     assert sieve_config(load_settings(path), "").near.differences == Differences("guards")
