@@ -269,7 +269,8 @@ def _are_letters(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool
 @kernel(callee=True)
 def _is_letter(tokens: Tokens, at: int) -> bool:
     char = tokens.chars[tokens.starts[at]]
-    return tokens.starts[at + 1] - tokens.starts[at] == 1 and ord("a") <= char <= ord("f")
+    graded = ord("a") <= char <= ord("f") or char == ord("o")
+    return tokens.starts[at + 1] - tokens.starts[at] == 1 and graded
 
 
 @kernel(callee=True)
@@ -914,17 +915,35 @@ def _is_spelling(short: Tokens, a: int, long: Tokens, b: int) -> bool:
 
 @kernel(callee=True)
 def _new_pairs(run: NDArray[np.int64], work: Differing) -> int:
-    """Pairs of neighbouring characters in the later body's run that stand nowhere in the earlier body."""
+    """Pairs of neighbouring characters in the later body's run that stand nowhere in the earlier body.
+
+    Of words, which share most pairs with any text, the letters of those that the earlier body has not.
+    """
     pairs, earlier, later = work.pairs, work.earlier, work.later
     pairs[:] = 0
     for k in range(earlier.starts[earlier.counts[0]] - 1):
         key = _pair(earlier.chars, k)
         pairs[_pair_cell(pairs, key)] = key
     new = ZERO
-    for k in range(later.starts[run[0]], later.starts[run[1]] - 1):
-        key = _pair(later.chars, k)
-        new += pairs[_pair_cell(pairs, key)] != key
+    last = later.starts[run[1]] - 1
+    for at in range(run[0], run[1]):
+        first, end = later.starts[at], later.starts[at + 1]
+        if later.kinds[at] == WORD:
+            new += ZERO if _holds(earlier, later.ids[at]) else end - first
+            continue
+        for k in range(first, min(end, last)):
+            key = _pair(later.chars, k)
+            new += pairs[_pair_cell(pairs, key)] != key
     return new
+
+
+@kernel(callee=True)
+def _holds(tokens: Tokens, token: np.uint64) -> bool:
+    """Whether a body has this token. token: as in Tokens.ids"""
+    for at in range(tokens.counts[0]):  # noqa: SIM110
+        if tokens.ids[at] == token:
+            return True
+    return False
 
 
 @kernel(callee=True)

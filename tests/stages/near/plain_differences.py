@@ -372,7 +372,7 @@ def number_rule(pair: Pair, run: Run) -> Reason:
 def graded(some: list[Token], at: int) -> bool:
     """Whether a lone letter stands beside what it grades."""
     beside = [some[k].text for k in (at - 1, at + 1) if 0 <= k < len(some)]
-    return some[at].text in set("abcdef") and any(text in words().grades for text in beside)
+    return some[at].text in set("abcdefo") and any(text in words().grades for text in beside)
 
 
 def phrases(some: Sequence[Token], at: int) -> Iterator[tuple[str, int]]:
@@ -655,8 +655,14 @@ def measured(pair: Pair, limits: Differences) -> Reason:
     earlier = "".join(t.text for t in pair.b)
     known = {earlier[k : k + 2] for k in range(len(earlier) - 1)}
     for run in pair.runs:
-        mine = "".join(t.text for t in pair.texts(run)[0])
-        if sum(mine[k : k + 2] not in known for k in range(len(mine) - 1)) > limits.own:
+        new, mine = 0, pair.texts(run)[0]
+        for at, token in enumerate(mine):
+            if token.kind == "W":
+                new += 0 if token in pair.b else len(token.text)
+            else:
+                spelled = token.text + "".join(t.text for t in mine[at + 1 : at + 2])[:1]
+                new += sum(spelled[k : k + 2] not in known for k in range(len(spelled) - 1))
+        if new > limits.own:
             return Reason.OWN_WORDS
     for run, side in zip(pair.runs, sides, strict=True):
         if pair.is_inside(run) and 0 in map(len, pair.texts(run)) and max(side) > limits.inside:

@@ -244,6 +244,7 @@ GRADES = [
     ("Blood donors of type A needed today", "Blood donors of type B needed today"),
     ("病房需要A型血，请尽快联系", "病房需要B型血，请尽快联系"),
     ("病房需要 A 型血，请尽快联系", "病房需要 B 型血，请尽快联系"),
+    ("病房需要O型血，请尽快联系", "病房需要B型血，请尽快联系"),
     ("甲队被评为C级企业，特此公告", "甲队被评为D级企业，特此公告"),
     ("他们在三年E班上课，请转告", "他们在三年F班上课，请转告"),
     ("All pupils of class C meet at noon", "All pupils of class D meet at noon"),
@@ -264,3 +265,21 @@ def test_a_letter_beside_what_it_grades_is_a_number_and_another_letter_is_none()
         assert reasons(later, earlier, GUARDS) == (Reason.NUMBER, Reason.NUMBER), later
     for later, earlier in LETTERS:
         assert reasons(later, earlier, GUARDS) == (Reason.NONE, Reason.NONE), later
+
+
+def test_words_of_ones_own_count_by_their_letters_though_any_text_has_their_pairs() -> None:
+    report = (
+        "The police department says officers used no force during the arrest of a street vendor outside the "
+        "stadium on Sunday evening and that the man left the scene unharmed after a short talk"
+    )
+    comment = "I filmed the whole thing, they threw him on the ground and broke his wrist. "
+    assert reasons(comment + report, report, MICROBLOG) == (Reason.OWN_WORDS, Reason.OWN_WORDS)
+    assert reasons("So the officers said. " + report, report, MICROBLOG) == (Reason.NONE, Reason.NONE)
+
+
+def test_a_negation_of_two_words_is_one() -> None:
+    for later, earlier in (
+        ("Le ministre ne sera pas candidat au printemps", "Le ministre sera candidat au printemps"),
+        ("Город никогда не был закрыт для туристов", "Город был закрыт для туристов"),
+    ):
+        assert reasons(later, earlier, GUARDS) == (Reason.OPPOSITE, Reason.OPPOSITE), (later, earlier)
