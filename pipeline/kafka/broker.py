@@ -23,8 +23,8 @@ class Access:
     """What every client of a process is made with.
 
     options: of its library, that all kinds of client share; admin: the administration client of the process,
-    connected at the first call; group_admin: one that can take a member out of its group; limits: of topics;
-    nulls: as `Limits`
+    connected at the first call; make_group_admin: for one that can take a member out of its group;
+    limits: of topics; nulls: as `Limits`
     """
 
     def __init__(
@@ -32,14 +32,14 @@ class Access:
         settings: KafkaSettings,
         options: Mapping[str, Any],
         admin: Callable[[], KafkaAdmin],
-        group_admin: Callable[[], GroupAdmin],
+        make_group_admin: Callable[[], GroupAdmin],
         *,
         nulls: bool,
     ) -> None:
         self.settings = settings
         self.options = options
         self.admin = admin
-        self.group_admin = group_admin
+        self.make_group_admin = make_group_admin
         self.limits = Limits(admin, settings.message_bytes, settings.compression, nulls=nulls)
 
 
@@ -50,7 +50,7 @@ class KafkaBroker(ABC, Generic[A]):
         # What roles write to each other is compressed already, as far as that pays (docs/WIRE.md).
         plain = settings.model_copy(update={"compression": "none"})
         self._access, self._plain = (
-            Access(each, options, self._shared_admin, self._group_admin, nulls=nulls)
+            Access(each, options, self._shared_admin, self._new_group_admin, nulls=nulls)
             for each in (settings, plain)
         )
         self._made: list[Client] = []
@@ -82,4 +82,4 @@ class KafkaBroker(ABC, Generic[A]):
     def _make_admin(self) -> A: ...
 
     @abstractmethod
-    def _group_admin(self) -> GroupAdmin: ...
+    def _new_group_admin(self) -> GroupAdmin: ...

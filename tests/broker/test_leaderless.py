@@ -7,11 +7,12 @@ from contextlib import suppress
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import fresh, until
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.admin import RETRY_S
 from twinsieve.pipeline.kafka.confluent import admin as confluent_admin
@@ -73,6 +74,35 @@ def test_partitions_of_a_dead_broker_are_named_and_come_back(
         if not node.running():
             node.start()
             node.wait_ready()
+
+
+def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
+    three_brokers: Cluster, client: str
+) -> None:
+    """kafka-python remembered the first coordinator for good."""
+    broker = connect(KafkaSettings.model_validate({"client": client, "bootstrap": three_brokers.bootstrap}))
+    admin, topic, group = broker.admin(), fresh("t"), fresh("g")
+    held = {Partition(topic, 0): Committed(0, "mark")}
+
+    def told() -> bool:
+        try:
+            return admin.group_offsets(group) == held
+        except BrokerError:
+            return False
+
+    admin.create_topic(NewTopic(topic, 1, 3))
+    admin.set_group_offsets(group, held)
+    assert told()
+    raw = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
+    described = raw.describe_consumer_groups([group], request_timeout=30)[group].result()
+    node = three_brokers.nodes[described.coordinator.id - 1]
+    node.kill()
+    try:
+        assert until(told)
+    finally:
+        broker.close()
+        node.start()
+        node.wait_ready()
 
 
 def test_a_question_to_a_broker_that_just_died_is_put_to_another_by_a_new_client(

@@ -30,6 +30,7 @@ from twinsieve.pipeline.kafka.confluent.refusals import (
     MissingError,
     admin_error,
 )
+from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
 from twinsieve.pipeline.kafka.security import handshake_problem
 from twinsieve.pipeline.kafka.unreachable import unreachable
@@ -47,7 +48,7 @@ _T = TypeVar("_T")
 
 
 class ConfluentAdmin(KafkaAdmin):
-    """group_admin: makes the client that is asked for offsets of groups
+    """make_group_admin: makes the client that is asked for offsets of groups
     connect_timeout_s: how long to try to reach a broker at all
     raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
     """
@@ -56,10 +57,10 @@ class ConfluentAdmin(KafkaAdmin):
         self,
         settings: KafkaSettings,
         options: Mapping[str, Any],
-        group_admin: Callable[[], KafkaAdmin],
+        make_group_admin: Callable[[], KafkaAdmin],
         connect_timeout_s: float,
     ) -> None:
-        self._make_group_admin = group_admin
+        self._make_group_admin = make_group_admin
         self._group_admin: KafkaAdmin | None = None
         events = ClientEvents()
         self._options = {**options, **events.options()}
@@ -154,9 +155,14 @@ class ConfluentAdmin(KafkaAdmin):
         # librdkafka's own request ends the whole process with SIGSEGV where a broker answers that it does not
         # coordinate the group (its issue 5040). A new cluster says so until it has made its topic of offsets,
         # any cluster while a coordinator moves.
-        if self._group_admin is None:
-            self._group_admin = self._make_group_admin()
-        return self._group_admin.group_offsets(group, stable=stable)
+        try:
+            if self._group_admin is None:
+                self._group_admin = self._make_group_admin()
+            return self._group_admin.group_offsets(group, stable=stable)
+        except BrokerError:
+            # It may have been given up in the middle of a call.
+            self._drop_group_admin()
+            raise
 
     def members(self, group: str) -> dict[str, str | None]:
         def ask() -> Any:
@@ -183,9 +189,14 @@ class ConfluentAdmin(KafkaAdmin):
     def close(self) -> None:
         """Librdkafka's admin client ends with its last reference."""
         self.closed = True
+        self._drop_group_admin()
         self._client.poll(0)
-        if self._group_admin is not None:
-            self._group_admin.close()
+
+    def _drop_group_admin(self) -> None:
+        dropped, self._group_admin = self._group_admin, None
+        if dropped is not None:
+            with suppress(DeadlineError):
+                within(_ATTEMPT_S, dropped.close)
 
     def _ask(
         self, doing: str, ask: Callable[[], _T], of: Collection[Partition] = (), *, early: bool = False

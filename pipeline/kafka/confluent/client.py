@@ -18,8 +18,8 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
     """Makes confluent-kafka clients.
 
-    group_admin: makes a client for what librdkafka cannot do: take a static member out of its group, and list
-        a group's offsets
+    make_group_admin: makes a client for what librdkafka cannot do: take a static member out of its group,
+        and list a group's offsets
     connect_timeout_s: how long the first client tries to reach a broker at all
     """
 
@@ -27,11 +27,11 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
         self,
         settings: KafkaSettings,
         client_id: str,
-        group_admin: Callable[[], GroupAdmin],
+        make_group_admin: Callable[[], GroupAdmin],
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> None:
         super().__init__(settings, common_options(settings, client_id), nulls=True)
-        self._make_group_admin = group_admin
+        self._make_group_admin = make_group_admin
         self._connect_timeout_s = connect_timeout_s
 
     def group_consumer(
@@ -61,5 +61,5 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
             access.settings, access.options, self._make_group_admin, self._connect_timeout_s
         )
 
-    def _group_admin(self) -> GroupAdmin:
+    def _new_group_admin(self) -> GroupAdmin:
         return self._kept(self._make_group_admin())

@@ -18,7 +18,11 @@ from twinsieve.pipeline.kafka.admin import LOOK_S, PAUSE_S, RETRY_S, has_members
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
 from twinsieve.pipeline.kafka.kafka_python.options import connected, reason
-from twinsieve.pipeline.kafka.kafka_python.patches import ask_for_stable_offsets, forget_brokers
+from twinsieve.pipeline.kafka.kafka_python.patches import (
+    ask_for_stable_offsets,
+    forget_brokers,
+    forget_coordinators,
+)
 from twinsieve.pipeline.kafka.kafka_python.reading import committed_of
 from twinsieve.pipeline.kafka.leaving import GroupAdmin
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -143,6 +147,8 @@ class PythonAdmin(GroupAdmin):
                 if moved:
                     forget_brokers(self._client)
                 passing = moved or (bool(error.retriable) and not missing)
+                if passing:
+                    forget_coordinators(self._client)
                 if passing and time.monotonic() < deadline:
                     time.sleep(PAUSE_S)
                     continue

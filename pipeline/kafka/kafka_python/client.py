@@ -50,5 +50,5 @@ class PythonBroker(KafkaBroker[PythonAdmin]):
     def _make_admin(self) -> PythonAdmin:
         return PythonAdmin(self._access.settings, self._access.options)
 
-    def _group_admin(self) -> PythonAdmin:
+    def _new_group_admin(self) -> PythonAdmin:
         return self._shared_admin()

@@ -139,6 +139,15 @@ def forget_brokers(client: KafkaAdminClient) -> None:
     client._manager.cluster.request_update()
 
 
+def forget_coordinators(client: KafkaAdminClient) -> None:
+    """Have an admin client ask anew which broker coordinates a group.
+
+    It remembers the first answer for good: a group whose coordinator moved, or died, would never be answered
+    for again. Upstream issue: none found.
+    """
+    client._manager.cluster._coordinators.clear()
+
+
 def ask_for_stable_offsets(client: KafkaAdminClient, *, stable: bool) -> None:
     """With `stable`, an offset that an open transaction is about to move is an error that passes, not the one
     before it. kafka-python asks so for consumers alone. Upstream issue: none found."""
