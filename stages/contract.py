@@ -272,7 +272,7 @@ class Differences:
     place_points, place_runs: a replacement before the end has fewer points, where bodies differ in no more
         places
     inside: points that one body has more in one place, between what both have
-    own: new pairs of characters that the later body may have in one place
+    own: new pairs of characters, and letters of new words, that the later body may have in one place
     words: YAML text of a user's own lists, beside ours
     """
 

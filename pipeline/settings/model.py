@@ -117,7 +117,7 @@ class LimitSettings(Section):
     in_place: from that many characters on a replacement before the end keeps apart (at the head from one on),
         where the bodies differ in at most `places` places; 0: never
     inside: characters that one body may have more in one place, between what both have
-    own: pairs of characters that the later body may have for itself in one place
+    own: pairs of characters, and letters of words, that the later body may have for itself in one place
     """
 
     short: Annotated[Whole, Field(ge=0, le=512)] = 32

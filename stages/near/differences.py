@@ -19,6 +19,7 @@ from twinsieve.stages.intrinsics import GOLDEN
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 from twinsieve.stages.near.align import Alignment, align, new_alignment
 from twinsieve.stages.near.phrases import (
+    CONCORD,
     CORRECTS,
     DIGIT,
     EXCLUDES,
@@ -71,6 +72,7 @@ _SENSES = 64
 _FEW, _SHORT = 4, 3
 """Tokens of a run in which single words decide; of one where a negation does."""
 _CODE_LENGTH = 6
+_CONCORD_TOKENS = 4
 _EXCHANGED_TOKENS, _EXCHANGED_RUNS = 6, 32
 _CORRECTION_TOKENS = 20
 _SPELLING_TOKENS = 12
@@ -91,7 +93,7 @@ class Limits(NamedTuple):
     place_points: of a replacement before the end, where the bodies differ in at most `place_runs` runs (0: no
         rule)
     inside: points that one body has more in one place inside
-    own: new pairs of characters in one run
+    own: new pairs of characters, and letters of new words, in one run
     """
 
     level: int
@@ -261,7 +263,7 @@ def _are_few(run: NDArray[np.int64]) -> bool:
 
 @kernel(callee=True)
 def _are_letters(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
-    """Whether one lone letter from a to f was replaced by another one."""
+    """Whether one lone letter from a to f, or o, was replaced by another one."""
     one = run[1] - run[0] == 1 and run[3] - run[2] == 1
     return one and _is_letter(later, run[0]) and _is_letter(earlier, run[2])
 
@@ -332,8 +334,9 @@ def _number_rules(number: int, phrases: Phrases, work: Differing) -> int:
     mine, other = work.values, work.other_values
     read_values(later, a0, a1, phrases, mine)
     read_values(earlier, b0, b1, phrases, other)
-    # A run that was added has values on both sides only if it adds numerals to a number.
-    counted = replaced or (few and _is_inside(run, later, earlier))
+    # Of a run that was added, `_widened` gives values to both sides only if it adds numerals to a number.
+    uncut = run[1] < later.counts[0] and run[3] < earlier.counts[0]
+    counted = replaced or (few and uncut)
     if counted and mine.counts[1] > 0 and other.counts[1] > 0:
         differ = not holds_all(other, mine, NO) and not holds_all(mine, other, NO)
         return _NUMBER if differ else _NONE
@@ -383,14 +386,15 @@ def _phrase_end(tokens: Tokens, at: int, end: int, length: int) -> int:
 def _negation_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, int]:
     """(an odd number of negations in a short run?, those of the later body less those of the earlier one)"""
     run = work.alignment.runs[number]
-    mine = _negations(work.later, run[0], run[1], phrases)
-    other = _negations(work.earlier, run[2], run[3], phrases)
-    if mine + other == 0 and (run[0] == run[1] or run[2] == run[3]):
-        mine = _slid_negations(work.later, run[0], run[1], phrases)
-        other = _slid_negations(work.earlier, run[2], run[3], phrases)
-    short = _is_short(work.later, run[0], run[1], phrases) and _is_short(
-        work.earlier, run[2], run[3], phrases
-    )
+    a0, a1, b0, b1 = run[0], run[1], run[2], run[3]
+    mine = _negations(work.later, a0, a1, phrases)
+    other = _negations(work.earlier, b0, b1, phrases)
+    if mine + other == 0 and (a0 == a1 or b0 == b1):
+        by, other_by = _slide(work.later, a0, a1, phrases), _slide(work.earlier, b0, b1, phrases)
+        a0, a1, b0, b1 = a0 - by, a1 - by, b0 - other_by, b1 - other_by
+        mine = _negations(work.later, a0, a1, phrases)
+        other = _negations(work.earlier, b0, b1, phrases)
+    short = _is_short(work.later, a0, a1, phrases) and _is_short(work.earlier, b0, b1, phrases)
     return short and (mine + other) % 2 != 0, mine - other
 
 
@@ -417,7 +421,7 @@ def _negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
             row = _row(tokens, at, length, lengths, phrases)
             negates = row >= 0 and phrases.roles[row] & NEGATES != 0
             if negates and not _in_idiom(tokens, at, at + length, phrases):
-                count += 1
+                count += phrases.roles[row] & CONCORD == 0 or not _goes_with_another(tokens, at, phrases)
                 step = np.int64(length)
                 break
         at += step
@@ -425,16 +429,25 @@ def _negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
 
 
 @kernel(callee=True)
-def _slid_negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
-    """Negations of an added run, read where it may as well have been added: ab[cb]d is a[bc]bd."""
-    for _ in range(end - first):
-        if first == 0 or tokens.ids[first - 1] != tokens.ids[end - 1]:
+def _goes_with_another(tokens: Tokens, at: int, phrases: Phrases) -> bool:
+    """Whether a negation only goes with one that counts: pas in "ne sera pas", nor in "neither a nor b"."""
+    for k in range(max(0, at - _CONCORD_TOKENS), min(tokens.counts[0], at + _CONCORD_TOKENS + 1)):
+        if k == at or tokens.kinds[k] != WORD or tokens.facts[k] & NEGATES == 0:
+            continue
+        row = find(phrases, hash_of(tokens.chars, tokens.starts[k], tokens.starts[k + 1]))
+        if k < at or phrases.roles[row] & CONCORD == 0:
+            return True
+    return False
+
+
+@kernel(callee=True)
+def _slide(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
+    """How far to the left an added run holds a negation, if it was as well added there: ab[cb]d, a[bc]bd."""
+    for by in range(1, min(first, end - first) + 1):
+        if tokens.ids[first - by] != tokens.ids[end - by]:
             break
-        first -= 1
-        end -= 1
-        count = _negations(tokens, first, end, phrases)
-        if count > 0:
-            return count
+        if _negations(tokens, first - by, end - by, phrases) > 0:
+            return np.int64(by)
     return ZERO
 
 
@@ -666,6 +679,9 @@ def _crosses(run: NDArray[np.int64], then: NDArray[np.int64], later: Tokens, ear
 def _turns_round(tokens: Tokens, first: int, end: int, other: Tokens, at: int) -> bool:
     """Whether what stood before a word, "a beats", stands behind it as "beats a": a beats b, b beats a."""
     size = end - first
+    if _same_tokens(tokens, first, other, at, size):
+        # Moved, as a block: 哈哈.
+        return False
     for head in range(1, size):
         if _same_tokens(tokens, first, other, at + size - head, head) and _same_tokens(
             tokens, first + head, other, at, size - head
@@ -803,7 +819,7 @@ def _sums(phrases: Phrases, limits: Limits, work: Differing) -> Sums:
         alone = max(points, other_points) if run[1] == run[0] or run[3] == run[2] else ZERO
         if alone > inside and _is_inside(run, later, earlier):
             inside, inside_run = alone, np.int64(number)
-        if later.starts[run[1]] - later.starts[run[0]] - 1 > most_own:
+        if later.starts[run[1]] - later.starts[run[0]] > most_own:
             new = _new_pairs(run, work)
             if new > most_own:
                 most_own, own_run = new, np.int64(number)
@@ -917,7 +933,7 @@ def _is_spelling(short: Tokens, a: int, long: Tokens, b: int) -> bool:
 def _new_pairs(run: NDArray[np.int64], work: Differing) -> int:
     """Pairs of neighbouring characters in the later body's run that stand nowhere in the earlier body.
 
-    Of words, which share most pairs with any text, the letters of those that the earlier body has not.
+    A word counts by its letters if the earlier body lacks it: any long text has most pairs of letters.
     """
     pairs, earlier, later = work.pairs, work.earlier, work.later
     pairs[:] = 0

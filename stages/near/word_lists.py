@@ -15,6 +15,7 @@ import yaml
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.near.differences import CALENDAR_KINDS
 from twinsieve.stages.near.phrases import (
+    CONCORD,
     CORRECTS,
     DIGIT,
     EXCLUDES,
@@ -40,7 +41,13 @@ from twinsieve.stages.text.tables import (
 )
 
 _OWN = files("twinsieve.stages.near") / "data" / "words.yaml"
-_ROLES = {"negation": NEGATES, "idioms": IDIOM, "corrections": CORRECTS, "grades": GRADES}
+_ROLES = {
+    "negation": NEGATES,
+    "concord": NEGATES | CONCORD,
+    "idioms": IDIOM,
+    "corrections": CORRECTS,
+    "grades": GRADES,
+}
 _CALENDAR = ("weekdays", "months", "days")
 _MAX_NUMBER = 10**12
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

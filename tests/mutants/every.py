@@ -530,14 +530,14 @@ DIFFERENCES = (
     Mutant(
         "a numeral that was added changes no number",
         NEAR_DIFFERENCES,
-        "    counted = replaced or (few and _is_inside(run, later, earlier))\n",
+        "    counted = replaced or (few and uncut)\n",
         "    counted = replaced\n",
         KEPT_APART,
     ),
     Mutant(
         "what was added is read at one of the places where it may have been added",
         NEAR_DIFFERENCES,
-        "    if mine + other == 0 and (run[0] == run[1] or run[2] == run[3]):\n",
+        "    if mine + other == 0 and (a0 == a1 or b0 == b1):\n",
         "    if mine + other < 0:\n",
         KEPT_APART,
     ),

@@ -48,6 +48,7 @@ class Words:
 
     light: set[str] = field(default_factory=set)
     negation: set[str] = field(default_factory=set)
+    concord: set[str] = field(default_factory=set)
     idioms: set[str] = field(default_factory=set)
     corrections: set[str] = field(default_factory=set)
     grades: set[str] = field(default_factory=set)
@@ -65,7 +66,8 @@ def words() -> Words:
     days: dict[str, list[set[str]]] = {}
     for lists in yaml.safe_load(path.read_text(encoding="utf-8")).values():
         made.light |= set(lists.get("light", "").split())
-        made.negation |= set(lists.get("negation", "").split())
+        made.concord |= set(lists.get("concord", "").split())
+        made.negation |= set(lists.get("negation", "").split()) | set(lists.get("concord", "").split())
         made.idioms |= set(lists.get("idioms", "").split())
         made.corrections |= set(lists.get("corrections", "").split())
         made.grades |= set(lists.get("grades", "").split())
@@ -354,7 +356,7 @@ def number_rule(pair: Pair, run: Run) -> Reason:
     mine, other = values(pair.a[wide.a0 : wide.a1]), values(pair.b[wide.b0 : wide.b1])
     plain, other_plain = ([v for v in some if v[0] == "n"] for some in (mine, other))
     few = len(x) <= 4 and len(y) <= 4
-    counted = (x and y) or (few and pair.is_inside(run))
+    counted = (x and y) or (few and run.a1 < len(pair.a) and run.b1 < len(pair.b))
     if counted and plain and other_plain:
         return Reason.NUMBER if lacks(mine, other) and lacks(other, mine) else Reason.NONE
     if counted and few and mine and other:
@@ -400,21 +402,31 @@ def negations(some: list[Token], first: int, end: int) -> int:
                     for idiom, wide in phrases(some, start)
                 )
             ):
-                count, step = count + 1, size
+                count, step = count + (not repeats_another(some, at)), size
                 break
         at += step
     return count
 
 
-def slid(some: list[Token], first: int, end: int) -> int:
-    """Negations of an added run at the first other place, to the left, where adding it gives the same text."""
+def repeats_another(some: list[Token], at: int) -> bool:
+    """Whether a word only goes with a negation at most four tokens away, as pas with ne."""
+    known = words()
+    if some[at].kind != "W" or some[at].text not in known.concord:
+        return False
+    before = {t.text for t in some[max(0, at - 4) : at] if t.kind == "W"}
+    behind = {t.text for t in some[at + 1 : at + 5] if t.kind == "W"}
+    return bool(before & known.negation or behind & (known.negation - known.concord))
+
+
+def slide(some: list[Token], first: int, end: int) -> int:
+    """How far to the left an added run holds a negation, where adding it gives the same text."""
     left = some[:first] + some[end:]
     for by in range(1, min(first, end - first) + 1):
         moved = some[first - by : end - by]
         if left[: first - by] + moved + left[first - by :] != some:
             break
-        if count := negations(some, first - by, end - by):
-            return count
+        if negations(some, first - by, end - by):
+            return by
     return 0
 
 
@@ -427,14 +439,16 @@ def is_short(some: list[Token], first: int, end: int) -> bool:
 def turned_round(pair: Pair) -> bool:
     total, odd = 0, False
     for run in pair.runs:
-        mine, other = negations(pair.a, run.a0, run.a1), negations(pair.b, run.b0, run.b1)
-        if not mine and not other:
-            if run.b0 == run.b1:
-                mine = slid(pair.a, run.a0, run.a1)
-            elif run.a0 == run.a1:
-                other = slid(pair.b, run.b0, run.b1)
+        a0, a1, b0, b1 = run
+        if not negations(pair.a, a0, a1) and not negations(pair.b, b0, b1):
+            by, other_by = slide(pair.a, a0, a1), slide(pair.b, b0, b1)
+            if b0 == b1:
+                a0, a1 = a0 - by, a1 - by
+            elif a0 == a1:
+                b0, b1 = b0 - other_by, b1 - other_by
+        mine, other = negations(pair.a, a0, a1), negations(pair.b, b0, b1)
         total += mine - other
-        short = is_short(pair.a, run.a0, run.a1) and is_short(pair.b, run.b0, run.b1)
+        short = is_short(pair.a, a0, a1) and is_short(pair.b, b0, b1)
         odd |= (mine + other) % 2 == 1 and short
     return total % 2 == 1 and odd
 
@@ -548,7 +562,7 @@ def exchanged(pair: Pair, number: int) -> bool:
 def turned(some: list[Token], other: list[Token]) -> bool:
     """Whether the first tokens of one come last in the other: a beats, beats a."""
     x, y = [t.text for t in some], [t.text for t in other]
-    return any(x[by:] + x[:by] == y for by in range(1, len(x)))
+    return x != y and any(x[by:] + x[:by] == y for by in range(1, len(x)))
 
 
 def corrects(pair: Pair, run: Run) -> bool:
