@@ -154,7 +154,7 @@ def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch:
     """Its metadata may lose a broker between the question who leads and the question to that leader."""
     admin: Any = object.__new__(PythonAdmin)
     looked: list[str] = []
-    cluster = SimpleNamespace(request_update=lambda: looked.append("anew"))
+    cluster = SimpleNamespace(request_update=lambda: looked.append("anew"), _coordinators={("group", "g"): 2})
     admin._client = SimpleNamespace(_manager=SimpleNamespace(cluster=cluster))
     answers: list[Exception | int] = [UnknownBrokerIdError(2), 7]
 
@@ -165,6 +165,7 @@ def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch:
         return answer
 
     assert admin._ask("offsets of a[0]", ask) == 7
+    assert cluster._coordinators == {}
     assert looked == ["anew"], "its list of brokers is five minutes old"
     monkeypatch.setattr(python_admin, "RETRY_S", 0.0)
     answers = [UnknownBrokerIdError(2)]
