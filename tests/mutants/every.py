@@ -535,7 +535,7 @@ DIFFERENCES = (
         KEPT_APART,
     ),
     Mutant(
-        "what was added is read at one of the places where it may have been added",
+        "a negation is missed where an added run can stand in two places",
         NEAR_DIFFERENCES,
         "    if mine + other == 0 and (a0 == a1 or b0 == b1):\n",
         "    if mine + other < 0:\n",
