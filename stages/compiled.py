@@ -11,20 +11,26 @@ process looks for kernels
 and in each of them first for those for just this CPU, then for any CPU of its kind (`portable_cpu`). A
 kernel that is in neither place is compiled and written to the second. If that fails, a warning says so.
 
+A kernel is code, and a sum tells of damage, not of who wrote it. So what lies in the second place is run only
+if folder and file belong to this user or to root, and nobody else may write to them. Folders and files are
+made for their owner alone, whatever the umask. What the package carries is trusted as its sources are.
+
 This is the one module that `stages` asks for something of the world (tests/house).
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import pickle
-import shutil
+import re
+import stat
 import sys
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -48,6 +54,11 @@ _log = logging.getLogger("twinsieve")
 _CARRIED = Path(__file__).absolute().parents[1] / "kernels"
 _SOURCES = Path(__file__).absolute().parent
 _PREFIX = "kernels-"
+_FOLDER = re.compile(rf"{_PREFIX}[0-9a-f]{{32}}")
+_FILE = re.compile(r"(.+\.kernel|.+\.ready|written)(\.[0-9a-f]{12})?")
+"""Names of folders that are made here, and of the files in them, partly written ones too."""
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SUM_BYTES = 16
 _DAY_S = 86_400
 _UNUSED_DAYS = 30
@@ -171,7 +182,8 @@ class KernelCache(caching._Cache):
     """One kernel's place in the folders, as Numba asks for it; a file for each list of argument types.
 
     A file is the sum of its content (16 bytes), then Numba's compile result as a pickle. A file that is
-    damaged or cannot be read counts as absent. Files are replaced whole, so processes may write one at once.
+    damaged, cannot be read or may be from somebody else counts as absent. Files are replaced whole, so
+    processes may write one at once.
     """
 
     def __init__(self, function: Any, library: Callable[[Any, Any, Any], Any]) -> None:
@@ -191,11 +203,11 @@ class KernelCache(caching._Cache):
             return None
         name = self._file_name(sig)
         for folder in folders().read:
-            content = _read(folder / name)
-            if content is not None:
+            reduced = _read(folder, name)
+            if reduced is not None:
                 _mark_as_used(folder)
                 _name_functions_of_the_runtime()
-                return self._rebuilt(target_context, pickle.loads(content))
+                return self._rebuilt(target_context, reduced)
         return None
 
     def _rebuilt(self, target_context: Any, reduced: tuple[Any, ...]) -> Any:
@@ -267,14 +279,70 @@ def _without_ballast(data: Any) -> tuple[Any, ...]:
     return (*most, tuple(each for each in environments if each.consts))
 
 
-def _read(path: Path) -> bytes | None:
-    """The content of a file of ours; None if it is not there, not readable or not whole."""
-    try:
-        whole = path.read_bytes()
-    except OSError:
+def _read(folder: Path, name: str) -> Any:
+    """What was kept of a kernel; None if it is not there, damaged or may be from somebody else."""
+    whole = _content(folder, name) or b""
+    if blake2b(whole[_SUM_BYTES:], digest_size=_SUM_BYTES).digest() != whole[:_SUM_BYTES]:
         return None
-    content = whole[_SUM_BYTES:]
-    return content if blake2b(content, digest_size=_SUM_BYTES).digest() == whole[:_SUM_BYTES] else None
+    try:
+        return pickle.loads(whole[_SUM_BYTES:])
+    except Exception as error:  # noqa: BLE001 (whatever it names may be gone, or raise what it likes)
+        _log.debug("twinsieve: %s counts as absent: %r", folder / name, error)
+        return None
+
+
+def _content(folder: Path, name: str) -> bytes | None:
+    """What is in a file of ours; None if it is not there, not readable or may be from somebody else."""
+    # Opened once, and looked at through the descriptor: a name may lead elsewhere the next time.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | _follow(folder)
+    try:
+        with _opened(folder) as place, os.fdopen(os.open(name, flags, dir_fd=place), "rb") as file:
+            if _is_trusted(folder, os.fstat(file.fileno())):
+                return file.read()
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            return None
+    _say_not_trusted(folder)
+    return None
+
+
+def _follow(folder: Path) -> int:
+    """Flag for opening a folder of kernels and its files: only an installer may have laid links."""
+    return 0 if folder.parent == _CARRIED else os.O_NOFOLLOW
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """A descriptor of a folder of kernels.
+
+    raises: OSError if it is not there, `_NotTrustedError` once a warning has named it
+    """
+    try:
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | _follow(folder))
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR) or not os.path.lexists(folder):
+            raise
+        _say_not_trusted(folder)
+        raise _NotTrustedError from error
+    try:
+        if not _is_trusted(folder, os.fstat(place)):
+            _say_not_trusted(folder)
+            raise _NotTrustedError
+        yield place
+    finally:
+        os.close(place)
+
+
+class _NotTrustedError(OSError):
+    """Somebody else may have written there."""
+
+
+def _is_trusted(folder: Path, status: os.stat_result) -> bool:
+    """Whether nobody but this user and root can have written what is open."""
+    # Who may write to the package may as well change its sources.
+    return folder.parent == _CARRIED or (
+        status.st_uid in (0, os.geteuid()) and not status.st_mode & _OTHERS_MAY_WRITE
+    )
 
 
 def writable() -> bool:
@@ -288,21 +356,34 @@ def _write(name: str, content: bytes) -> bool:
     if folder is None:
         _say_once("there is no folder to keep compiled kernels in")
         return False
-    made = None
+    partial = f"{name}.{uuid.uuid4().hex[:12]}"
     try:
         if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
+            _make(folder)
             _remove_unused(folder.parent)
-        made = folder / f"{name}.{uuid.uuid4().hex[:12]}"
-        made.write_bytes(content)
-        made.replace(folder / name)
+        with _opened(folder) as place:
+            try:
+                with os.fdopen(os.open(partial, _NEW, 0o600, dir_fd=place), "wb") as file:
+                    file.write(content)
+                os.replace(partial, name, src_dir_fd=place, dst_dir_fd=place)
+            except OSError:
+                with suppress(OSError):
+                    os.unlink(partial, dir_fd=place)
+                raise
+    except _NotTrustedError:
+        return False
     except OSError as error:
         _say_once(f"compiled kernels cannot be kept in {folder} ({error.strerror})")
-        if made is not None:
-            with suppress(OSError):
-                made.unlink(missing_ok=True)
         return False
     return True
+
+
+def _make(folder: Path) -> None:
+    """Make the folder, and those above it that are missing, for this user alone. raises: OSError"""
+    if not folder.parent.is_dir():
+        _make(folder.parent)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
 
 
 @cache
@@ -315,25 +396,50 @@ def _say_once(what: str) -> None:
 
 
 @cache
+def _say_not_trusted(folder: Path) -> None:
+    _log.warning(
+        "twinsieve: %s: not used, for somebody else may have written the compiled kernels there, so each "
+        "start compiles for half a minute; remove it, or set NUMBA_CACHE_DIR to a folder of your own (it and "
+        "its files must belong to you or root, nobody else may write to them, and none may be a link)",
+        folder,
+    )
+
+
+@cache
 def _mark_as_used(folder: Path) -> None:
     """Let the folder's time say that it is used, to a day; only ours, and only where that is allowed."""
     if folder.parent == _CARRIED:
         return
     with suppress(OSError):
         if _unused_s(folder) > _DAY_S:
-            os.utime(folder)
+            os.utime(folder, follow_symlinks=False)
 
 
 def _remove_unused(root: Path) -> None:
     """Remove folders of kernels that nobody used for 30 days; called when a new one is made, so seldom.
 
     By use and not by number: Pythons, versions and kinds of CPU that share a home would push each other
-    out. A process that loads from such a folder just now finds its files absent, and compiles.
+    out. A process that loads from such a folder just now finds its files absent, and compiles. A folder with
+    anything in it that is not made here stays, and so do those of others: the root may be anybody's.
     """
-    for folder in root.glob(f"{_PREFIX}*"):
-        with suppress(OSError):
-            if _unused_s(folder) > _UNUSED_DAYS * _DAY_S:
-                shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        for folder in filter(_FOLDER.fullmatch, os.listdir(root)):
+            with suppress(OSError):
+                _remove_if_unused(root / folder)
+
+
+def _remove_if_unused(folder: Path) -> None:
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        names = os.listdir(place)
+        found = [os.fstat(place), *(os.stat(name, dir_fd=place, follow_symlinks=False) for name in names)]
+        is_ours = found[0].st_uid == os.geteuid() and all(map(_FILE.fullmatch, names))
+        if is_ours and time.time() - max(one.st_mtime for one in found) > _UNUSED_DAYS * _DAY_S:
+            for name in names:
+                os.unlink(name, dir_fd=place)
+            folder.rmdir()
+    finally:
+        os.close(place)
 
 
 def _unused_s(folder: Path) -> float:
@@ -342,7 +448,7 @@ def _unused_s(folder: Path) -> float:
 
 def kept_in(part: str) -> Path | None:
     """The folder with all kernels of this part (`judge/kernel_parts.py`); None before they are compiled."""
-    return next((folder for folder in folders().read if (folder / f"{part}.ready").is_file()), None)
+    return next((folder for folder in folders().read if _content(folder, f"{part}.ready") is not None), None)
 
 
 def mark_as_ready(part: str) -> None:

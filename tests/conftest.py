@@ -55,6 +55,12 @@ def _let_programs_hear_signals() -> None:
             signal.signal(number, lambda *_: None)
 
 
+@pytest.fixture
+def stranger() -> int:
+    """The number of a user who is neither this one nor root; files can be given to it (`tests/needs.py`: root)."""
+    return 12_345
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder with the real posts that accuracy is measured on; they are not ours to publish.

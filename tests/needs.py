@@ -53,6 +53,10 @@ def _secure_broker() -> str:
     return _own_broker() or _reason(certificates.need_openssl)
 
 
+def _root() -> str:
+    return "" if os.geteuid() == 0 else "only root may give files away"
+
+
 def _minutes() -> str:
     return "" if _is_on(LONG) else "`make long` runs them"
 
@@ -98,6 +102,7 @@ NEEDS = (
         _posts,
         f"set {data_sets.VARIABLE} to their folder",
     ),
+    Need("root", frozenset({"stranger"}), "with files of another user", _root, "run them as root"),
     Need("broker", frozenset({"bootstrap"}), "on a real Kafka", _broker, distribution.HOW),
     Need(
         "own broker",

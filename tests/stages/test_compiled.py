@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
+import pickle
 import shutil
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -49,7 +54,7 @@ def copied_package(root: Path, site: Path) -> Path:
     return site
 
 
-def run_on(site: Path, script: str, **variables: str) -> tuple[list[int], str]:
+def run_on(site: Path, script: str, umask: int = -1, **variables: str) -> tuple[list[int], str]:
     """Numbers that a script on the copy prints, and what it says on stderr."""
     others = {"PATH": os.environ["PATH"], "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
@@ -59,6 +64,7 @@ def run_on(site: Path, script: str, **variables: str) -> tuple[list[int], str]:
         capture_output=True,
         text=True,
         preexec_fn=_obey_modes,
+        umask=umask,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -72,7 +78,7 @@ def site(root: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(site: Path) -> Run:
-    return lambda script=_SMALL, **variables: run_on(site, script, **variables)
+    return lambda script=_SMALL, **how: run_on(site, script, **how)
 
 
 @pytest.fixture(scope="module")
@@ -208,16 +214,40 @@ def test_kernels_that_the_package_carries_are_used_and_never_written(
     assert sorted((path, path.stat().st_mtime_ns) for path in carried.rglob("*")) == before
 
 
-def test_folders_that_nobody_used_for_a_month_go_when_a_new_one_is_made(tmp_path: Path, run: Run) -> None:
+def test_folders_that_nobody_used_for_a_month_go_when_a_new_one_is_made(
+    tmp_path: Path, run: Run, stranger: int
+) -> None:
+    """Only those that are made here: others share the root, and the names of theirs may begin alike."""
     cache = tmp_path / "cache"
-    old, young, foreign = cache / "kernels-old", cache / "kernels-young", cache / "of-another-program"
-    for folder in (old, young, foreign):
-        folder.mkdir(parents=True)
-        (folder / "file").touch()
-    for folder, days in ((old, 31), (young, 29), (foreign, 31)):
-        os.utime(folder, times=(time.time() - days * 86_400,) * 2)
+    names = {
+        "old": (f"kernels-{'0' * 32}", 31, "a.f-0.kernel"),
+        "partly written": (f"kernels-{'1' * 32}", 31, "a.f-0.kernel.0123456789ab"),
+        "young": (f"kernels-{'2' * 32}", 29, "a.f-0.kernel"),
+        "of somebody else": (f"kernels-{'3' * 32}", 31, "a.f-0.kernel"),
+        "linked": (f"kernels-{'4' * 32}", 31, "a.f-0.kernel"),
+        "with something else in it": (f"kernels-{'5' * 32}", 31, "thesis.txt"),
+        "with a folder in it": (f"kernels-{'6' * 32}", 31, "sub/a.f-0.kernel"),
+        "a young file in an old folder": (f"kernels-{'7' * 32}", 31, "a.f-0.kernel"),
+        "a thesis": ("kernels-my-thesis", 31, "a.f-0.kernel"),
+        "sources of Linux": ("kernels-linux-6.1", 31, "a.f-0.kernel"),
+        "of another program": ("of-another-program", 31, "a.f-0.kernel"),
+    }
+    for what, (name, days, file) in names.items():
+        path = cache / name / file
+        path.parent.mkdir(parents=True)
+        path.touch()
+        if what == "linked":
+            (cache / name).rename(tmp_path / "elsewhere")
+            (cache / name).symlink_to(tmp_path / "elsewhere")
+        for aged in {path, path.parent, cache / name}:
+            is_young = what == "a young file in an old folder" and aged == path
+            os.utime(aged, times=(time.time() - (0 if is_young else days) * 86_400,) * 2)
+        if what == "of somebody else":
+            os.chown(cache / name, stranger, -1)
     run(NUMBA_CACHE_DIR=str(cache))
-    assert [folder.exists() for folder in (old, young, foreign)] == [False, True, True]
+    gone = {what for what, (name, _, file) in names.items() if not (cache / name / file).exists()}
+    assert gone == {"old", "partly written"}
+    assert not any((cache / names[what][0]).exists() for what in gone)
 
 
 def test_a_folder_in_use_does_not_grow_old(cache: Path, run: Run) -> None:
@@ -245,3 +275,143 @@ def test_kept_kernels_load_without_the_compiler(cache: Path, run: Run) -> None:
     # A third of a start's second went into importing what only compiling needs.
     script = _SMALL + "import sys; print(int('numba.np.arrayobj' in sys.modules))"
     assert run(script, NUMBA_CACHE_DIR=str(cache)) == ([3, 0, 0], "")
+
+
+@dataclass
+class Planted:
+    """A file that was put where a kernel is looked for; whether it was run."""
+
+    cache: compiled.KernelCache
+    folder: Path
+    file: Path
+    mark: Path
+
+    @property
+    def was_run(self) -> bool:
+        assert self.cache.load_overload((), None) is None
+        return self.mark.exists()
+
+
+class _Runs:
+    """A pickle that runs code when it is loaded, and is of nothing."""
+
+    def __init__(self, mark: Path) -> None:
+        self._mark = str(mark)
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return os.mkdir, (self._mark,)
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planted:
+    """A file with a right name and a right sum, of this user and for this user alone."""
+    folder = tmp_path / "root" / f"kernels-{'0' * 32}"
+    folder.mkdir(parents=True)
+    folder.chmod(0o700)
+    monkeypatch.setattr(compiled, "folders", lambda: compiled.Folders((folder,), folder))
+    compiled._say_not_trusted.cache_clear()
+    cache = compiled.KernelCache(copied_package, lambda *_: None)
+    content = pickle.dumps(_Runs(tmp_path / "mark"))
+    file = folder / cache._file_name(())
+    file.write_bytes(hashlib.blake2b(content, digest_size=16).digest() + content)
+    file.chmod(0o600)
+    return Planted(cache, folder, file, tmp_path / "mark")
+
+
+def test_a_file_of_this_user_is_run(planted: Planted) -> None:
+    """Else the tests below would show nothing."""
+    assert planted.was_run
+
+
+def _one_line(caplog: pytest.LogCaptureFixture, folder: Path) -> bool:
+    (record,) = caplog.records
+    return record.levelname == "WARNING" and str(folder) in record.message and "\n" not in record.message
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o702])
+def test_a_folder_to_which_others_may_write_is_not_run(
+    planted: Planted, mode: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    planted.folder.chmod(mode)
+    assert not planted.was_run
+    assert not compiled.writable()
+    assert _one_line(caplog, planted.folder)
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
+def test_a_file_to_which_others_may_write_is_not_run(
+    planted: Planted, mode: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    planted.file.chmod(mode)
+    assert not planted.was_run
+    assert _one_line(caplog, planted.folder)
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_a_link_is_not_run(planted: Planted, what: str, caplog: pytest.LogCaptureFixture) -> None:
+    path: Path = getattr(planted, what)
+    path.rename(planted.folder.parent / "elsewhere")
+    path.symlink_to(planted.folder.parent / "elsewhere")
+    assert not planted.was_run
+    assert _one_line(caplog, planted.folder)
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_what_belongs_to_somebody_else_is_not_run(
+    planted: Planted, what: str, stranger: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    os.chown(getattr(planted, what), stranger, -1)
+    assert not planted.was_run
+    assert _one_line(caplog, planted.folder)
+
+
+def test_a_pipe_in_place_of_a_file_does_not_hold_up(planted: Planted) -> None:
+    planted.file.unlink()
+    os.mkfifo(planted.file, 0o600)
+    assert not planted.was_run
+
+
+@pytest.mark.parametrize("content", [b"", b"no pickle", b"cno_such_module\nname\n.", pickle.dumps(None)])
+def test_a_whole_file_that_is_no_kernel_counts_as_absent(planted: Planted, content: bytes) -> None:
+    planted.file.write_bytes(hashlib.blake2b(content, digest_size=16).digest() + content)
+    assert not planted.was_run
+
+
+def test_a_cache_filled_by_somebody_else_is_compiled_anew_and_left_as_it_is(
+    cache: Path, run: Run, stranger: int
+) -> None:
+    """As in a folder of all users: who came first there owns the folder of a name that all can tell."""
+    (folder,) = cache.iterdir()
+    cache.chmod(0o1777)
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, stranger, -1)
+    before = sorted((path, path.stat().st_mtime_ns) for path in cache.rglob("*"))
+    numbers, said = run(NUMBA_CACHE_DIR=str(cache))
+    assert numbers == [3, 1]
+    assert len(said.splitlines()) == 1
+    assert str(folder) in said
+    assert sorted((path, path.stat().st_mtime_ns) for path in cache.rglob("*")) == before
+
+
+def test_kernels_of_root_are_run_by_anybody(root: Path, cache: Path, stranger: int) -> None:
+    """As in the image. Folders of pytest are for their owner alone, so everything lies in another one."""
+    becomes = f"import os; os.setresuid({stranger}, {stranger}, {stranger})\nchars ="
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        site = copied_package(root, Path(place) / "site")
+        copied = Path(shutil.copytree(cache, Path(place) / "cache"))
+        for path in (copied, *copied.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        done = run_on(site, _SMALL.replace("chars =", becomes), NUMBA_CACHE_DIR=str(copied))
+        assert done == ([3, 0], "")
+
+
+@pytest.mark.parametrize("umask", [0, 0o077])
+def test_kernels_are_for_their_owner_alone_whatever_the_umask(tmp_path: Path, run: Run, umask: int) -> None:
+    cache = tmp_path / "made" / "here"
+    run(umask=umask, NUMBA_CACHE_DIR=str(cache))
+    assert run(umask=umask, NUMBA_CACHE_DIR=str(cache)) == ([3, 0], "")
+    modes = {
+        path.is_dir(): stat.S_IMODE(path.stat().st_mode) for path in (cache.parent, *cache.parent.rglob("*"))
+    }
+    assert modes == {True: 0o700, False: 0o600}

@@ -24,7 +24,7 @@ def cache(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     kept = compiled.folders().write
     assert kept is not None
     cache = tmp_path_factory.mktemp("cache") / kept.name
-    cache.mkdir()
+    cache.mkdir(mode=0o700)
     for mark in kept.glob("*.ready"):
         for name in mark.read_text().split():
             shutil.copy(kept / name, cache)
