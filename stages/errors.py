@@ -13,6 +13,9 @@ Every text says what is wrong, where, and what to do, in one line.
 
 from __future__ import annotations
 
+NEW_STATE = "begin with a state file that does not exist yet"
+"""What to do where a saved state fits no more: an empty file is no state, and is refused."""
+
 
 class SieveError(Exception):
     """Base of everything twinsieve raises on purpose. exit_code: of a command that it ends"""

@@ -25,10 +25,7 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import write_all
 from twinsieve.pipeline.messages.spelling import Written, decoded, to_json, written_at
-from twinsieve.stages.errors import StateError
-
-ANEW = "name a state file that does not exist, to begin anew"
-"""What helps where a state or its leaders cannot be used."""
+from twinsieve.stages.errors import NEW_STATE, StateError
 
 _ENTRY = np.dtype([("position", "<i8"), ("end", "<i8"), ("sum", "<u4")])
 
@@ -150,7 +147,7 @@ class _Generation:
 
     def _damaged(self, name: str, what: str) -> StateError:
         place = name if self._folder is None else self._folder / name
-        return StateError(f"{place}: {what}; restore it, or {ANEW}")
+        return StateError(f"{place}: {what}; restore it, or {NEW_STATE}")
 
     def _open(self, name: str, *, kept: bool) -> BinaryIO:
         if self._folder is None:

@@ -14,12 +14,11 @@ from pathlib import Path
 
 import orjson
 
-from twinsieve.pipeline.dedup.leaders import ANEW
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import FileUse, Output
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import SieveConfig
-from twinsieve.stages.errors import StateError, UsageError
+from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
 from twinsieve.stages.judge.sieve import Sieve
 
 _MAGIC = b"twinsieve files\n"
@@ -67,23 +66,23 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
         with Path(name).open("rb") as stream:
             head = stream.read(len(_MAGIC) + _HEAD.size)
             if head[: len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _HEAD.size:
-                raise StateError(f"{name}: is no state of `twinsieve dedup`; {ANEW}")
+                raise StateError(f"{name}: is no state of `twinsieve dedup`; {NEW_STATE}")
             version, length, checksum = _HEAD.unpack(head[len(_MAGIC) :])
             if version != _VERSION:
                 raise StateError(
                     f"{name}: has format {version}, this program reads {_VERSION}; "
-                    f"use the program that wrote it, or {ANEW}"
+                    f"use the program that wrote it, or {NEW_STATE}"
                 )
             header = stream.read(min(length, _MAX_HEADER))
             if len(header) < length or zlib.crc32(header) != checksum:
-                raise StateError(f"{name}: is damaged; restore it, or {ANEW}")
+                raise StateError(f"{name}: is damaged; restore it, or {NEW_STATE}")
             state = FileState(**orjson.loads(header))
             for key, wanted in fresh.fields.items():
                 if state.fields[key] != wanted:
                     raise StateError(
                         f"{name}: was written with {key} {_listed(state.fields[key])}, "
                         f"the configuration says {_listed(wanted)}; "
-                        f"restore the setting, or {ANEW}"
+                        f"restore the setting, or {NEW_STATE}"
                     )
             return state, Sieve.load(stream, config)
     except FileNotFoundError:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.errors import StateError
+from twinsieve.stages.errors import NEW_STATE, StateError
 
 Sections = dict[str, NDArray[np.generic]]
 """A part of the state: named arrays."""
@@ -50,14 +50,12 @@ class SectionReader:
                 raise StateError(
                     f"{self._part}: saved with {_said(name, was)}, "
                     f"the configuration says {_said(name, is_now)}; "
-                    "restore the setting or start with an empty state"
+                    f"restore the setting or {NEW_STATE}"
                 )
 
     def damaged(self, what: str) -> StateError:
         """The error for arrays that no twinsieve has written."""
-        return StateError(
-            f"{self._part}: {what}; the state is damaged, start with an empty one or an older snapshot"
-        )
+        return StateError(f"{self._part}: {what}; the state is damaged, {NEW_STATE} or an older snapshot")
 
 
 def _said(name: str, value: int) -> str:

@@ -24,7 +24,7 @@ from twinsieve.stages.contract import (
     SieveStats,
     Verdicts,
 )
-from twinsieve.stages.errors import StateError, UsageError
+from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.exact.sections import Sections
@@ -221,9 +221,7 @@ class Sieve:
             if not forget_exact:
                 sieve._restore_exact(sections)
         except (KeyError, ValueError) as error:
-            raise StateError(
-                f"state does not hold what it should ({error}); start with an empty state"
-            ) from error
+            raise StateError(f"state does not hold what it should ({error}); {NEW_STATE}") from error
         return sieve
 
     def _restore_exact(self, sections: Sections) -> None:

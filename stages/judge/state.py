@@ -21,7 +21,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
-from twinsieve.stages.errors import StateError
+from twinsieve.stages.errors import NEW_STATE, StateError
 from twinsieve.stages.exact.sections import Sections
 
 MAGIC = b"TWINSIEV"
@@ -30,7 +30,7 @@ FORMAT_VERSION = 2
 _PREFIX = struct.Struct("<8sHII")
 _LENGTH = struct.Struct("<Q")
 _MAX_HEADER_BYTES = 1 << 20
-_START_ANEW = "start with an empty state, or restore the file from a copy"
+_START_ANEW = f"{NEW_STATE}, or restore the file from a copy"
 
 
 def write_state(
@@ -64,7 +64,7 @@ def read_state(stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object
     if version != FORMAT_VERSION:
         raise StateError(
             f"state has format version {version}, this program reads {FORMAT_VERSION}; "
-            "use the program that wrote it, or start with an empty state"
+            f"use the program that wrote it, or {NEW_STATE}"
         )
     header = stream.read(min(length, _MAX_HEADER_BYTES))
     if len(header) != length or zlib.crc32(header) != checksum:
@@ -80,13 +80,13 @@ def _check_origin(described: Mapping[str, Any], scheme_id: str, parameters: Mapp
         if saved != wanted:
             raise StateError(
                 f"state was written with {_as_set(name, saved)}, the configuration says "
-                f"{_as_set(name, wanted)}; set it as it was, or start with an empty state"
+                f"{_as_set(name, wanted)}; set it as it was, or {NEW_STATE}"
             )
     if described["scheme"] != scheme_id:
         raise StateError(
             f"state was written under fingerprint scheme {described['scheme']}, this configuration has "
             f"{scheme_id} (profile, features, seed or dictionaries differ, or another version of twinsieve, "
-            "jieba or OpenCC wrote it); restore what differs, or start with an empty state"
+            f"jieba or OpenCC wrote it); restore what differs, or {NEW_STATE}"
         )
 
 

@@ -54,6 +54,13 @@ def test_reasons_are_spelled_in_one_way_and_in_one_place(root: Path) -> None:
     assert places == {"dead_letter_reasons.py"}
 
 
+def test_no_table_says_two_things_of_one_subject(root: Path) -> None:
+    """As two versions of a row do that a merge left behind."""
+    for table in re.findall(r"(?:^\|.*\n)+", _page(root, "OPERATIONS.md"), re.MULTILINE):
+        subjects = [row.split("|")[1].strip() for row in table.splitlines()]
+        assert len(subjects) == len(set(subjects)), subjects
+
+
 def test_the_crash_table_has_every_step_in_order(root: Path) -> None:
     assert _first_cells(_page(root, "GUARANTEES.md")) == [*WorkerStep, *IndexStep]
 

@@ -104,4 +104,18 @@ def test_state_of_another_layout_is_refused_with_both(tmp_path: Path, run: Run) 
         f"the configuration says near.layout={{bands: {band_layout(settings_of(profile='microblog')).bands}, "
         in ran.err
     )
-    assert "set it as it was, or start with an empty state" in ran.err
+    assert "set it as it was, or begin with a state file that does not exist yet" in ran.err
+    assert run(*call, tmp_path / "two", "--state", tmp_path / "state two", "--profile", "microblog").code == 0
+
+
+def test_an_empty_state_file_is_refused_and_a_new_name_helps(tmp_path: Path, run: Run) -> None:
+    posts, empty = tmp_path / "in.jsonl", tmp_path / "empty.state"
+    posts.write_bytes(b"".join(orjson.dumps(post) + b"\n" for post in generate(20, seed=1)))
+    empty.touch()
+    call = ("dedup", posts, "-q", *SMALL, "-o", tmp_path / "one", "--state")
+    ran = run(*call, empty)
+    assert ran.code == 1
+    assert f"{empty}: is no state" in ran.err
+    assert "begin with a state file that does not exist yet" in ran.err
+    assert not empty.read_bytes()
+    assert run(*call, tmp_path / "new.state").code == 0

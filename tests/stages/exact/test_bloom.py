@@ -352,7 +352,9 @@ def test_a_state_of_other_settings_is_refused_with_what_to_do(
     window: Window, error_rate: float, said: str
 ) -> None:
     sections = BloomGenerations(Window(100, 5_000), 1e-3).to_sections()
-    with pytest.raises(StateError, match=said + ".*; restore the setting or start with an empty state$"):
+    with pytest.raises(
+        StateError, match=said + ".*; restore the setting or begin with a state file that does not exist yet$"
+    ):
         BloomGenerations.from_sections(sections, window, error_rate)
 
 
@@ -404,7 +406,9 @@ def test_a_damaged_state_is_refused_and_never_indexes_out_of_bounds(damage) -> N
     add(seen, _KEYS[:40])
     sections = seen.to_sections()
     damage(sections)
-    with pytest.raises(StateError, match="the state is damaged, start with an empty one"):
+    with pytest.raises(
+        StateError, match="the state is damaged, begin with a state file that does not exist yet"
+    ):
         BloomGenerations.from_sections(sections, window, 1e-3)
 
 

@@ -28,6 +28,7 @@ def test_a_state_of_this_format_goes_on(method: str, window: int) -> None:
 def test_a_state_of_format_1_is_refused_with_what_to_do() -> None:
     saved = (FOLDER / "state_version_1_text.bin").read_bytes()
     with pytest.raises(
-        StateError, match=r"format version 1, this program reads 2.*start with an empty state"
+        StateError,
+        match=r"format version 1, this program reads 2.*begin with a state file that does not exist yet",
     ):
         Sieve.from_bytes(saved, config_of("text", 1_000))
