@@ -36,6 +36,8 @@ class Metrics:
         self.messages = counter("twinsieve_messages", "Messages by verdict", ["verdict"])
         # Messages that could not be judged or sent on, by reason. Alert on growth.
         self.dead_letters = counter("twinsieve_dead_letters", "Dead letters by reason", ["reason"])
+        # Headers of the input that look like twinsieve's own: no output gets them.
+        self.foreign = counter("twinsieve_foreign_headers", "Headers that look like ours, left out")
         # Input offsets that retention took before they were judged, once each, when the offset behind them is
         # committed. Offsets of control markers and of compacted messages count. Alert on any.
         self.trimmed = counter("twinsieve_trimmed_messages", "Input lost to retention")
@@ -106,6 +108,7 @@ class Metrics:
             self.messages.labels(kind.name.lower()).inc(count)
         for reason, count in emission.dead.items():
             self.dead_letters.labels(reason).inc(count)
+        self.foreign.inc(emission.foreign)
 
     def see_waiting(self, worker: Worker | None) -> None:
         """Gauges of a worker, or of none, that no broker is asked for."""

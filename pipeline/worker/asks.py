@@ -12,7 +12,7 @@ from twinsieve.pipeline.broker.records import AbortableError, Messages, Records
 from twinsieve.pipeline.wire.block import Block, BlockFlag, encode_block, split_block
 from twinsieve.pipeline.wire.positions import beyond_positions
 from twinsieve.pipeline.worker.config import WorkerConfig, WorkerStep
-from twinsieve.pipeline.worker.emit import unsendable
+from twinsieve.pipeline.worker.emit import unsendable, without_foreign
 from twinsieve.pipeline.worker.openings import Opening
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import PendingBlock, Session
@@ -55,7 +55,7 @@ class Asks:
             # For people who read the log.
             program=program_version(),
         )
-        self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, 0))])
+        self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, {}, 0))])
 
     def ask(self, session: Session, records: Records) -> None:
         """Send these records, the next of the session's partition, to the log as blocks.
@@ -66,6 +66,7 @@ class Asks:
             raise AbortableError(
                 f"{records.partition}: got {records.offsets[0]}, had {session.covered} before"
             )
+        records, foreign = without_foreign(records)
         refused = unsendable(self.config.emit, records, self.transactor)
         kinds, batch, reasons = self.reader.read(records, refused)
         self.hook(WorkerStep.FINGERPRINTED)
@@ -78,14 +79,14 @@ class Asks:
         )
         blocks, low = [], 0
         for block in split_block(whole, self.config.block_bytes):
-            blocks.append((block, _pending(block, records, reasons, refused, low)))
+            blocks.append((block, _pending(block, records, reasons, refused, foreign, low)))
             low += len(block)
         self._append(session, blocks)
 
     def report(self, session: Session, end: int) -> None:
         """Send an empty block up to offset `end`, which says how far the session has emitted."""
         block = replace(self._block(session), end=end)
-        self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, 0))])
+        self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, {}, 0))])
 
     def _block(self, session: Session) -> Block:
         return Block(
@@ -123,6 +124,7 @@ def _pending(
     records: Records,
     unreadable: Mapping[int, Reason],
     refused: Mapping[int, Reason],
+    foreign: Mapping[int, int],
     low: int,
 ) -> PendingBlock:
     """The originals of the rows that a block asks about, from row `low` on."""
@@ -131,7 +133,9 @@ def _pending(
         {row - low: reason for row, reason in found.items() if 0 <= row - low < len(block)}
         for found in (unreadable, refused)
     )
-    return PendingBlock(block.first, block.end, originals, reasons, bytes_held(originals), unsendable)
+    strange = sum(count for row, count in foreign.items() if 0 <= row - low < len(block))
+    held = bytes_held(originals)
+    return PendingBlock(block.first, block.end, originals, reasons, held, unsendable, strange)
 
 
 def bytes_held(records: Records) -> int:

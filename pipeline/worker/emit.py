@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -21,6 +21,9 @@ from twinsieve.stages.contract import Reason as Difference
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
 
+OWN_HEADERS = "twinsieve-"
+"""Begins the name of every header that is written here. One that came with a message is the word of another
+on what the sieve says, and reaches no output."""
 ORIGIN = "twinsieve-origin"
 REASON = "twinsieve-reason"
 
@@ -49,11 +52,15 @@ class EmitConfig:
 
 @dataclass(slots=True)
 class Emission:
-    """Messages of one transaction by topic and partition, and what they were counted as."""
+    """Messages of one transaction by topic and partition, and what they were counted as.
+
+    foreign: headers that the messages came with and that look like ours; no output gets them
+    """
 
     outgoing: dict[tuple[str, int | None], Messages] = field(default_factory=dict)
     kinds: Counter[Kind] = field(default_factory=Counter)
     dead: Counter[Reason] = field(default_factory=Counter)
+    foreign: int = 0
 
     def to(self, topic: str, partition: int | None) -> Messages:
         """The messages for there so far."""
@@ -69,6 +76,30 @@ class Emission:
         """Its counts too."""
         self.kinds.update(other.kinds)
         self.dead.update(other.dead)
+        self.foreign += other.foreign
+
+
+def without_foreign(records: Records) -> tuple[Records, dict[int, int]]:
+    """These records without headers that look like ours, and how many of them each row had that had any.
+
+    >>> from twinsieve.pipeline.broker.records import Partition
+    >>> came = Records(Partition("posts", 0), [7], headers=[(("twinsieve-leader", b"me"), ("trace", b"1"))])
+    >>> own, foreign = without_foreign(came)
+    >>> own.headers, foreign
+    ([(('trace', b'1'),)], {0: 1})
+    """
+    foreign: dict[int, int] = {}
+    # Most messages have no header: of a batch without any, nothing more is looked at.
+    if not any(records.headers):
+        return records, foreign
+    headers = list(records.headers)
+    for row, came in enumerate(headers):
+        for name, _ in came:
+            if name.startswith(OWN_HEADERS):
+                kept = tuple(header for header in came if not header[0].startswith(OWN_HEADERS))
+                headers[row], foreign[row] = kept, len(came) - len(kept)
+                break
+    return (replace(records, headers=headers) if foreign else records), foreign
 
 
 def unsendable(config: EmitConfig, records: Records, transactor: TransactionalProducer) -> dict[int, Reason]:
@@ -94,6 +125,7 @@ class Emitter:
         """One answered block. Order is that of the input."""
         records, kinds = block.records, ruling.verdicts.kinds
         emission.kinds.update({Kind(kind): count for kind, count in Counter(kinds.tolist()).items()})
+        emission.foreign += block.foreign
         if not self.config.emit:
             return
         dead, held_back = self._held_back(block, kinds)

@@ -97,7 +97,7 @@ def reachable(
     """
     if not leaderless:
         return emission
-    placed = Emission(kinds=emission.kinds, dead=emission.dead)
+    placed = Emission(kinds=emission.kinds, dead=emission.dead, foreign=emission.foreign)
     for (topic, number), messages in emission.outgoing.items():
         dead = leaderless.get(topic, frozenset()) if len(messages) else frozenset()
         if number in dead:

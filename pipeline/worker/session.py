@@ -44,6 +44,7 @@ class PendingBlock:
     """One block that was sent: its range, and the originals of its rows.
 
     reasons: of rows that are unreadable; refused: of rows that the output does not take
+    foreign: headers that its rows came with and that look like ours; the originals are without them
     """
 
     first: int
@@ -52,6 +53,7 @@ class PendingBlock:
     reasons: dict[int, Reason] = field(default_factory=dict)
     bytes_held: int = 0
     refused: dict[int, Reason] = field(default_factory=dict)
+    foreign: int = 0
 
 
 @dataclass(slots=True)
