@@ -47,10 +47,14 @@ def clusters_bytes(rows: int, rng: np.random.Generator) -> tuple[float, float]:
     for first in range(1, rows, _CHUNK):
         positions = first + np.flatnonzero(rng.random(_CHUNK) < _DROPPED)
         leaders = np.maximum(positions - rng.integers(1, _BACK, len(positions)), 1)
-        known = {leader: Leader(f"p{leader:010d}", "") for leader in set(leaders.tolist())}
-        clusters.add(positions, leaders, [f"p{position:010d}" for position in positions.tolist()], known)
+        known = {leader: Leader(f"p{leader:010d}", "", "a.jsonl", leader) for leader in set(leaders.tolist())}
+        places = [
+            {"position": position, "id": f"p{position:010d}", "source": "a.jsonl", "line": position}
+            for position in positions.tolist()
+        ]
+        clusters.add(leaders, places, known)
         dropped += len(positions)
-    del known
+    del known, places
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
     clusters.write(Nowhere())

@@ -40,6 +40,7 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
         "twinsieve dedup posts.csv --text-field text --similarity 0.8 -o unique.csv.gz",
         "twinsieve dedup posts.jsonl --keep longest -o unique.jsonl --clusters clusters.jsonl",
         "twinsieve dedup monday.jsonl -o monday.unique.jsonl --state window.state",
+        "twinsieve dedup posts.jsonl --kept-apart apart.jsonl -o unique.jsonl",
         "twinsieve dedup posts.jsonl --set near.window.age=24h --strict > unique.jsonl",
     ),
 )
@@ -52,6 +53,9 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
     "--clusters",
     type=FILE_NAME,
     help="Each kept row with the rows dropped for it, JSON lines; kept in memory until the end.",
+)
+@click.option(
+    "--kept-apart", type=FILE_NAME, help="Rows kept though alike to a kept one, with the reason, JSON lines."
 )
 @click.option("--mark", is_flag=True, help="Write all rows, each with its verdict added.")
 @click.option(

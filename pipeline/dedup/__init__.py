@@ -22,11 +22,23 @@ class Wanted:
     duplicates: str | None = None
     dead_letter: str | None = None
     clusters: str | None = None
+    kept_apart: str | None = None
     stats: str | None = None
     state: str | None = None
     mark: bool = False
     keep: Keep = "first"
     examples: int = 0
+
+    @property
+    def shows_leaders(self) -> bool:
+        """Whether an output says more of a kept row than its position."""
+        shown = (self.duplicates, self.clusters, self.kept_apart)
+        return self.mark or bool(self.examples) or any(name is not None for name in shown)
+
+    @property
+    def shows_apart(self) -> bool:
+        """Whether an output says what keeps a row apart."""
+        return self.mark or self.kept_apart is not None
 
     def reports(self) -> dict[str, str | None]:
         """Flag → name of every output but the kept rows and the state."""
@@ -34,6 +46,7 @@ class Wanted:
             "--duplicates": self.duplicates,
             "--dead-letter": self.dead_letter,
             "--clusters": self.clusters,
+            "--kept-apart": self.kept_apart,
             "--stats": self.stats,
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,13 @@ from twinsieve.stages.contract import NO_LEADER
 
 _BLOCK_BYTES = 1 << 20
 _NO_ID = b"null"
+_UNKNOWN = Leader(None, "")
 
 
 class Clusters:
     """Collects who was dropped for whom.
 
-    Held are 24 bytes and the id for every dropped row, and as much for its leader once a chunk of the input.
+    Held are 36 bytes and the id for every dropped row, and as much for its leader once a chunk of the input.
     """
 
     def __init__(self) -> None:
@@ -29,32 +31,34 @@ class Clusters:
         self._positions = array("q")
         self._ends = array("q")
         self._ids = bytearray()
+        self._sources = array("i")
+        self._lines = array("q")
+        self._names: dict[str | None, int] = {}
 
     def add(
-        self,
-        positions: NDArray[np.int64],
-        leaders: NDArray[np.int64],
-        ids: Sequence[object],
-        known: Mapping[int, Leader],
+        self, leaders: NDArray[np.int64], places: Sequence[Mapping[str, Any]], known: Mapping[int, Leader]
     ) -> None:
         """Take the dropped rows of a chunk.
 
-        positions, leaders: int64[n] of the rows, NO_LEADER where none is named
-        ids: of the rows, None for none; known: what is known of the leaders, by position
+        leaders: int64[n], NO_LEADER where none is named; places: of the rows: position, id, source, line
+        known: what is known of the leaders, by position
         """
         for leader in np.unique(leaders).tolist():
             if leader != NO_LEADER:
                 # The same entry of an earlier chunk may be there: to know would take a set of all leaders.
-                self._enter(leader, leader, known[leader].id if leader in known else None)
-        for position, leader, one in zip(positions.tolist(), leaders.tolist(), ids, strict=True):
+                one = known.get(leader, _UNKNOWN)
+                self._enter(leader, leader, one.id, one.source, one.line)
+        for place, leader in zip(places, leaders.tolist(), strict=True):
             if leader != NO_LEADER:
-                self._enter(leader, position, one)
+                self._enter(leader, place["position"], place["id"], place["source"], place["line"])
 
-    def _enter(self, leader: int, position: int, one: object) -> None:
+    def _enter(self, leader: int, position: int, one: object, source: str | None, line: int | None) -> None:
         self._leaders.append(leader)
         self._positions.append(position)
         self._ids += to_json(one)
         self._ends.append(len(self._ids))
+        self._sources.append(self._names.setdefault(source, len(self._names)))
+        self._lines.append(line or 0)
 
     def write(self, output: ByteSink, kept: Callable[[int], int] | None = None) -> None:
         """Write one line of JSON for each leader, in the order of leaders.
@@ -63,15 +67,16 @@ class Clusters:
         raises: FileError
         """
         block = bytearray()
-        for line in self._lines(kept):
+        for line in self._written(kept):
             block += line
             if len(block) > _BLOCK_BYTES:
                 output.write(bytes(block))
                 block.clear()
         output.write(bytes(block))
 
-    def _lines(self, kept: Callable[[int], int] | None) -> Iterator[bytes]:
+    def _written(self, kept: Callable[[int], int] | None) -> Iterator[bytes]:
         leaders, positions = (np.frombuffer(column, np.int64) for column in (self._leaders, self._positions))
+        sources = [to_json(name) for name in self._names]
         order = np.lexsort((positions, leaders))
         starts = np.flatnonzero(np.diff(leaders[order], prepend=0))
         # An array, not a list: there may be as many clusters as dropped rows.
@@ -79,13 +84,18 @@ class Clusters:
             entries = order[start:end]
             rows, first = np.unique(positions[entries], return_index=True)
             leader = int(leaders[entries[0]])
-            ids = [self._id(entry) for entry in entries[first].tolist()]
+            members = entries[first].tolist()
+            ids = [self._id(entry) for entry in members]
             chosen = b"" if kept is None else b'"kept":%d,' % kept(leader)
             listed = b",".join(b"%d" % row for row in rows.tolist())
             known = any(one != _NO_ID for one in ids)
             head = b'{"cluster":%d,' % leader + (b'"id":%b,' % ids[0] if known else b"")
             tail = b',"ids":[%b]' % b",".join(ids) if known else b""
-            yield head + chosen + b'"size":%d,"rows":[%b]' % (len(rows), listed) + tail + b"}\n"
+            places = b',"sources":[%b],"lines":[%b]' % (
+                b",".join([sources[self._sources[entry]] for entry in members]),
+                b",".join([b"%d" % line if (line := self._lines[entry]) else b"null" for entry in members]),
+            )
+            yield head + chosen + b'"size":%d,"rows":[%b]' % (len(rows), listed) + tail + places + b"}\n"
 
     def _id(self, entry: int) -> bytes:
         start = self._ends[entry - 1] if entry else 0

@@ -1,4 +1,4 @@
-"""The book of kept messages: whose id and text a leader's position stands for.
+"""The book of kept messages: whose id, text and place a leader's position stands for.
 
 The sieve knows leaders by position alone. The book is kept on disk, only while duplicates are written out, in
 two generations of `window` kept messages each: when the newer one is full the older one is forgotten, so that
@@ -14,10 +14,11 @@ from __future__ import annotations
 import os
 import tempfile
 import zlib
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +33,15 @@ _ENTRY = np.dtype([("position", "<i8"), ("end", "<i8"), ("sum", "<u4")])
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """A kept message as it came; id: as in `Columns.ids`."""
+    """A kept message as it came.
+
+    id: as in `Columns.ids`; source, line: where it stands, None where an earlier version wrote it down
+    """
 
     id: object
     text: str
+    source: str | None = None
+    line: int | None = None
 
 
 class LeaderBook:
@@ -65,11 +71,11 @@ class LeaderBook:
                 raise self._failed(error) from error
             undo.pop_all()
 
-    def add(self, positions: NDArray[np.int64], ids: list[object], texts: list[str]) -> None:
+    def add(self, positions: NDArray[np.int64], kept: Iterable[Leader]) -> None:
         """Enter kept messages, positions ascending and above all before."""
         if not len(positions):
             return
-        rows = [to_json([one, text]) for one, text in zip(ids, texts, strict=True)]
+        rows = [to_json([one.id, one.text, one.source, one.line]) for one in kept]
         try:
             if self._generations[-1].count >= self._window:
                 self._generations.append(_Generation(self._generations[-1].number + 1, self._folder, 0))
@@ -185,8 +191,7 @@ class _Generation:
             row = os.pread(self._rows.fileno(), int(entries["end"][slot]) - start, start)
             if zlib.crc32(row) != int(entries["sum"][slot]):
                 raise self._damaged(self.names[0], "was changed")
-            one, text = _decoded(row)
-            found[position] = Leader(one, text)
+            found[position] = _decoded(row)
         return found
 
     def _map(self) -> NDArray[np.void]:
@@ -205,7 +210,9 @@ class _Generation:
         self._index.close()
 
 
-def _decoded(row: bytes) -> tuple[object, str]:
-    written, text = written_at(row, (0,)), written_at(row, (1,))
-    one = decoded(written)
-    return one if to_json(one) == written else Written(written), str(decoded(text))
+def _decoded(row: bytes) -> Leader:
+    one, *rest = cast(list[Any], decoded(row))
+    # An id that decoding rounds stays as it is written.
+    if not row.startswith(b"[" + to_json(one) + b","):
+        one = Written(written_at(row, (0,)))
+    return Leader(one, *rest)

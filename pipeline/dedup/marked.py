@@ -1,4 +1,4 @@
-"""Rows with what the sieve says of them: one member, four columns, or one column of structs more.
+"""Rows with what the sieve says of them: one member, some columns, or one column of structs more.
 
 What is added is ASCII, so that a row keeps its encoding. A row that could not be read as the others are keeps
 its place: as text inside the added member, or in the first column of CSV.
@@ -7,22 +7,30 @@ its place: as text inside the added member, or in the first column of CSV.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from twinsieve.pipeline.dedup.leaders import Leader
+from twinsieve.pipeline.dedup.sinks import Judged, flag_names, similarity_of
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.format import Format
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.source import STDIN
+from twinsieve.pipeline.messages.columns import said_apart
 from twinsieve.pipeline.messages.decode import decode_json
+from twinsieve.pipeline.messages.fields import id_text
+from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.stages.contract import NO_LEADER, Kind, name_of
+from twinsieve.stages.contract import Reason as Difference
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-from twinsieve.pipeline.dedup.sinks import Judged, similarity_of
-from twinsieve.stages.contract import NO_LEADER, Kind
 
 NAME = "twinsieve"
 _QUOTED_NAME = f'"{NAME}"'.encode()
@@ -36,14 +44,31 @@ class RowMark(NamedTuple):
     """What the sieve says of one row.
 
     verdict: unique, exact, near or unreadable
-    leader: position of the kept row that it repeats; similarity: 0 to 1, None where likeness is a distance
+    leader, leader_id, leader_source, leader_line: the kept row that it repeats: position, id and place
+    similarity: 0 to 1, None where likeness is a distance
     cluster: the leader's position, of a unique row its own
+    flags: as in the duplicates: estimated, unconfirmed, late
+    reason: why a unique row was kept though a kept one is alike to it; why an unreadable one cannot be read
+    apart_from, apart_from_id: the row that it was kept apart from: position and id
+    says, apart_from_says: what the two bodies say in the place that keeps them apart, where one place does
+    source, line: where the row itself stands
     """
 
     verdict: str
     leader: int | None = None
+    leader_id: object = None
+    leader_source: str | None = None
+    leader_line: int | None = None
     similarity: float | None = None
     cluster: int | None = None
+    flags: Sequence[str] = ()
+    reason: str | None = None
+    apart_from: int | None = None
+    apart_from_id: object = None
+    says: str | None = None
+    apart_from_says: str | None = None
+    source: str | None = None
+    line: int | None = None
 
 
 def refuse_unmarked(format_: Format) -> None:
@@ -72,7 +97,7 @@ class Marker:
         self._shown = "stdin" if first == STDIN else first
 
     def header(self, header: bytes) -> bytes:
-        """The header of CSV with four columns more."""
+        """The header of CSV with a column more for each field of a mark."""
         names = [f"{NAME}_{field}" for field in RowMark._fields]
         taken = [name for name in names if name in self._reader.names]
         if taken:
@@ -102,11 +127,11 @@ class Marker:
             elif bad.get(row) in (None, *_OBJECTS):
                 rows[row] = self._object(chunk, row, mark)
             else:
-                rows[row] = _wrapped(chunk.raw(row)[0], mark, bad[row], self._reader.codec)
+                rows[row] = _wrapped(chunk.raw(row)[0], mark, self._reader.codec)
         return replace(chunk, rows=replace(chunk.rows, rows=rows)), numbers
 
     def _record(self, raw: bytes, mark: RowMark, *, is_record: bool) -> bytes:
-        fields = ["" if field is None else str(field) for field in mark]
+        fields = _fields(mark)
         if is_record:
             return self._with_fields(raw, fields)
         body = raw.removesuffix(b"\r")
@@ -123,9 +148,11 @@ class Marker:
 
     def _with_fields(self, record: bytes, fields: list[str]) -> bytes:
         # A delimiter may be a point or a dash.
-        spelt = [f'"{field}"' if self._delimiter in field else field for field in fields]
+        special = (self._delimiter, *'"\r\n')
+        spelt = [_in_quotes(field) if any(one in field for one in special) else field for field in fields]
         body = record.removesuffix(b"\r")
-        return body + self._delimiter.join(["", *spelt]).encode() + record[len(body) :]
+        added = self._delimiter.join(["", *spelt]).encode(self._reader.codec, "backslashreplace")
+        return body + added + record[len(body) :]
 
     def _object(self, chunk: RowChunk, row: int, mark: RowMark) -> bytes:
         raw = chunk.raw(row)[0]
@@ -143,50 +170,126 @@ class Marker:
 
 
 def _member(mark: RowMark) -> bytes:
-    """The member that is added to an object; half the time of `json.dumps`."""
-    leader, similarity, cluster = ("null" if field is None else str(field) for field in mark[1:])
-    return (
-        f'"{NAME}": {{"verdict": "{mark.verdict}", "leader": {leader}, '
-        f'"similarity": {similarity}, "cluster": {cluster}}}'
-    ).encode()
+    """The member that is added to an object."""
+    fields = [f'"{name}": {_ascii(value)}' for name, value in zip(RowMark._fields, mark, strict=True)]
+    return f'"{NAME}": {{{", ".join(fields)}}}'.encode()
 
 
-def _wrapped(raw: bytes, mark: RowMark, reason: Reason, codec: str) -> bytes:
+def _ascii(value: object) -> str:
+    """A value as JSON in ASCII, which fits every encoding."""
+    kind = type(value)
+    if value is None:
+        return "null"
+    if kind is int or kind is float:
+        return str(value)
+    if kind is str:
+        return _quoted(value)
+    if not value:
+        return "[]"
+    return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], to_json(value).decode())
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_quoted = lru_cache(1024)(json.dumps)
+"""Of names of files and verdicts, which come again and again."""
+
+
+def _wrapped(raw: bytes, mark: RowMark, codec: str) -> bytes:
     """An object that holds a row that is none, as text or as base64."""
-    said = mark._asdict() | {"reason": str(reason)} | shown_bytes("row", raw, codec)
-    return json.dumps({NAME: said}).encode()
+    shown = json.dumps(shown_bytes("row", raw, codec))
+    return b"{" + _member(mark)[:-1] + b", " + shown[1:].encode() + b"}"
 
 
 def _struct() -> pa.Field:
     import pyarrow as pa
 
-    kinds = (pa.string(), pa.int64(), pa.float64(), pa.int64())
-    return pa.field(NAME, pa.struct(list(zip(RowMark._fields, kinds, strict=True))))
+    text, number = pa.string(), pa.int64()
+    kinds = {
+        "leader": number,
+        "leader_line": number,
+        "similarity": pa.float64(),
+        "cluster": number,
+        "flags": pa.list_(text),
+        "apart_from": number,
+        "line": number,
+    }
+    return pa.field(NAME, pa.struct([(name, kinds.get(name, text)) for name in RowMark._fields]))
 
 
 def _with_column(batch: pa.RecordBatch, marks: list[RowMark | None]) -> pa.RecordBatch:
     import pyarrow as pa
 
     field = _struct()
-    column = pa.array([None if mark is None else mark._asdict() for mark in marks], field.type)
+    column = pa.array([None if mark is None else _of_struct(mark) for mark in marks], field.type)
     return pa.RecordBatch.from_arrays([*batch.columns, column], schema=batch.schema.append(field))
 
 
-_UNREADABLE = RowMark("unreadable")
+def _of_struct(mark: RowMark) -> dict[str, Any]:
+    """Ids are text: those of one column may be numbers in one file and text in another."""
+    ids = {"leader_id": id_text(mark.leader_id), "apart_from_id": id_text(mark.apart_from_id)}
+    return mark._asdict() | {name: None if one is None else _as_utf8(one) for name, one in ids.items()}
+
+
+def _as_utf8(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _fields(mark: RowMark) -> list[str]:
+    """The fields as text, empty for None."""
+    spelt = mark._replace(
+        leader_id=id_text(mark.leader_id),
+        apart_from_id=id_text(mark.apart_from_id),
+        flags=" ".join(mark.flags),
+    )
+    return ["" if field is None else str(field) for field in spelt]
+
+
+def _in_quotes(field: str) -> str:
+    quoted = field.replace('"', '""')
+    return f'"{quoted}"'
 
 
 def marks_of(judged: Judged, *, in_bits: bool) -> list[RowMark | None]:
     """One mark a row of the chunk, None for blank rows; in_bits: as of `Marker`."""
     chunk, verdicts = judged.chunk, judged.verdicts
+    source, lines = chunk.source, chunk.lines().tolist()
     marks: list[RowMark | None] = [None] * len(chunk.rows.rows)
     for bad in chunk.columns.unreadable:
-        marks[bad.row] = _UNREADABLE
-    kinds, leaders = verdicts.kinds.tolist(), verdicts.leaders.tolist()
+        marks[bad.row] = RowMark("unreadable", reason=str(bad.reason), source=source, line=lines[bad.row])
+    kinds, leaders, flags = verdicts.kinds.tolist(), verdicts.leaders.tolist(), verdicts.flags.tolist()
+    reasons, apart = verdicts.reasons.tolist(), verdicts.apart_from.tolist()
     for index, row in enumerate(chunk.columns.rows):
-        if kinds[index] == Kind.UNIQUE:
-            marks[row] = RowMark("unique", cluster=judged.first + row)
-            continue
-        leader = None if leaders[index] == NO_LEADER else leaders[index]
-        verdict = "exact" if kinds[index] == Kind.EXACT else "near"
-        marks[row] = RowMark(verdict, leader, similarity_of(verdicts, index, in_bits=in_bits), leader)
+        mark = RowMark(
+            _VERDICTS[kinds[index]],
+            flags=flag_names(flags[index]) if flags[index] else (),
+            source=source,
+            line=lines[row],
+        )
+        if kinds[index] != Kind.UNIQUE:
+            number = None if leaders[index] == NO_LEADER else leaders[index]
+            leader = judged.leaders.get(leaders[index], _UNKNOWN)
+            mark = mark._replace(
+                leader=number,
+                leader_id=leader.id,
+                leader_source=leader.source,
+                leader_line=leader.line,
+                similarity=similarity_of(verdicts, index, in_bits=in_bits),
+                cluster=number,
+            )
+        else:
+            mark = mark._replace(cluster=judged.first + row)
+            if reasons[index]:
+                earlier, later = said_apart(verdicts, index) or (None, None)
+                mark = mark._replace(
+                    reason=name_of(Difference(reasons[index])),
+                    apart_from=apart[index],
+                    apart_from_id=judged.leaders.get(apart[index], _UNKNOWN).id,
+                    says=later,
+                    apart_from_says=earlier,
+                )
+        marks[row] = mark
     return marks
+
+
+_VERDICTS = {Kind.UNIQUE: "unique", Kind.EXACT: "exact", Kind.NEAR: "near"}
+_UNKNOWN = Leader(None, "")

@@ -26,7 +26,7 @@ from twinsieve.pipeline.dedup.marked import Marker, refuse_unmarked
 from twinsieve.pipeline.dedup.report import Examples, Reaches, Summary
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Saves, Stop
 from twinsieve.pipeline.dedup.second_pass import SecondPass, refuse_keep
-from twinsieve.pipeline.dedup.sinks import DeadLetters, DroppedRows, Judged, Sink
+from twinsieve.pipeline.dedup.sinks import DeadLetters, DroppedRows, Judged, KeptApart, Sink, entered
 from twinsieve.pipeline.dedup.state import (
     leaders_folder,
     load_state,
@@ -112,6 +112,8 @@ class Dedup:
         self._arrival_ms = arrival_ms
         self._scheme = scheme_of(settings)
         config = sieve_config(settings, self._scheme.scheme_id)
+        if wanted.shows_apart:
+            config = replace(config, near=replace(config.near, details=True))
         with ExitStack() as undo:
             earlier = None
             if wanted.state is not None:
@@ -122,8 +124,7 @@ class Dedup:
             self._digests = [content_digest(name) for name in digested]
             self.repeated = self._repeated()
             self._held = undo.pop_all()
-        shows_leaders = wanted.duplicates is not None or wanted.clusters is not None or wanted.examples
-        self._keeps_book = bool(shows_leaders or self._state.leaders)
+        self._keeps_book = wanted.shows_leaders or bool(self._state.leaders)
         self._reader = InputReader(settings, job.dialect, whole=True, ids_shown=self._keeps_book)
         self._reaches = Reaches(config, self._sieve.stats())
         self.summary = Summary(
@@ -221,7 +222,7 @@ class Dedup:
             for chunk, share in self._inputs.chunks(sizes, warn):
                 self._refuse_if_strict(chunk)
                 judged = self._judge(chunk)
-                self._write(judged, outputs.sinks)
+                self._write(judged, outputs)
                 if progress is not None:
                     progress(self.summary.rows, self.summary.dropped, share)
             if self.stopped is None:
@@ -251,7 +252,9 @@ class Dedup:
             book = LeaderBook(max(exact.messages, near.messages), folder, self._state.leaders)
             stack.callback(book.close)
             kept = None if second is None else second.kept
-            sinks.append(DroppedRows(book, self.summary, files, in_bits=in_bits, kept=kept))
+            sinks.append(DroppedRows(self.summary, files, in_bits=in_bits, kept=kept))
+        if "--kept-apart" in files:
+            sinks.append(KeptApart(files["--kept-apart"], self._scheme, self._sieve.config))
         if "--dead-letter" in files:
             sinks.append(DeadLetters(files["--dead-letter"], reader.codec))
         self._streams = files["-o"].is_stream
@@ -297,9 +300,11 @@ class Dedup:
         self.summary.count(chunk, verdicts)
         return Judged(self._inputs.done, chunk, verdicts, first)
 
-    def _write(self, judged: Judged, sinks: list[Sink]) -> None:
+    def _write(self, judged: Judged, outputs: _Outputs) -> None:
         started = perf_counter()
-        for sink in sinks:
+        if outputs.book is not None:
+            judged = entered(judged, outputs.book, apart=self._job.wanted.shows_apart)
+        for sink in outputs.sinks:
             sink.take(judged)
         self._state.rows += len(judged.chunk.rows.rows)
         self.summary.seconds["write"] += perf_counter() - started

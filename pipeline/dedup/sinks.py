@@ -6,7 +6,7 @@ Kept rows have a sink in `kept.py`, or in `second_pass.py`; dropped rows and dea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Protocol
 
@@ -19,10 +19,23 @@ from twinsieve.pipeline.dedup.report import Summary
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.write import ByteSink, Output
+from twinsieve.pipeline.messages.columns import said_apart
 from twinsieve.pipeline.messages.decode import Unreadable
-from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.messages.spelling import to_json
-from twinsieve.stages.contract import NO_LEADER, Flag, Kind, Verdicts
+from twinsieve.stages.contract import (
+    NO_LEADER,
+    Batch,
+    Differences,
+    Flag,
+    Kind,
+    SieveConfig,
+    Verdicts,
+    Window,
+    name_of,
+)
+from twinsieve.stages.contract import Reason as Difference
+from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.judge.sieve import Sieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +43,51 @@ class Judged:
     """A chunk and the verdicts of its readable rows.
 
     input: number of the chunk's input, from 0; first: position of the chunk's first row
+    leaders: what is known of the kept messages that verdicts name, by position
     """
 
     input: int
     chunk: RowChunk
     verdicts: Verdicts
     first: int
+    leaders: Mapping[int, Leader] = field(default_factory=dict)
 
     def positions(self) -> NDArray[np.int64]:
         """int64[n]: positions of the readable rows."""
         return np.array(self.chunk.columns.rows, np.int64) + self.first
+
+    def places(self) -> list[dict[str, Any]]:
+        """Of each readable row how outputs name it: position, id, source and line."""
+        columns, source = self.chunk.columns, self.chunk.source
+        lines = self.chunk.lines()[columns.rows]
+        return [
+            {"position": position, "id": one, "source": source, "line": line}
+            for position, one, line in zip(
+                self.positions().tolist(), columns.ids, lines.tolist(), strict=True
+            )
+        ]
+
+
+def entered(judged: Judged, book: LeaderBook, *, apart: bool) -> Judged:
+    """The chunk with what the book knows of the leaders of its rows; its kept rows are in the book then.
+
+    They are entered first: a leader may be in the same chunk.
+    apart: with what it knows of those that rows were kept apart from, too
+    raises: FileError, StateError
+    """
+    chunk, verdicts, positions = judged.chunk, judged.verdicts, judged.positions()
+    columns, lines = chunk.columns, chunk.lines()
+    is_kept = verdicts.kinds == Kind.UNIQUE
+    kept = np.flatnonzero(is_kept).tolist()
+    messages = [
+        Leader(columns.ids[row], columns.texts[row], chunk.source, int(lines[columns.rows[row]]))
+        for row in kept
+    ]
+    book.add(positions[kept], messages)
+    named = verdicts.leaders[~is_kept]
+    if apart:
+        named = np.concatenate((named, verdicts.apart_from[verdicts.reasons != 0]))
+    return replace(judged, leaders=book.find(named) if len(named) else {})
 
 
 class Sink(Protocol):
@@ -55,7 +103,6 @@ class Sink(Protocol):
 class DroppedRows:
     """Writes who was dropped for whom: lines of the duplicates, examples, clusters.
 
-    book: kept rows are entered before leaders are looked up: a leader may be in the same chunk
     summary: counts what is written, and takes the examples
     files: outputs by flag
     in_bits: likeness is a distance (hamming)
@@ -64,14 +111,12 @@ class DroppedRows:
 
     def __init__(
         self,
-        book: LeaderBook,
         summary: Summary,
         files: Mapping[str, Output],
         *,
         in_bits: bool,
         kept: Callable[[int], int] | None,
     ) -> None:
-        self._book = book
         self._summary = summary
         self._duplicates = files.get("--duplicates")
         self._has_entries = self._duplicates is not None or summary.examples.wanted > 0
@@ -81,30 +126,25 @@ class DroppedRows:
         self._kept = kept
 
     def take(self, judged: Judged) -> None:
-        columns, verdicts, positions = judged.chunk.columns, judged.verdicts, judged.positions()
-        is_kept = verdicts.kinds == Kind.UNIQUE
-        kept, dropped = np.flatnonzero(is_kept), np.flatnonzero(~is_kept)
-        ids = [columns.ids[row] for row in kept.tolist()]
-        self._book.add(positions[kept], ids, [columns.texts[row] for row in kept.tolist()])
+        dropped = np.flatnonzero(judged.verdicts.kinds != Kind.UNIQUE)
         if not len(dropped):
             return
-        leaders = self._book.find(verdicts.leaders[dropped])
         if self._output is not None:
-            ids = [columns.ids[row] for row in dropped.tolist()]
-            self._clusters.add(positions[dropped], verdicts.leaders[dropped], ids, leaders)
+            places = judged.places()
+            self._clusters.add(
+                judged.verdicts.leaders[dropped], [places[row] for row in dropped.tolist()], judged.leaders
+            )
         if self._has_entries:
-            self._write(judged, positions, dropped.tolist(), leaders)
+            self._write(judged, dropped.tolist())
 
-    def _write(
-        self, judged: Judged, positions: NDArray[np.int64], dropped: list[int], leaders: dict[int, Leader]
-    ) -> None:
-        columns, verdicts, summary = judged.chunk.columns, judged.verdicts, self._summary
+    def _write(self, judged: Judged, dropped: list[int]) -> None:
+        summary = self._summary
         summary.explained += len(dropped)
+        places = judged.places()
         lines = []
         for row in dropped:
-            leader = leaders.get(int(verdicts.leaders[row]))
-            position = int(positions[row])
-            entry = dropped_entry(columns, verdicts, row, position, leader, in_bits=self._in_bits)
+            leader = judged.leaders.get(int(judged.verdicts.leaders[row]))
+            entry = dropped_entry(judged, row, places[row], leader, in_bits=self._in_bits)
             if leader is not None:
                 summary.examples.offer(entry)
             elif entry["duplicate_of"] is not None:
@@ -135,27 +175,89 @@ class DeadLetters:
         """Every row is out already."""
 
 
+class KeptApart:
+    """Writes which rows were kept though a kept message is alike to them, and why.
+
+    scheme: makes bodies and fingerprints; config: of the sieve that judges
+    """
+
+    def __init__(self, output: ByteSink, scheme: Scheme, config: SieveConfig) -> None:
+        self._output = output
+        self._scheme = scheme
+        self._config = config
+
+    def take(self, judged: Judged) -> None:
+        columns, verdicts = judged.chunk.columns, judged.verdicts
+        apart = np.flatnonzero(verdicts.reasons).tolist()
+        if not apart:
+            return
+        others = [judged.leaders.get(int(verdicts.apart_from[row])) for row in apart]
+        known = [(other.text, columns.texts[row]) for row, other in zip(apart, others, strict=True) if other]
+        likeness = iter(self._likeness(known))
+        places = judged.places()
+        lines = []
+        for row, other in zip(apart, others, strict=True):
+            earlier, later = said_apart(verdicts, row) or (None, None)
+            entry = places[row] | {
+                "apart_from": int(verdicts.apart_from[row]),
+                "apart_from_id": None if other is None else other.id,
+                "apart_from_source": None if other is None else other.source,
+                "apart_from_line": None if other is None else other.line,
+                "reason": name_of(Difference(int(verdicts.reasons[row]))),
+                "says": later,
+                "apart_from_says": earlier,
+                **({} if other is None else next(likeness)),
+                "text": columns.texts[row],
+                "apart_from_text": None if other is None else other.text,
+            }
+            lines.append(to_json(entry) + b"\n")
+        self._output.write(b"".join(lines))
+
+    def _likeness(self, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:
+        """How alike the texts of each pair are: verdicts do not say it of rows that were kept."""
+        if not pairs:
+            return []
+        bodies, fingerprints = self._scheme.read([text for pair in pairs for text in pair])
+        if self._config.near.method == "hamming":
+            prints = fingerprints.simhashes[:, 0]
+            return [{"distance": int(bits)} for bits in np.bitwise_count(prints[::2] ^ prints[1::2])]
+        window = Window(len(bodies))
+        near = replace(
+            self._config.near,
+            similarity=1,
+            window=window,
+            differences=Differences("off"),
+            candidates="scan",
+            same_id="drop",
+            shards=1,
+        )
+        exact = replace(self._config.exact, method="none", window=window)
+        batch = replace(Batch.blank(len(bodies)), bodies=bodies, fingerprints=fingerprints)
+        batch.scopes[:] = np.arange(len(bodies)) // 2 + 1
+        said = Sieve(replace(self._config, exact=exact, near=near, scoped=True)).judge(batch)
+        return [{"similarity": round(said.similarity(row), 4)} for row in range(1, len(bodies), 2)]
+
+    def end(self) -> None:
+        """Every pair is out already."""
+
+
 def dropped_entry(
-    columns: MessageColumns,
-    verdicts: Verdicts,
-    row: int,
-    position: int,
-    leader: Leader | None,
-    *,
-    in_bits: bool,
+    judged: Judged, row: int, place: Mapping[str, Any], leader: Leader | None, *, in_bits: bool
 ) -> dict[str, Any]:
     """Who was dropped for whom, and how alike the two are.
 
-    row: of `columns` and `verdicts`; leader: None where the book does not hold it any more
+    row: of the readable ones; place: its own; leader: None where the book does not hold it any more
     in_bits: likeness is a distance (hamming)
     """
+    verdicts = judged.verdicts
     exact = verdicts.kinds[row] == Kind.EXACT
     duplicate_of = int(verdicts.leaders[row])
     entry: dict[str, Any] = {
-        "position": position,
-        "id": columns.ids[row],
+        **place,
         "duplicate_of": None if duplicate_of == NO_LEADER else duplicate_of,
         "duplicate_of_id": None if leader is None else leader.id,
+        "leader_source": None if leader is None else leader.source,
+        "leader_line": None if leader is None else leader.line,
         "stage": "exact" if exact else "near",
     }
     similarity = similarity_of(verdicts, row, in_bits=in_bits)
@@ -163,10 +265,10 @@ def dropped_entry(
         entry["distance"] = int(verdicts.distances[row])
     else:
         entry["similarity"] = similarity
-    entry["text"] = columns.texts[row]
+    entry["text"] = judged.chunk.columns.texts[row]
     entry["leader_text"] = None if leader is None else leader.text
     if verdicts.flags[row]:
-        entry["flags"] = _flag_names(int(verdicts.flags[row]))
+        entry["flags"] = flag_names(int(verdicts.flags[row]))
     return entry
 
 
@@ -192,5 +294,6 @@ def similarity_of(verdicts: Verdicts, row: int, *, in_bits: bool) -> float | Non
 
 
 @cache
-def _flag_names(flags: int) -> list[str]:
+def flag_names(flags: int) -> list[str]:
+    """What a reader should know beside the verdict, by name."""
     return [flag.name.lower() for flag in Flag(flags) if flag.name]

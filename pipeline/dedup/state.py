@@ -22,7 +22,9 @@ from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
 from twinsieve.stages.judge.sieve import Sieve
 
 _MAGIC = b"twinsieve files\n"
-_VERSION = 2
+_VERSION = 3
+_READ = (2, _VERSION)
+"""Formats that are read. 2: leaders have no places."""
 _HEAD = struct.Struct("<HII")
 _MAX_HEADER = 1 << 20
 _KEPT_DIGESTS = 10_000
@@ -68,9 +70,9 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
             if head[: len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _HEAD.size:
                 raise StateError(f"{name}: is no state of `twinsieve dedup`; {NEW_STATE}")
             version, length, checksum = _HEAD.unpack(head[len(_MAGIC) :])
-            if version != _VERSION:
+            if version not in _READ:
                 raise StateError(
-                    f"{name}: has format {version}, this program reads {_VERSION}; "
+                    f"{name}: has format {version}, this program reads {' and '.join(map(str, _READ))}; "
                     f"use the program that wrote it, or {NEW_STATE}"
                 )
             header = stream.read(min(length, _MAX_HEADER))

@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.encoding import codec_of, is_wide
 from twinsieve.pipeline.files.format import TABLES, Dialect
@@ -46,6 +49,12 @@ class RowChunk:
         """Line of the input that a row begins in, from 1."""
         spans = self.rows.lines_of
         return self.rows.line + (row if spans is None else sum(spans[:row]))
+
+    def lines(self) -> NDArray[np.int64]:
+        """int64[n]: line of the input that each row begins in, from 1."""
+        count, spans = len(self.rows.rows), self.rows.lines_of
+        before = np.arange(count) if spans is None else np.cumsum([0, *spans])[:count]
+        return np.asarray(before + self.rows.line, np.int64)
 
     def raw(self, row: int) -> tuple[bytes, int]:
         """The row's bytes, or the head of one that is too large; and its full size."""

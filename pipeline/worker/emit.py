@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Records
-from twinsieve.pipeline.messages.columns import pick
+from twinsieve.pipeline.messages.columns import pick, said_apart
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock
@@ -301,21 +301,19 @@ def apart_headers(verdicts: Verdicts) -> list[list[Header]]:
     [[('twinsieve-kept-apart', b'number')], [('twinsieve-kept-apart', b'number 9/8')]]
     """
     headers: list[list[Header]] = []
-    for reason, place in zip(verdicts.reasons.tolist(), verdicts.detail_rows.tolist(), strict=True):
+    for row, reason in enumerate(verdicts.reasons.tolist()):
         if not reason:
             headers.append([])
             continue
         said = name_of(Difference(reason))
-        if place >= 0:
-            earlier, later = (_shown(side.tolist()) for side in verdicts.details[place])
-            said += f" {earlier}/{later}"
+        if (words := said_apart(verdicts, row)) is not None:
+            said += f" {'/'.join(map(_escaped, words))}"
         headers.append([(KEPT_APART, _cut(said.encode()))])
     return headers
 
 
-def _shown(characters: list[int]) -> str:
-    """Code points up to the first 0; those that no terminal prints, as escapes."""
-    text = "".join(map(chr, characters)).partition("\0")[0]
+def _escaped(text: str) -> str:
+    """Characters that no terminal prints as escapes."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 

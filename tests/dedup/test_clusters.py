@@ -26,7 +26,7 @@ def _rows(path: Path, *rows: dict[str, Any]) -> Path:
     return path
 
 
-def _expected(dropped: list[Any], ids: dict[int, Any]) -> list[Any]:
+def _expected(dropped: list[Any], ids: dict[int, Any], source: str) -> list[Any]:
     """The clusters that lines of --duplicates make; ids: of rows by position."""
     found: dict[int, list[int]] = {}
     for one in dropped:
@@ -39,6 +39,8 @@ def _expected(dropped: list[Any], ids: dict[int, Any]) -> list[Any]:
             "size": len(rows),
             "rows": rows,
             "ids": [ids[row] for row in rows],
+            "sources": [source] * len(rows),
+            "lines": rows,
         }
         for leader, rows in sorted(found.items())
     ]
@@ -57,7 +59,8 @@ def test_clusters_are_what_the_duplicates_say(
         "dedup", "-q", source, "-o", tmp_path / "o", "--duplicates", dropped, "--clusters", clusters, *SMALL
     )
     assert (ran.code, ran.err) == (0, "")
-    expected = _expected(_lines(dropped), {at: post["id"] for at, post in enumerate(posts, start=1)})
+    ids = {at: post["id"] for at, post in enumerate(posts, start=1)}
+    expected = _expected(_lines(dropped), ids, str(source))
     assert len(expected) > 100
     assert _lines(clusters) == expected
     assert run("dedup", "-q", source, "-o", tmp_path / "o", "--clusters", tmp_path / "e", *SMALL).code == 0
@@ -71,15 +74,18 @@ def test_a_leader_of_an_earlier_run_is_named_by_its_position(tmp_path: Path, run
     assert run("dedup", first, "-o", tmp_path / "o", *state).code == 0
     assert run("dedup", second, "-o", tmp_path / "p", "--clusters", tmp_path / "c", *state).code == 0
     assert (tmp_path / "c").read_bytes().splitlines() == [
-        b'{"cluster":1,"id":null,"size":2,"rows":[1,4],"ids":[null,"b2"]}',
-        b'{"cluster":3,"id":"b1","size":2,"rows":[3,5],"ids":["b1",null]}',
+        b'{"cluster":1,"id":null,"size":2,"rows":[1,4],"ids":[null,"b2"],"sources":[null,"%b"],"lines":[null,2]}'
+        % bytes(second),
+        b'{"cluster":3,"id":"b1","size":2,"rows":[3,5],"ids":["b1",null],"sources":["%b","%b"],"lines":[1,3]}'
+        % (bytes(second), bytes(second)),
     ]
 
 
 def test_rows_without_ids_make_clusters_without(tmp_path: Path, run: Run) -> None:
     source = _rows(tmp_path / "in.jsonl", {"text": _A}, {"n": 1}, {"text": _B}, {"text": _A})
     assert run("dedup", "-q", source, "-o", tmp_path / "o", "--clusters", tmp_path / "c", *SMALL).code == 0
-    assert (tmp_path / "c").read_bytes() == b'{"cluster":1,"size":2,"rows":[1,4]}\n'
+    places = b'"sources":["%b","%b"],"lines":[1,4]' % (bytes(source), bytes(source))
+    assert (tmp_path / "c").read_bytes() == b'{"cluster":1,"size":2,"rows":[1,4],' + places + b"}\n"
 
 
 def test_ids_stand_as_they_came(tmp_path: Path, run: Run) -> None:
@@ -112,7 +118,10 @@ def test_clusters_of_a_stream_are_written_at_its_end(
     rows = b"".join(to_json({"id": n, "text": _A}) + b"\n" for n in range(3))
     ran = piped(["dedup", "-q", "--clusters", tmp_path / "c", *SMALL], rows)
     assert (ran.returncode, ran.stdout) == (0, rows.splitlines(keepends=True)[0])
-    assert _lines(tmp_path / "c") == [{"cluster": 1, "id": 0, "size": 3, "rows": [1, 2, 3], "ids": [0, 1, 2]}]
+    places = {"sources": ["stdin"] * 3, "lines": [1, 2, 3]}
+    assert _lines(tmp_path / "c") == [
+        {"cluster": 1, "id": 0, "size": 3, "rows": [1, 2, 3], "ids": [0, 1, 2]} | places
+    ]
 
 
 def test_clusters_are_an_output_like_others(tmp_path: Path, run: Run) -> None:

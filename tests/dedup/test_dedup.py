@@ -59,11 +59,13 @@ def test_unique_rows_come_out_byte_for_byte_and_the_rest_is_explained(tmp_path: 
     assert (tmp_path / "out").read_bytes() == first + b"\n" + other
     assert _lines(tmp_path / "d") == [
         {
-            "position": 2, "id": 2, "duplicate_of": 1, "duplicate_of_id": 1, "stage": "exact", "similarity": 1.0,
+            "position": 2, "id": 2, "source": str(source), "line": 2, "duplicate_of": 1, "duplicate_of_id": 1,
+            "leader_source": str(source), "leader_line": 1, "stage": "exact", "similarity": 1.0,
             "text": "#天气# " + _POST, "leader_text": _POST,
         },
         {
-            "position": 3, "id": 3, "duplicate_of": 1, "duplicate_of_id": 1, "stage": "near", "similarity": 0.9744,
+            "position": 3, "id": 3, "source": str(source), "line": 3, "duplicate_of": 1, "duplicate_of_id": 1,
+            "leader_source": str(source), "leader_line": 1, "stage": "near", "similarity": 0.9744,
             "text": _POST.replace("带伞", "带雨伞"), "leader_text": _POST,
         },
     ]  # fmt: skip
@@ -115,7 +117,8 @@ def test_a_hit_at_the_filters_word_has_no_leader(tmp_path: Path, run: Run) -> No
     run("dedup", source, "-o", tmp_path / "out", "--duplicates", tmp_path / "d", *windows)
     entry = _lines(tmp_path / "d")[-1]
     assert entry == {
-        "position": 42, "id": 41, "duplicate_of": None, "duplicate_of_id": None, "stage": "exact", "similarity": 1.0,
+        "position": 42, "id": 41, "source": str(source), "line": 42, "duplicate_of": None, "duplicate_of_id": None,
+        "leader_source": None, "leader_line": None, "stage": "exact", "similarity": 1.0,
         "text": _POST, "leader_text": None, "flags": ["unconfirmed"],
     }  # fmt: skip
 

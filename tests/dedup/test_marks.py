@@ -23,6 +23,7 @@ from twinsieve.pipeline.files.format import Dialect
 from twinsieve.pipeline.files.messages import InputReader
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.messages.spelling import Written
 from twinsieve.pipeline.settings.model import Settings
 
 _FIELDS = ("verdict", "leader", "similarity", "cluster")
@@ -39,12 +40,30 @@ def _mark(
 _UNREADABLE = _mark("unreadable")
 
 
-def _lines(path: Path) -> list[Any]:
+def _whole(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
+def _lines(path: Path) -> list[Any]:
+    """Rows with what their marks say first; `_whole` has the rest."""
+    return [_shortened(row) for row in _whole(path)]
+
+
+def _shortened(row: Any) -> Any:
+    """The row with the fields of its mark that most tests look at, and what is in it of a wrapped row."""
+    if "twinsieve" in row:
+        mark = row["twinsieve"]
+        row["twinsieve"] = {
+            name: mark[name] for name in mark if name in _FIELDS or name not in RowMark._fields
+        }
+        if set(mark) - set(RowMark._fields):
+            row["twinsieve"]["reason"] = mark["reason"]
+    return row
+
+
 def _of_csv(record: dict[str, str]) -> Any:
-    verdict, leader, similarity, cluster = (record.pop(f"twinsieve_{field}") for field in _FIELDS)
+    said = {field: record.pop(f"twinsieve_{field}") for field in RowMark._fields}
+    verdict, leader, similarity, cluster = (said[field] for field in _FIELDS)
     return _mark(
         verdict,
         int(leader) if leader else None,
@@ -73,6 +92,7 @@ def _read(path: Path) -> tuple[list[Any], list[Any]]:
         marks = [_of_csv(row) for row in rows if "twinsieve_verdict" in row]
     else:
         rows = _lines(path) if path.suffix == ".jsonl" else pq.read_table(path).to_pylist()
+        rows = [_shortened(row) for row in rows]
         marks = [row.pop("twinsieve") for row in rows if "twinsieve" in row]
     return rows, marks
 
@@ -117,17 +137,20 @@ def test_the_member_is_added_and_all_other_bytes_stay(tmp_path: Path, run: Run) 
     source.write_bytes(codecs.BOM_UTF8 + b"\n".join(rows))
     assert run("dedup", "-q", source, "-o", out, "--mark", *SMALL).code == 0
 
-    def member(verdict: str, leader: str, similarity: str, cluster: str) -> bytes:
-        said = f'"verdict": "{verdict}", "leader": {leader}, "similarity": {similarity}, "cluster": {cluster}'
-        return f'"twinsieve": {{{said}}}'.encode()
+    def member(number: int, **said: object) -> bytes:
+        mark = dict.fromkeys(RowMark._fields) | {"verdict": "unique", "cluster": number, "flags": []}
+        mark |= {"source": str(source), "line": number} | said
+        return f'"twinsieve": {json.dumps(mark)}'.encode()
 
-    unique = [member("unique", "null", "null", str(number)) for number in range(7)]
+    exact = member(
+        2, verdict="exact", leader=1, similarity=1.0, cluster=1, leader_source=str(source), leader_line=1
+    )
     assert out.read_bytes().split(b"\n") == [
-        rows[0].replace(b" , ", b" , ").replace(b"1.50}", b"1.50, " + unique[1] + b"}"),
-        rows[1].replace(b"{}}", b"{}, " + member("exact", "1", "1.0", "1") + b"}"),
-        rows[3][:-1] + b", " + unique[4] + b"}",
-        b"{" + member("unreadable", "null", "null", "null") + b" }",
-        rows[5][:-1] + b", " + unique[6] + b"}",
+        rows[0].replace(b"1.50}", b"1.50, " + member(1) + b"}"),
+        rows[1].replace(b"{}}", b"{}, " + exact + b"}"),
+        rows[3][:-1] + b", " + member(4) + b"}",
+        b"{" + member(5, verdict="unreadable", cluster=None, reason="missing_field") + b" }",
+        rows[5][:-1] + b", " + member(6) + b"}",
     ]
 
 
@@ -182,7 +205,9 @@ def test_json_that_cannot_be_read_comes_out_in_its_place(
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("delimiter", [",", "\t", ".", "_"])
-def test_csv_gets_four_columns_and_stays_aligned(tmp_path: Path, run: Run, end: str, delimiter: str) -> None:
+def test_csv_gets_a_column_a_field_and_stays_aligned(
+    tmp_path: Path, run: Run, end: str, delimiter: str
+) -> None:
     records = [
         ["1", f"{_A}{delimiter}"],
         ["2", "1", "too many"],
@@ -216,7 +241,11 @@ def test_csv_gets_four_columns_and_stays_aligned(tmp_path: Path, run: Run, end: 
     assert out.read_bytes().startswith(codecs.BOM_UTF8 + b'"id"')
     reader = csv.reader(io.StringIO(out.read_text("utf-8-sig"), newline=""), strict=True, delimiter=delimiter)
     header, *rows = list(reader)
-    assert header == ["id", "text", *(f"twinsieve_{field}" for field in _FIELDS)]
+    assert header == ["id", "text", *(f"twinsieve_{field}" for field in RowMark._fields)]
+    assert [row[-1] for row in rows] == [str(line) for line in (2, 3, 4, 5, 6, 7, 9, 10, 11)]
+    assert {row[-2] for row in rows} == {str(source)}
+    shown = [0, 1, *(2 + RowMark._fields.index(field) for field in _FIELDS)]
+    rows = [[row[at] for at in shown] for row in rows]
     q = delimiter
     assert rows == [
         ["1", f"{_A}{q}", "unique", "", "", "1"],
@@ -247,21 +276,27 @@ def test_marked_rows_keep_their_encoding(tmp_path: Path, run: Run, encoding: str
     assert content.encode(encoding) == out.read_bytes()
     lines = content.splitlines()
     if form == "jsonl":
-        first, bad, last = map(json.loads, lines)
+        first, bad, last = map(_shortened, map(json.loads, lines))
         assert first == {"text": _A, "twinsieve": _mark("unique", cluster=1)}
         assert bad["twinsieve"]["row"] == "{broken 伞"
         assert last["twinsieve"] == _mark("exact", 1, 1.0, 1)
     else:
-        assert lines[1:] == [f"1,{_A},unique,,,1", '"2,伞,伞",,unreadable,,,', f"3,{_A},exact,1,1.0,1"]
+        table = csv.DictReader(lines)
+        assert [(row["id"], row["text"], _of_csv(row)) for row in table] == [
+            ("1", _A, _mark("unique", cluster=1)),
+            ("2,伞,伞", "", _UNREADABLE),
+            ("3", _A, _mark("exact", 1, 1.0, 1)),
+        ]
 
 
 def test_bytes_that_are_no_text_keep_nobody_from_reading_marked_csv(tmp_path: Path, run: Run) -> None:
     source, out = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_bytes("id,text\n1,伞".encode("utf-16-le") + b"\x00\xd8" + f"\n2,{_A}\n".encode("utf-16-le"))
     assert run("dedup", "-q", source, "-o", out, "--mark", "--encoding", "utf-16-le", *SMALL).code == 0
-    assert out.read_bytes().decode("utf-16-le").splitlines()[1:] == [
-        '"1,伞\\xed\\xa0\\x80",,unreadable,,,',
-        f"2,{_A},unique,,,2",
+    table = csv.DictReader(out.read_bytes().decode("utf-16-le").splitlines())
+    assert [(row["id"], row["text"], row["twinsieve_verdict"]) for row in table] == [
+        ("1,伞\\xed\\xa0\\x80", "", "unreadable"),
+        ("2", _A, "unique"),
     ]
 
 
@@ -271,7 +306,7 @@ def test_arrays_and_indented_documents_are_marked(tmp_path: Path, run: Run, outp
     source, out = tmp_path / "in.json", tmp_path / output
     source.write_text(json.dumps(posts, indent=2, ensure_ascii=False), "utf-8")
     assert run("dedup", "-q", source, "-o", out, "--mark", *SMALL).code == 0
-    found = json.loads(out.read_bytes()) if output == "out.json" else _lines(out)
+    found = list(map(_shortened, json.loads(out.read_bytes()))) if output == "out.json" else _lines(out)
     assert [one["twinsieve"]["verdict"] for one in found] == ["unique", "exact", "unreadable", "unreadable"]
     assert found[2] == {"twinsieve": _UNREADABLE | {"reason": "not_an_object", "row": "5"}}
     if output == "out.json":
@@ -287,7 +322,7 @@ def test_tables_get_one_column_of_structs(tmp_path: Path, run: Run) -> None:
     )
     found = pq.read_table(tmp_path / "out.parquet")
     assert found.drop_columns("twinsieve").equals(table, check_metadata=True)
-    assert found["twinsieve"].to_pylist() == [
+    assert [_shortened({"twinsieve": mark})["twinsieve"] for mark in found["twinsieve"].to_pylist()] == [
         _mark("unique", cluster=1),
         _UNREADABLE,
         _mark("exact", 1, 1.0, 1),
@@ -369,9 +404,12 @@ def test_any_object_takes_the_member(
     reader = InputReader(Settings(), Dialect("json"))
     with InputSource(str(source)) as opened:
         (chunk,) = reader.chunks(opened)
-    found, numbers = Marker(reader, "f").marked(chunk, [RowMark("near", 1, 0.9, 1)])
+    mark = RowMark("near", 1, leader_id=Written('"é"'.encode()), similarity=0.9, cluster=1, says="é😀")
+    found, numbers = Marker(reader, "f").marked(chunk, [mark])
     (row,) = found.rows.rows
+    row = row or b""
     assert numbers == [0]
-    assert json.loads(row or b"") == members | {"text": "a", "twinsieve": _mark("near", 1, 0.9, 1)}
-    before, _, after = (row or b"").partition(b', "twinsieve": {"verdict"')
+    said = mark._asdict() | {"leader_id": "é", "flags": []}
+    assert json.loads(row) == members | {"text": "a", "twinsieve": said}
+    before, _, after = row.partition(b', "twinsieve": {"verdict"')
     assert (before + after[after.index(b"}") + 1 :]).decode() == document
