@@ -8,10 +8,79 @@ SieveError
 └── BrokerError     the message broker refused or is away; `pipeline/broker/records.py`
 
 Misuse (`UsageError`, `ConfigError`) ends a command with exit code 2, the rest with 1.
-Every text says what is wrong, where, and what to do, in one line.
+Every text says what is wrong, where, and what to do, in one line. What may be secret in an address is taken
+out of every text here, and of other texts for people by `without_secrets`: one place decides what is shown.
 """
 
 from __future__ import annotations
+
+import re
+
+_SCHEME = r"[a-z][a-z0-9+.-]*"
+_ADDRESS = re.compile(rf"(?:{_SCHEME}::)*{_SCHEME}://", re.IGNORECASE)
+_BEGIN = rf"(?:{_SCHEME}::){{0,8}}{_SCHEME}(?<=..):/+"
+"""How an address begins, or what a path has made of it; a drive has one letter."""
+_SHOWN = re.compile(_BEGIN, re.IGNORECASE)
+_IN_TEXT = re.compile(rf"(?:{_BEGIN}|://)[^\s'\"]*", re.IGNORECASE)
+_PLACE = re.compile(r"([^:\[\]]*|\[[0-9a-f:.]+\])(:\d*)?", re.IGNORECASE)
+_ENDS_PATH = re.compile(r"[?#;]")
+_ENCODED = re.compile(r"%(?:25)*(?:40|3f|23|3b|3a)", re.IGNORECASE)
+"""`@`, `?`, `#`, `;` or `:`, encoded once or more often: a secret may stand before or behind it."""
+_NAMED = re.compile(r"(?:sig|signature|token|key|secret|passw\w*|pwd|credential|auth\w*)=", re.IGNORECASE)
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is an address and no path.
+
+    >>> is_address("s3://bucket/a.csv"), is_address("simplecache::s3://bucket/a.csv"), is_address("C:/a.csv")
+    (True, True, False)
+    """
+    return _ADDRESS.match(name) is not None
+
+
+def shown(name: str) -> str:
+    """The address without what may be secret: user, password, query and fragment; a path as it is.
+
+    >>> shown("https://me:secret@host/posts.csv?token=abc#x"), shown("a?b.csv")
+    ('https://host/posts.csv', 'a?b.csv')
+    >>> shown("filecache::s3://key:secret@bucket/posts.csv")
+    'filecache::s3://bucket/posts.csv'
+
+    Where it is not clear what is secret, nothing but the scheme is left.
+    >>> shown("https://me:sec/ret@host/posts.csv"), shown("s3://key%3Asecret%40bucket/x"), shown("az://c/sig=secret/x")
+    ('https://…', 's3://…', 'az://…')
+    """
+    found = _SHOWN.match(name)
+    if found is None:
+        return name
+    rest = name[found.end() :]
+    # An IPv6 address has a pair of colons of its own.
+    end_of_host = rest.find("]") + 1 if rest.rpartition("@")[2].startswith("[") else 0
+    first, chain, _ = rest[end_of_host:].partition("::")
+    rest = rest[:end_of_host] + first
+    place, slash, path = rest.partition("/")
+    place = _ENDS_PATH.split(place.rpartition("@")[2], maxsplit=1)[0]
+    if not _PLACE.fullmatch(place) or "@" in path or _ENCODED.search(place) or _ENCODED.search(path):
+        return f"{found[0]}…"
+    path = _ENDS_PATH.split(path, maxsplit=1)[0]
+    if _NAMED.search(path):
+        return f"{found[0]}…"
+    return f"{found[0]}{place}{slash}{path}{chain and '::…'}"
+
+
+def without_secrets(text: str) -> str:
+    """The text with every address in it as it may be shown.
+
+    >>> without_secrets("cannot read 's3://key:secret@bucket/x': denied")
+    "cannot read 's3://bucket/x': denied"
+    """
+    return _IN_TEXT.sub(_shown_in_text, text) if ":/" in text else text
+
+
+def _shown_in_text(found: re.Match[str]) -> str:
+    # Without a scheme it is the rest of an address that was cut, as YAML cuts one behind `&`.
+    return shown(found[0]) if found[0][0] != ":" else "://…"
+
 
 NEW_STATE = "begin with a state file that does not exist yet"
 """What to do where a saved state fits no more: an empty file is no state, and is refused."""
@@ -21,6 +90,9 @@ class SieveError(Exception):
     """Base of everything twinsieve raises on purpose. exit_code: of a command that it ends"""
 
     exit_code = 1
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(without_secrets(one) if isinstance(one, str) else one for one in args))
 
     def lines(self) -> list[str]:
         """What a terminal shows."""

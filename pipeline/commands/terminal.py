@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
+from twinsieve.stages.errors import without_secrets
+
 if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.text import Text
@@ -33,7 +35,7 @@ def _acts(char: str) -> bool:
 
 def say_error(text: str) -> None:
     """One line on stderr."""
-    sys.stderr.write(printable(text) + "\n")
+    sys.stderr.write(printable(without_secrets(text)) + "\n")
 
 
 def talk() -> Console:

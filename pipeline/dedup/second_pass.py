@@ -17,11 +17,10 @@ from twinsieve.pipeline.dedup import Keep, Wanted
 from twinsieve.pipeline.dedup.kept import KeptRows
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.address import is_address, shown
 from twinsieve.pipeline.files.messages import InputReader
 from twinsieve.pipeline.files.source import STDIN, InputSource, is_stream
 from twinsieve.stages.contract import Kind
-from twinsieve.stages.errors import UsageError
+from twinsieve.stages.errors import UsageError, is_address, shown
 
 _NONE = -1
 _BLOCK_ROWS = 1 << 20

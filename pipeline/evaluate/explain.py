@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 
-from twinsieve.pipeline.files.address import shown
 from twinsieve.pipeline.files.messages import InputReader
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.messages.fields import id_text
@@ -13,7 +12,7 @@ from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, name_of
-from twinsieve.stages.errors import UsageError
+from twinsieve.stages.errors import UsageError, shown
 from twinsieve.stages.judge.inspect import PairReport, inspect_pair, readable_body
 
 

@@ -7,13 +7,12 @@ from pathlib import Path, PurePath
 from typing import Literal, cast
 
 from twinsieve.pipeline.files import FORMATS
-from twinsieve.pipeline.files.address import is_address, shown
 from twinsieve.pipeline.files.encoding import encoding_named
 from twinsieve.pipeline.files.source import STDIN
 from twinsieve.pipeline.files.unpack import PACKED_ENDINGS
 from twinsieve.pipeline.files.write import STDOUT
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.errors import UsageError
+from twinsieve.stages.errors import UsageError, is_address, shown
 
 Format = Literal["jsonl", "json", "csv", "text", "parquet", "arrow"]
 

@@ -6,10 +6,10 @@ import glob
 import os
 from collections.abc import Iterable
 
-from twinsieve.pipeline.files.address import is_address, path_of_local
+from twinsieve.pipeline.files.address import path_of_local
 from twinsieve.pipeline.files.format import has_known_ending, known_endings
 from twinsieve.pipeline.files.source import STDIN
-from twinsieve.stages.errors import UsageError
+from twinsieve.stages.errors import UsageError, is_address
 
 
 def expand(given: list[str], outputs: Iterable[str | None]) -> tuple[list[str], list[str]]:

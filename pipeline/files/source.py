@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Self
 
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.address import is_address, open_address, shown
+from twinsieve.pipeline.files.address import open_address
 from twinsieve.pipeline.files.encoding import (
     as_utf8,
     encoding_seen,
@@ -24,6 +24,7 @@ from twinsieve.pipeline.files.encoding import (
 from twinsieve.pipeline.files.table import Table
 from twinsieve.pipeline.files.unpack import PackedError, unpacked
 from twinsieve.pipeline.files.write import descriptor_of
+from twinsieve.stages.errors import is_address, shown
 
 STDIN = "-"
 

@@ -23,10 +23,9 @@ from typing import BinaryIO, Protocol, Self, cast
 import zstandard
 
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.address import is_address, shown
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import named_files
-from twinsieve.stages.errors import UsageError
+from twinsieve.stages.errors import UsageError, is_address, shown
 
 STDOUT = "-"
 _STDOUT_DESCRIPTOR = 1

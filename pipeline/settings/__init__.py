@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinsieve.stages.errors import SieveError
+from twinsieve.stages.errors import SieveError, without_secrets
 
 
 class ConfigError(SieveError):
@@ -12,7 +12,7 @@ class ConfigError(SieveError):
 
     def __init__(self, findings: list[str]) -> None:
         super().__init__("\n".join(findings))
-        self.findings = findings
+        self.findings = [without_secrets(one) for one in findings]
 
     def lines(self) -> list[str]:
         """The findings: each begins with its own place."""

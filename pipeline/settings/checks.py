@@ -183,9 +183,9 @@ def _others(settings: Settings) -> Iterator[Problem]:
         yield "http.listen", f"is {listen!r}; write host:port, as in 127.0.0.1:8080, or none"
     if "://" in settings.state.dir:
         # Every command checks settings; few are to wait for what serves remote addresses.
-        from twinsieve.pipeline.settings.named_files import file_system
+        from twinsieve.pipeline.settings.named_files import known_store
 
         try:
-            file_system(settings.state.dir)
+            known_store(settings.state.dir, "used")
         except UsageError as error:
-            yield "state.dir", str(error)
+            yield "state.dir", f"names {error}"

@@ -38,6 +38,7 @@ from twinsieve.pipeline.settings.yaml_tree import (
     read_flow,
     read_yaml,
 )
+from twinsieve.stages.errors import shown
 
 _PREFIX = "TWINSIEVE_"
 
@@ -358,7 +359,9 @@ def _shown(value: object) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    return repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "…'"
+    # Before it is cut: half an address looks like none.
+    said = repr(shown(value) if isinstance(value, str) else value)
+    return said if len(said) <= 80 else said[:77] + "…'"
 
 
 SOURCE = "settings"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 import stat
 from functools import reduce
 from operator import attrgetter, getitem
@@ -14,12 +16,15 @@ from pydantic import SecretStr
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.schema import SECRETS, schema
 from twinsieve.pipeline.settings.yaml_tree import KeyPath
-from twinsieve.stages.errors import UsageError
+from twinsieve.stages.errors import StateError, UsageError, is_address, shown
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _MAX_SECRET_BYTES = 4096
+_CODE = re.compile(r"[A-Za-z.]{1,40}")
+"""Codes of answers, as `ExpiredToken`; a key has digits."""
+_MAX_CAUSES = 5
 
 
 def named_files(settings: Settings) -> list[tuple[str, str]]:
@@ -85,16 +90,62 @@ def _fill(section: dict[str, object], name: str, content: bytes) -> str | None:
 
 
 def file_system(address: str) -> tuple[AbstractFileSystem, str]:
-    """Whatever serves an address, and the folder there.
+    """Whatever serves an address, and the folder there; some stores are connected to by that.
 
-    raises: UsageError when nothing does, or its package is not installed
+    raises: UsageError when nothing does, or its package is not installed; StateError when it is not reached
     """
     # Takes .2 s to import.
     import fsspec
 
+    if is_address(address):
+        known_store(address, "used")
     try:
         return fsspec.core.url_to_fs(address)  # type: ignore[no-any-return]
-    except (ImportError, ValueError) as error:
-        raise UsageError(
-            f"{address} cannot be used ({error}); name a folder, or install the package of that store"
-        ) from error
+    except Exception as error:  # noqa: BLE001 (stores raise what they like)
+        raise StateError(
+            f"{shown(address)}: cannot be reached: {store_error(error)}; see that the address is right and "
+            "the store is up"
+        ) from None
+
+
+def known_store(address: str, use: str) -> None:
+    """Look that something serves the address, without connecting to it.
+
+    use: what cannot be done otherwise. raises: UsageError
+    """
+    import fsspec
+
+    # In front of a chain stand names alone; what follows a pair of colons later may be part of a password.
+    for scheme in address.partition("://")[0].split("::"):
+        try:
+            fsspec.get_filesystem_class(scheme)
+        except (ImportError, ValueError) as error:
+            # Neither speaks of the address, but of what serves its scheme.
+            raise UsageError(
+                f"{shown(address)}: cannot be {use} here ({error}); name a file or folder, or install the "
+                "package of that store"
+            ) from None
+
+
+def store_error(error: BaseException) -> str:
+    """What went wrong in words of our own: those of a store may repeat an address, a key, a signature."""
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    if isinstance(error, PermissionError):
+        return "permission denied; see how the store is told who you are"
+    said = [type(error).__name__]
+    if isinstance(error, OSError) and error.errno is not None:
+        said = [os.strerror(error.errno)]
+    cause: BaseException | None = error
+    for _ in range(_MAX_CAUSES):
+        if cause is None:
+            break
+        status, answer = getattr(cause, "status", None), getattr(cause, "response", None)
+        if isinstance(status, int):
+            said.append(str(status))
+        if isinstance(answer, dict) and isinstance(answer.get("Error"), dict):
+            code = answer["Error"].get("Code")
+            if isinstance(code, str) and _CODE.fullmatch(code):
+                said.append(code)
+        cause = cause.__cause__ or cause.__context__
+    return " ".join(said)

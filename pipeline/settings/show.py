@@ -12,10 +12,10 @@ from twinsieve.pipeline.settings.schema import SECRETS
 from twinsieve.pipeline.settings.values import PER_MILLE, duration_text, size_text
 from twinsieve.pipeline.settings.yaml_tree import KeyPath, Tree
 from twinsieve.stages.contract import SIMILARITY_SCALE
+from twinsieve.stages.errors import shown, without_secrets
 
 _AUTO = frozenset({"near.shards", "near.blocks"})
 _SHARES = frozenset({"near.limits.replaced_short", "near.limits.replaced", "near.limits.only_short"})
-_CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def _value(key: str, name: str, value: object) -> str:
             return duration_text(value)
         if name.endswith("_bytes"):
             return size_text(value)
-    return _CREDENTIALS.sub("…@", _plain(value))
+    return shown(_plain(value)) if isinstance(value, str) else without_secrets(_plain(value))
 
 
 def _plain(value: object) -> str:

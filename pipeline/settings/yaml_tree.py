@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from twinsieve.pipeline.settings.examples import example_meant
+from twinsieve.stages.errors import without_secrets
 
 MAX_FILE_BYTES = 1 << 20
 _MAX_DEPTH = 20
@@ -46,7 +47,7 @@ class Finding:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.message}"
+        return without_secrets(f"{self.place}: {self.message}")
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import parquet as pq
 
 from tests.calling import SMALL, Run
-from twinsieve.pipeline.files.address import shown
+from twinsieve.stages.errors import shown
 
 _ROWS = b"".join(json.dumps({"id": n, "text": f"{n} " * 9}).encode() + b"\n" for n in range(3))
 
