@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from scripts.image_steps import context, copy, instructions
 from twinsieve.pipeline.operate.topic_plan import plan_of
+from twinsieve.pipeline.service.cost import held_by
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.pipeline.settings.model import Settings
@@ -27,16 +28,23 @@ Healthy = Callable[..., subprocess.CompletedProcess[str]]
 
 SERVICE_KEYS = {
     "build",
+    "cap_drop",
     "command",
     "depends_on",
     "entrypoint",
     "environment",
     "healthcheck",
     "image",
+    "init",
+    "mem_limit",
+    "pids_limit",
     "ports",
     "pull_policy",
+    "read_only",
     "restart",
+    "security_opt",
     "stop_grace_period",
+    "tmpfs",
     "volumes",
 }
 
@@ -59,7 +67,7 @@ def words(docker: Path) -> list[tuple[str, str]]:
 
 
 def test_every_key_of_every_service_is_one_that_compose_knows(compose: dict[str, Any]) -> None:
-    assert set(compose) == {"name", "services", "volumes"}
+    assert {key for key in compose if not key.startswith("x-")} == {"name", "services", "volumes"}
     for name, service in compose["services"].items():
         assert set(service) <= SERVICE_KEYS, name
         assert "image" in service or "build" in service, name
@@ -101,6 +109,28 @@ def test_the_two_processes_differ_in_slot_and_state_alone(compose: dict[str, Any
     assert {key: one[key] for key in one.keys() - different} == {
         key: two[key] for key in two.keys() - different
     }
+
+
+def test_a_container_may_do_no_more_than_it_needs(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        assert service.get("security_opt") == ["no-new-privileges:true"], name
+        assert not service.get("privileged")
+        if service["image"] == "twinsieve":
+            assert (service["cap_drop"], service["read_only"], service["tmpfs"]) == (
+                ["ALL"],
+                True,
+                ["/tmp"],
+            ), name
+            assert (service["init"], service["pids_limit"]) == (True, 256), name
+
+
+def test_the_memory_of_a_container_holds_what_lint_counts(compose: dict[str, Any], docker: Path) -> None:
+    topic = compose["services"]["input"]["command"]
+    (partitions,) = (int(word.partition("=")[2]) for word in topic if word.startswith("--partitions="))
+    held = held_by(load_settings(docker / "settings.yaml"), partitions).process
+    for name in ("sieve-1", "sieve-2"):
+        limit = int(compose["services"][name]["mem_limit"].removesuffix("m")) << 20
+        assert held + (400 << 20) <= limit <= 2 * held, name
 
 
 def test_settings_and_compose_name_the_same_topics_and_broker(compose: dict[str, Any], docker: Path) -> None:
