@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.source import StoppedError
+from twinsieve.pipeline.messages.spelling import without_escapes
 
 _T = TypeVar("_T")
 
@@ -175,15 +176,17 @@ def _ends_quoted(line: bytes, quoted: bool, delimiter: bytes) -> bool:
             return False
 
 
-_OUTSIDE = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
-"""All up to the next bracket, or up to a text that has no end yet."""
-_INSIDE = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
-"""The rest of a text, up to its quote or to a backslash with nothing behind it."""
-_PLAIN = re.compile(rb'[^ \t\r\n,"\[\]{}]*+')
+_OUTSIDE = re.compile(rb'[^"\[\]{}]*(?:"[^"]*"[^"\[\]{}]*){0,1000}')
+"""All up to the next bracket, or up to a text that has no end yet, of bytes without escapes.
+
+It takes 1,000 texts at most: for each, the `re` module holds memory until the match is done."""
+_PLAIN = re.compile(rb'[^ \t\r\n,"\[\]{}]*')
 """A number or a word."""
-_SPACE = re.compile(rb"[ \t\r\n]*+")
-_BREAK = re.compile(rb"[ \t]*[\r\n][ \t\r\n]*")
-_QUOTE, _BACKSLASH, _COMMA, _OPENS, _CLOSES = b'"'[0], b"\\"[0], b","[0], b"[{", b"]}"
+_SPACE = re.compile(rb"[ \t\r\n]*")
+_BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n][ \t\r\n]*")
+"""Only where blanks begin: else it would look behind very many blanks from each of them on."""
+_PIECE_BYTES = 1 << 16
+_QUOTE, _COMMA, _OPENS, _CLOSES = b'"'[0], b","[0], b"[{", b"]}"
 
 
 def holds_lines(head: bytes) -> bool:
@@ -194,7 +197,7 @@ def holds_lines(head: bytes) -> bool:
     first, newline, _ = head.lstrip(b" \t\r\n").partition(b"\n")
     if first.startswith(b"["):
         return False
-    return not newline or not first or _Document(first[0]).end(first, 1) > 0
+    return not newline or not first or _Document(first[0]).end(without_escapes(first), 1) > 0
 
 
 def one_line(row: bytes) -> bytes:
@@ -203,7 +206,16 @@ def one_line(row: bytes) -> bytes:
     >>> one_line(b'{\n  "a": [1,\r\n 2]\n}')
     b'{"a": [1,2]}'
     """
-    return _BREAK.sub(b"", row) if b"\n" in row or b"\r" in row else row
+    if b"\n" not in row and b"\r" not in row:
+        return row
+    pieces, at = [], 0
+    while at < len(row):
+        # In pieces: while bytes are put together, Python holds 80 bytes for each line.
+        stop = row.find(b"\n", at + _PIECE_BYTES)
+        stop = len(row) if stop < 0 else stop
+        pieces.append(_BREAK.sub(b"", row[at:stop]).rstrip(b" \t\r"))
+        at = stop
+    return b"".join(pieces)
 
 
 class _Document:
@@ -214,30 +226,32 @@ class _Document:
         self._in_text = first == _QUOTE
         self.is_plain = not self._depth and not self._in_text
         """A number or a word, which needs nothing behind it."""
-        self._escaped = False
 
     def end(self, block: bytes, at: int) -> int:
-        """Where it ends in the block, -1 if it goes on behind; at: where to go on."""
+        """Where it ends in the block, -1 if it goes on behind.
+
+        block: without escapes, so that every quote begins or ends a text; at: where to go on
+        """
         if self.is_plain:
             found = _after(_PLAIN, block, at)
             return found if found < len(block) else -1
-        while at < len(block):
-            if self._escaped:
-                self._escaped = False
+        while True:
+            if self._in_text:
+                at = block.find(b'"', at) + 1
+                if not at:
+                    return -1
+                self._in_text = False
             else:
-                at = _after(_INSIDE if self._in_text else _OUTSIDE, block, at)
+                at = _after(_OUTSIDE, block, at)
                 if at == len(block):
-                    break
-                if self._in_text:
-                    self._in_text = self._escaped = block[at] == _BACKSLASH
-                elif block[at] == _QUOTE:
+                    return -1
+                if block[at] == _QUOTE:
                     self._in_text = True
                 else:
                     self._depth += 1 if block[at] in _OPENS else -1
-            at += 1
+                at += 1
             if not self._depth and not self._in_text:
                 return at
-        return -1
 
 
 def split_documents(blocks: Iterator[bytes], max_bytes: int, shown: str) -> Iterator[Rows]:
@@ -265,6 +279,8 @@ class _Cutter:
         self._array_from = 0
         """Line in which the array begins that is open; 0: none is."""
         self._comma_due = self._just_opened = False
+        self._escaped = False
+        """The last block ended with a backslash whose character is still to come."""
         self._document: _Document | None = None
         self._began = 1
         self._row = _OpenRow(max_bytes)
@@ -273,15 +289,15 @@ class _Cutter:
 
     def cut(self, block: bytes) -> Rows:
         """The rows that end in the block."""
-        at = 0
+        at, plain = 0, self._without_escapes(block)
         while True:
             document, start, seen = self._document, at, 0
             if document is None:
-                document, start = self._between(block, at)
+                document, start = self._between(block, plain, at)
                 if document is None:
                     return self._taken()
                 self._document, seen = document, 1
-            end = document.end(block, start + seen)
+            end = document.end(plain, start + seen)
             stop = len(block) if end < 0 else end
             self._row.add(block[start:stop])
             self._line += block.count(b"\n", start, stop)
@@ -302,27 +318,38 @@ class _Cutter:
             raise FileError(f"{self._shown}: the array that begins in line {self._array_from} {advice}")
         return self._taken()
 
-    def _between(self, block: bytes, at: int) -> tuple[_Document | None, int]:
-        """The document that begins next, None if none does in this block; and where."""
+    def _without_escapes(self, block: bytes) -> bytes:
+        """The block, its first byte too where the last block ended in the midst of an escape."""
+        plain = without_escapes(block)
+        if self._escaped and block:
+            plain = b"_" + without_escapes(block[1:])
+        self._escaped = plain.endswith(b"\\") if block else self._escaped
+        return plain
+
+    def _between(self, block: bytes, plain: bytes, at: int) -> tuple[_Document | None, int]:
+        """The document that begins next, None if none does in this block; and where.
+
+        plain: the block without escapes
+        """
         while True:
-            start, at = at, _after(_SPACE, block, at)
+            start, at = at, _after(_SPACE, plain, at)
             self._line += block.count(b"\n", start, at)
             if at == len(block):
                 return None, at
-            byte = block[at]
+            byte = plain[at]
             if self._comma_due:
                 if byte == _COMMA:
                     self._comma_due = False
                 elif byte == _CLOSES[0]:
                     self._array_from, self._comma_due = 0, False
                 else:
-                    raise self._misplaced(byte, "a comma or the end of the array")
+                    raise self._misplaced(block[at], "a comma or the end of the array")
             elif byte == _OPENS[0] and not self._array_from:
                 self._array_from, self._just_opened = self._line, True
             elif byte == _CLOSES[0] and self._just_opened:
                 self._array_from, self._just_opened = 0, False
             elif byte == _COMMA or byte in _CLOSES:
-                raise self._misplaced(byte, "a document")
+                raise self._misplaced(block[at], "a document")
             else:
                 self._began = self._line
                 self._just_opened = False

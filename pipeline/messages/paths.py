@@ -16,7 +16,7 @@ MISSING = object()
 
 _BRACKET = re.compile(r"""\[(?:([0-9]{1,9})|"((?:[^"\\]|\\.)*)"|'([^']*)')\]""", re.DOTALL)
 _ESCAPED = re.compile(r"\\([.\\\[\]])")
-_BARE = re.compile(r"(?:\\[.\\\[\]]|[^.\[\]])++")
+_BARE = re.compile(r"(?:\\[.\\\[\]]|[^.\[\]])+")
 """Before anything else than these four a backslash is a character of the name."""
 _PLAIN = re.compile(r"[^.\[\]\\]+")
 

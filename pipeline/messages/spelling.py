@@ -11,7 +11,8 @@ import orjson
 
 from twinsieve.pipeline.messages.paths import Path
 
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]|[^\s\[\]{},:"]++', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"]*"|[\[\]{},:]|[^\s\[\]{},:"]+')
+"""Of JSON without escapes."""
 _OPEN, _CLOSE, _COMMA, _COLON = b"[{", b"]}", ord(","), ord(":")
 _ROUNDED = frozenset({float, list, dict})
 _NEEDLESS_ESCAPE = re.compile(rb"\\(?:u00[2-7]|/)")
@@ -67,17 +68,29 @@ def written_at(row: bytes, path: Path) -> bytes:
     >>> written_at(b'{"a": {"b.c": [1, 1.50 ]}}', ("a", "b.c", 1))
     b'1.50'
     """
-    first = _TOKEN.search(row)
+    plain = without_escapes(row)
+    first = _TOKEN.search(plain)
     start, end = (first.start() if first else 0), len(row.rstrip())
     for part in path:
         found = None
-        for name, begin, stop in _members(row, start):
+        for name, begin, stop in _members(row, plain, start):
             if name == part:
                 found = begin, stop
         if found is None:
             raise ValueError(f"there is no {part!r}")
         start, end = found
     return row[start:end]
+
+
+def without_escapes(content: bytes) -> bytes:
+    r"""As many bytes, with `__` for every escaped backslash and quote: those left begin and end texts.
+
+    content: JSON that does not begin in the midst of an escape
+
+    >>> without_escapes(rb'["a\\", "\"b\n"]')
+    b'["a__", "__b\\n"]'
+    """
+    return content.replace(rb"\\", b"__").replace(rb"\"", b"__")
 
 
 def same_value(written: Written) -> bytes:
@@ -133,11 +146,14 @@ def _may_be_escaped(value: str, row: bytes) -> bool:
     return not _PLAIN.fullmatch(value) or bool(_NEEDLESS_ESCAPE.search(row))
 
 
-def _members(row: bytes, start: int) -> Iterator[tuple[str | int, int, int]]:
-    """(name or index, start, end) of every member of the object or list that begins at `start`."""
+def _members(row: bytes, plain: bytes, start: int) -> Iterator[tuple[str | int, int, int]]:
+    """(name or index, start, end) of every member of the object or list that begins at `start`.
+
+    plain: the row without escapes
+    """
     depth, index, begin, end = 0, 0, -1, -1
     name: object = None
-    for token in _TOKEN.finditer(row, start):
+    for token in _TOKEN.finditer(plain, start):
         char = row[token.start()]
         if depth == 1 and char == _COLON:
             name, begin = decoded(row[begin:end]), -1

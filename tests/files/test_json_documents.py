@@ -194,6 +194,18 @@ def test_an_element_that_cannot_be_read_is_counted_and_the_others_are_kept(tmp_p
     ]
 
 
+def test_an_element_of_5_mb_is_a_dead_letter_and_the_array_goes_on(tmp_path: Path, run: Run) -> None:
+    source, dead = tmp_path / "p.json", tmp_path / "dead.jsonl"
+    large = {"text": "large", "raw": ['a "word" and a [bracket]\n'] * 180_000}
+    source.write_text(json.dumps([_POSTS[0], large, _POSTS[1]], indent=2), "utf-8")
+    ran = run("dedup", "-q", source, "-o", tmp_path / "o.jsonl", "--dead-letter", dead, *SMALL)
+    assert (ran.code, "1 too_large" in ran.err) == (0, True)
+    assert [json.loads(line) for line in (tmp_path / "o.jsonl").read_bytes().splitlines()] == _POSTS
+    (entry,) = [json.loads(line) for line in dead.read_bytes().splitlines()]
+    assert (entry["position"], entry["line"], entry["reason"]) == (2, 6, "too_large")
+    assert (entry["bytes"] > 5_000_000, len(entry["raw"])) == (True, 256)
+
+
 def test_a_cut_off_array_puts_nothing_in_place(tmp_path: Path, run: Run) -> None:
     (tmp_path / "p.json").write_bytes(b'[\n{"text": "a"},\n{"text": "b"')
     ran = run("dedup", "-q", tmp_path / "p.json", "-o", tmp_path / "o.jsonl", *SMALL)

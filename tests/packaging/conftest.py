@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -64,9 +65,13 @@ def sdist(copied: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def unpacked(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the sdist unpacks to, by the rules of installers: no link leads out of it."""
+    """The folder that the sdist unpacks to, by the rules of installers: no link leads out of it.
+
+    Python has these rules since 3.11.4; before, it unpacks without them.
+    """
     to = tmp_path_factory.mktemp("unpacked")
-    shutil.unpack_archive(sdist, to, filter="data")
+    rules = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    shutil.unpack_archive(sdist, to, **rules)
     (folder,) = to.iterdir()
     return folder
 
