@@ -76,6 +76,14 @@ INDEX = index_config(
     check_s=3.0,
 )
 READER = MessageReader(Settings(input=InputSettings(encoding="text")))
+JSON_READER = MessageReader(Settings(), passes_null=True)
+NO_TEXTS = (b'{"text": null}', b"{}")
+"""Values that `JSON_READER` finds no text in."""
+
+
+def post(text: str) -> bytes:
+    """The value of a message with that text, as `JSON_READER` reads it."""
+    return f'{{"text": "{text}"}}'.encode()
 
 
 def texts(first: int, end: int) -> list[bytes | None]:
@@ -121,6 +129,7 @@ class World:
     """The cluster, its topics, and a record of what retention took from the log (for the checker).
 
     partitions: of each input and output topic; other: of those that have another number
+    reader: of what is produced
     """
 
     def __init__(
@@ -128,7 +137,9 @@ class World:
         partitions: int = 3,
         topics: Sequence[str] = ("in",),
         other: Mapping[str, int] = MappingProxyType({}),
+        reader: MessageReader = READER,
     ) -> None:
+        self.reader = reader
         self.clock = ManualClock()
         self.cluster = MemoryCluster(self.clock, session_timeout_s=6.0, transaction_timeout_s=8.0)
         # One thread plays all processes: while one of them waits, the others cannot send heartbeats.
@@ -346,7 +357,7 @@ class Process:
             transactional_id=f"app-{self.job}-{self.slot}",
             member=f"{self.job}-{self.slot}" if self.static else None,
         )
-        reader = RecordReader(READER, TinyScheme(), part="value", stamped=False)
+        reader = RecordReader(self.world.reader, TinyScheme(), part="value", stamped=False)
         sessions = self.world.sessions
         hook = self._call_hook
         broker = self._worker_broker()

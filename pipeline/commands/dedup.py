@@ -74,7 +74,7 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
     "--max-unreadable",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Fail if more of the rows cannot be read, 0 to 1.",
+    help="Fail if more of the rows cannot be read, 0 to 1 (0.01 and 9; --dead-letter, --mark: no limit).",
 )
 @click.option("--examples", default=0, metavar="N", type=click.IntRange(0, 100), help="Show N dropped pairs.")
 @click.option(

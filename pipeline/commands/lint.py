@@ -56,7 +56,7 @@ def command(
     Environment and flags count as they do for other commands. Exit code 2 when there is a problem.
     """
     from twinsieve.pipeline.files.address import path_here
-    from twinsieve.pipeline.settings.checks import missing_secrets
+    from twinsieve.pipeline.settings.checks import missing_secrets, refused_on_kafka
     from twinsieve.pipeline.settings.load import check_tree, load_settings, tree_of_file
     from twinsieve.pipeline.settings.show import settings_in_force
 
@@ -77,6 +77,8 @@ def command(
         _print_settings(settings_in_force(settings, tree))
         return
     _print_cost(settings, load_settings(path, os.environ, overrides, on_files=True), rate, partitions)
+    for key, problem in refused_on_kafka(settings):
+        click.echo(f"refused on Kafka: {key} {problem}")
     for key, problem in missing_secrets(settings):
         click.echo(f"not checked: secrets; {key} {problem}")
 

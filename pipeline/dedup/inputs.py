@@ -18,11 +18,8 @@ from twinsieve.pipeline.dedup.saves import Saves
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.source import InputSource, StoppedError, is_stream
 from twinsieve.pipeline.files.write import descriptor_of
-from twinsieve.pipeline.messages.unseen import STOPPING
+from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, STOPPING, TEXT
 from twinsieve.stages.errors import SieveError, UsageError
-
-_ENOUGH_ROWS = 1000
-"""A field that is in none of this many rows is missing; in fewer rows it may still come."""
 
 _BLOCK_BYTES = 1 << 20
 _BLOCKS = 64
@@ -66,7 +63,7 @@ class Inputs:
                     if chunk.columns.unseen and not is_checked:
                         is_checked = True
                         is_sample = size is None
-                        if size is not None and chunk.columns.unseen[0].count < _ENOUGH_ROWS:
+                        if size is not None and chunk.columns.unseen[0].count < ENOUGH_ROWS:
                             following = list(islice(chunks, 1))
                             is_sample = bool(following) or number < len(sizes)
                             chunks = chain(following, chunks)
@@ -120,7 +117,11 @@ def _warn_of_unseen(chunk: RowChunk, warn: Callable[[str], None], *, is_sample: 
     is_sample: rows that are still to come may have them
     raises: UsageError where rows would be lost
     """
-    lines = [(one.setting in STOPPING, f"{chunk.source}: {one.line('rows')}") for one in chunk.columns.unseen]
+    unseen = chunk.columns.unseen
+    if not is_sample and not len(chunk.columns):
+        # Where no row has a text the run ends, and its error says this too.
+        unseen = [one for one in unseen if one.setting != TEXT]
+    lines = [(one.setting in STOPPING, f"{chunk.source}: {one.line('rows')}") for one in unseen]
     stopping = [line for stops, line in lines if stops]
     if stopping and not is_sample:
         raise UsageError("; ".join(stopping))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from twinsieve.pipeline.dedup.marked import Marker, marks_of
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files.encoding import Encoded, is_wide, order_of
@@ -12,7 +10,6 @@ from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import one_line
 from twinsieve.pipeline.files.table import TableWriter
 from twinsieve.pipeline.files.write import ByteSink, Output, RowWriter
-from twinsieve.stages.contract import Kind
 
 
 class KeptRows:
@@ -40,8 +37,7 @@ class KeptRows:
         if self._marker is not None:
             self.write(*self._marker.marked(chunk, marks_of(judged, in_bits=self._marker.in_bits)))
         else:
-            unique = np.array(chunk.columns.rows, np.int64)[judged.verdicts.kinds == Kind.UNIQUE]
-            self.write(chunk, unique.tolist())
+            self.write(chunk, judged.kept().tolist())
 
     def write(self, chunk: RowChunk, kept: list[int]) -> None:
         """Append the rows of a chunk with these numbers, ascending."""

@@ -43,7 +43,7 @@ _NO_RECORDS = (Reason.INVALID_CSV, Reason.NOT_UTF8, Reason.TOO_LARGE)
 class RowMark(NamedTuple):
     """What the sieve says of one row.
 
-    verdict: unique, exact, near or unreadable
+    verdict: unique, exact, near, no_text or unreadable
     leader, leader_id, leader_source, leader_line: the kept row that it repeats: position, id and place
     similarity: 0 to 1, None where likeness is a distance
     cluster: the leader's position, of a unique row its own
@@ -256,6 +256,8 @@ def marks_of(judged: Judged, *, in_bits: bool) -> list[RowMark | None]:
     marks: list[RowMark | None] = [None] * len(chunk.rows.rows)
     for bad in chunk.columns.unreadable:
         marks[bad.row] = RowMark("unreadable", reason=str(bad.reason), source=source, line=lines[bad.row])
+    for bad in chunk.columns.no_text:
+        marks[bad.row] = RowMark("no_text", source=source, line=lines[bad.row])
     kinds, leaders, flags = verdicts.kinds.tolist(), verdicts.leaders.tolist(), verdicts.flags.tolist()
     reasons, apart = verdicts.reasons.tolist(), verdicts.apart_from.tolist()
     for index, row in enumerate(chunk.columns.rows):

@@ -126,6 +126,7 @@ class Summary:
     """Counts of one run.
 
     rows: all rows read but blank ones; kinds: readable rows by verdict; unreadable: rows by reason
+    no_text: rows that came out without a text, compared with nothing
     explained: dropped rows that were written out; leaders_unknown: those of them whose leader has no text
     flags: rows by flag; kept_apart: kept rows that a leader was alike to, by reason
     near: what is alike, and what keeps it apart, in words
@@ -136,6 +137,7 @@ class Summary:
     rows: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     unreadable: Counter[str] = field(default_factory=Counter)
+    no_text: int = 0
     flags: Counter[str] = field(default_factory=Counter)
     kept_apart: Counter[str] = field(default_factory=Counter)
     near: list[str] = field(default_factory=list)
@@ -157,7 +159,8 @@ class Summary:
         """Add one chunk."""
         columns = chunk.columns
         self.blank += chunk.blank
-        self.rows += len(columns) + len(columns.unreadable)
+        self.rows += len(columns) + len(columns.unreadable) + len(columns.no_text)
+        self.no_text += len(columns.no_text)
         for kind, number in enumerate(np.bincount(verdicts.kinds, minlength=len(Kind)).tolist()):
             if number:
                 self.kinds[Kind(kind).name.lower()] += number
@@ -182,6 +185,7 @@ class Summary:
             "unique": self.kinds["unique"],
             "exact": self.kinds["exact"],
             "near": self.kinds["near"],
+            "no_text": self.no_text,
             "unreadable": {str(reason): count for reason, count in self.unreadable.items()},
             "flags": dict(self.flags),
             "kept_apart": dict(self.kept_apart),
@@ -215,6 +219,7 @@ def summary_table(summary: Summary, sieve: SieveStats) -> Table:
         ("unique", summary.kinds["unique"]),
         ("exact", summary.kinds["exact"]),
         ("near", summary.kinds["near"]),
+        *([("no text", summary.no_text)] if summary.no_text else []),
         ("unreadable", unreadable),
     ):
         table.add_row(
@@ -265,6 +270,7 @@ def _remark(name: str, summary: Summary) -> str:
         ],
         "exact": [(flags["unconfirmed"], "taken at the filter's word")],
         "near": [(flags["estimated"], "estimated (over 512 characters)")],
+        "no text": [(summary.no_text, "kept, compared with nothing")],
         "rows": [
             (summary.bad_times, "with a time that could not be read"),
             (summary.blank, "blank ones passed over"),

@@ -41,10 +41,13 @@ from twinsieve.pipeline.files.format import TABLES, Dialect
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.source import StoppedError
 from twinsieve.pipeline.files.unreadable import (
+    TextField,
     all_unreadable_line,
     first_unreadable,
+    first_without_text,
+    no_text_line,
     strict_line,
-    unreadable_line,
+    too_many_line,
 )
 from twinsieve.pipeline.files.write import Output, place_all, refuse_clashes
 from twinsieve.pipeline.messages.reader import make_batch
@@ -59,7 +62,8 @@ from twinsieve.stages.judge.sieve import Sieve
 class Job:
     """What to read, and what to write; inputs: paths, `-` for stdin.
 
-    max_unreadable: share of the rows, 0 to 1, beyond which unreadable ones fail the run; None for no limit
+    max_unreadable: share of the rows, 0 to 1, beyond which unreadable ones fail the run; None: it may lose
+        a few where they go nowhere
     """
 
     inputs: list[str]
@@ -134,6 +138,8 @@ class Dedup:
         )
         self._inputs = Inputs(job.inputs, self._reader, self.summary.seconds)
         self._streams = False
+        self._text_field = TextField()
+        self._fails_without_text = settings.input.null_text == "fail"
 
     def __enter__(self) -> Self:
         return self
@@ -220,13 +226,13 @@ class Dedup:
                 )
                 stop.taken = True
             for chunk, share in self._inputs.chunks(sizes, warn):
-                self._refuse_if_strict(chunk)
+                self._refuse_rows(chunk)
                 judged = self._judge(chunk)
                 self._write(judged, outputs)
                 if progress is not None:
                     progress(self.summary.rows, self.summary.dropped, share)
             if self.stopped is None:
-                self._refuse_unreadable()
+                self._refuse_all_rows()
             self._finish(outputs, before_placing)
         return self.summary
 
@@ -263,24 +269,35 @@ class Dedup:
         may_save = state is not None and self._streams and job.dialect.format not in TABLES and second is None
         return _Outputs(sinks, files, state, book, may_save)
 
-    def _refuse_if_strict(self, chunk: RowChunk) -> None:
-        """Note the first row that cannot be read. raises: FileError where the run may have none"""
+    def _refuse_rows(self, chunk: RowChunk) -> None:
+        """Note the first row that cannot be read. raises: FileError for rows that the run may not have"""
         summary = self.summary
+        self._fail_with(self._text_field.missed(self._inputs.done))
+        self._text_field.look(chunk)
         summary.first_unreadable = summary.first_unreadable or first_unreadable(chunk)
         if summary.first_unreadable is not None and self._job.max_unreadable == 0:
-            if self._inputs.saves is not None:
-                self._inputs.saves.save()
-            raise FileError(strict_line(summary.first_unreadable))
+            self._fail_with(strict_line(summary.first_unreadable))
+        if self._fails_without_text and (first := first_without_text(chunk)) is not None:
+            self._fail_with(no_text_line(first))
 
-    def _refuse_unreadable(self) -> None:
-        limit, summary = self._job.max_unreadable, self.summary
-        if summary.first_unreadable is None:
+    def _refuse_all_rows(self) -> None:
+        """raises: FileError at the end of a run that could read too little"""
+        limit, wanted, summary = self._job.max_unreadable, self._job.wanted, self.summary
+        first, unreadable = summary.first_unreadable, summary.unreadable
+        if first is not None and unreadable.total() == summary.rows:
+            self._fail_with(all_unreadable_line(unreadable, first))
+        self._fail_with(self._text_field.missed(None))
+        goes_nowhere = wanted.dead_letter is None and not wanted.mark
+        if first is not None and (limit is not None or goes_nowhere):
+            self._fail_with(too_many_line(unreadable, summary.rows, first, limit))
+
+    def _fail_with(self, line: str | None) -> None:
+        """Fail, if there is a line that says why; of a stream the rows before are out, so they are saved."""
+        if line is None:
             return
-        if summary.unreadable.total() == summary.rows:
-            raise FileError(all_unreadable_line(summary.unreadable, summary.first_unreadable))
-        if limit is not None and summary.unreadable.total() > limit * summary.rows:
-            line = unreadable_line(summary.unreadable, summary.rows, summary.first_unreadable, None)
-            raise FileError(f"more rows than --max-unreadable {limit:g} allows are {line}")
+        if self._inputs.saves is not None:
+            self._inputs.saves.save()
+        raise FileError(line)
 
     def _judge(self, chunk: RowChunk) -> Judged:
         columns, seconds = chunk.columns, self.summary.seconds

@@ -76,7 +76,7 @@ class SecondPass:
         self._stamps = [_stamp(name) for name in inputs]
         self._counts = [0] * len(inputs)
         self._chosen = array("q")
-        """By row: of a unique one the row that comes out for it, else none."""
+        """By row: of one that is unique, or has no text, the row that comes out for it, else none."""
         self._lengths = array("i")
         """Of `longest`, by row: characters of the row that comes out for it."""
 
@@ -90,6 +90,8 @@ class SecondPass:
         unique = rows[is_unique]
         chosen = np.full(count, _NONE, np.int64)
         chosen[unique] = start + unique
+        alone = judged.without_text()
+        chosen[alone] = start + alone
         self._chosen.frombytes(chosen.tobytes())
         if self._longest:
             lengths = np.zeros(count, np.int32)

@@ -56,6 +56,15 @@ class Judged:
         """int64[n]: positions of the readable rows."""
         return np.array(self.chunk.columns.rows, np.int64) + self.first
 
+    def without_text(self) -> NDArray[np.int64]:
+        """int64[m]: rows that come out without a text, ascending; no verdict is of them."""
+        return np.array([one.row for one in self.chunk.columns.no_text], np.int64)
+
+    def kept(self) -> NDArray[np.int64]:
+        """int64[m]: rows of the chunk that come out, ascending."""
+        unique = np.array(self.chunk.columns.rows, np.int64)[self.verdicts.kinds == Kind.UNIQUE]
+        return np.sort(np.concatenate((unique, self.without_text())))
+
     def places(self) -> list[dict[str, Any]]:
         """Of each readable row how outputs name it: position, id, source and line."""
         columns, source = self.chunk.columns, self.chunk.source

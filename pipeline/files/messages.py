@@ -91,7 +91,12 @@ class InputReader:
         self.mark: bytes | None = None
         self._codec = codec_of(dialect.encoding)
         self.codec = self._codec or "utf-8"
-        self._reader = MessageReader(self._settings, flat=self._format == "csv", ids_shown=ids_shown)
+        self._reader = MessageReader(
+            self._settings,
+            flat=self._format == "csv",
+            ids_shown=ids_shown,
+            passes_null=settings.passes_null_text(on_files=True),
+        )
         self.names: list[str] = []
         self.header: bytes | None = None
         self.documents: bool | None = None
@@ -111,7 +116,7 @@ class InputReader:
                     *documents_of(chunk.batch, self._reader.roots, self._settings.input.max_bytes)
                 )
             elif self._format == "csv":
-                bad = _too_large(chunk.rows)
+                bad = self._too_large(chunk.rows)
                 columns = self._reader.columns(decode_rows(chunk.rows.rows, self._record, bad), bad)
             else:
                 columns = self._reader.read(*self._payloads(chunk.rows))
@@ -201,13 +206,17 @@ class InputReader:
 
     def _payloads(self, rows: Rows) -> tuple[Sequence[bytes | None], dict[int, Unreadable]]:
         """What is read of the rows, in UTF-8, and those that are too large or in another encoding."""
-        bad = _too_large(rows)
+        bad = self._too_large(rows)
         payloads = rows.rows
         if self._codec is not None:
             payloads = decode_rows(payloads, lambda row: self._decoded(row).encode(), bad)
         if self._format == "text":
             payloads = [None if row is None else row.removesuffix(b"\r") for row in payloads]
         return payloads, bad
+
+    def _too_large(self, rows: Rows) -> dict[int, Unreadable]:
+        limit = self._settings.input.max_bytes
+        return {row: too_large(row, size, limit) for row, (_, size) in rows.heads.items()}
 
     def _decoded(self, raw: bytes | None) -> str:
         try:
@@ -273,10 +282,6 @@ def _without_blank(chunk: RowChunk, columns: MessageColumns) -> RowChunk:
     unreadable = [bad for bad in columns.unreadable if bad.reason is not Reason.EMPTY]
     blank = len(columns.unreadable) - len(unreadable)
     return replace(chunk, columns=replace(columns, unreadable=unreadable), blank=blank)
-
-
-def _too_large(rows: Rows) -> dict[int, Unreadable]:
-    return {row: too_large(row, size) for row, (_, size) in rows.heads.items()}
 
 
 def _other_delimiter(head: str, wanted: Sequence[str], names: list[str]) -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import ByteSink
-from twinsieve.pipeline.messages.decode import Unreadable
+from twinsieve.pipeline.messages.decode import Unreadable, too_large
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import UsageError
@@ -114,8 +114,7 @@ def documents_of(
             elif isinstance(value, str) and len(value) * 4 > max_bytes:
                 size = len(value.encode("utf-8", "surrogatepass"))
                 if size > max_bytes:
-                    detail = f"has {size} bytes in {name!r}, more than input.max_bytes"
-                    bad.setdefault(row, Unreadable(row, Reason.TOO_LARGE, detail))
+                    bad.setdefault(row, too_large(row, size, max_bytes, f" in {name!r}"))
     if not columns:
         return [{} for _ in range(batch.num_rows)], bad
     rows = zip(*columns, strict=True)

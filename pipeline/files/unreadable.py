@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import ceil
 
 from twinsieve.pipeline.files.encoding import likely_encodings
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_json
 from twinsieve.pipeline.messages.paths import name_of
-from twinsieve.pipeline.messages.unseen import but_these
+from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, TEXT, but_these
 from twinsieve.stages.dead_letter_reasons import Reason
 
 _ADVICE = {
@@ -19,7 +20,6 @@ _ADVICE = {
     Reason.INVALID_JSON: "if it holds no JSON lines, say what with --format",
     Reason.NOT_AN_OBJECT: "if it holds plain lines, say --format text",
     Reason.INVALID_CSV: "if it holds no CSV, say what with --format",
-    Reason.TOO_LARGE: "raise input.max_bytes",
 }
 """What to do when it is every row that has this reason."""
 
@@ -27,10 +27,16 @@ _ADVICE = {
 _OF_JSON = (Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.TOO_LARGE)
 
 
+ALLOWED_SHARE = 0.01
+ALLOWED_ROWS = 9
+"""What a run may lose that says nothing of unreadable rows: this share of the rows, or this many."""
+
+
 @dataclass(frozen=True, slots=True)
 class FirstUnreadable:
-    """The first row that could not be read: where it stands and why, its fields, where they are known, and
-    what to do where its bytes tell that, else None."""
+    """The first row that could not be read, or that has no text: where it stands and why, its fields, where
+    they are known, and what to do where its bytes tell that, else None.
+    """
 
     where: str
     bad: Unreadable
@@ -45,19 +51,117 @@ def first_unreadable(chunk: RowChunk) -> FirstUnreadable | None:
     """The first unreadable row of a chunk, or None."""
     if not chunk.columns.unreadable:
         return None
-    bad = chunk.columns.unreadable[0]
+    return _first(chunk, chunk.columns.unreadable[0])
+
+
+def first_without_text(chunk: RowChunk) -> FirstUnreadable | None:
+    """The first row of a chunk that comes out though it has no text, or None."""
+    return _first(chunk, chunk.columns.no_text[0]) if chunk.columns.no_text else None
+
+
+def _first(chunk: RowChunk, bad: Unreadable) -> FirstUnreadable:
     where = f"{chunk.source}:{chunk.line_of(bad.row)}"
     return FirstUnreadable(where, bad, _fields(chunk, bad), _advice(chunk, bad))
 
 
+@dataclass(slots=True)
+class TextField:
+    """Whether the rows have the text field at all: where none has, another one was meant.
+
+    number: of the input that was looked at last, from 0
+    """
+
+    number: int = 0
+    _of_input: _Rows = field(default_factory=lambda: _Rows())
+    _of_all: _Rows = field(default_factory=lambda: _Rows())
+    _meant: dict[str, None] = field(default_factory=dict)
+
+    def missed(self, number: int | None) -> str | None:
+        """What to say before input `number` begins (None: at the end), if the one before had no such field.
+
+        A short input may be without it where others are not.
+        """
+        if number == self.number:
+            return None
+        if number is None and self._of_all.is_missed:
+            return self._line(self._of_all)
+        if self._of_input.is_missed and self._of_input.count >= ENOUGH_ROWS:
+            return self._line(self._of_input)
+        self.number, self._of_input = number or 0, _Rows()
+        return None
+
+    def look(self, chunk: RowChunk) -> None:
+        """Rows of that input, the next ones."""
+        self._of_input.add(chunk)
+        self._of_all.add(chunk)
+        unseen = chunk.columns.unseen
+        self._meant |= {one.meant: None for one in unseen if one.setting == TEXT and one.meant}
+
+    def _line(self, rows: _Rows) -> str:
+        none = "the only row has no text" if rows.count == 1 else f"none of {rows.count:,} rows has a text"
+        fields = but_these(rows.first.fields) if rows.first is not None else ""
+        meant = " and ".join(map(repr, self._meant))
+        advice = f"did you mean {meant}? " if meant else ""
+        return f"{none}: {rows.first}{fields}; {advice}{_ADVICE[Reason.MISSING_FIELD]}"
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Rows that were looked at; first: without a text; has_field: one has the field, be it null."""
+
+    count: int = 0
+    first: FirstUnreadable | None = None
+    has_field: bool = False
+
+    @property
+    def is_missed(self) -> bool:
+        return self.first is not None and not self.has_field
+
+    def add(self, chunk: RowChunk) -> None:
+        columns = chunk.columns
+        self.count += len(columns) + len(columns.no_text) + len(columns.unreadable)
+        is_null = any(one.reason is not Reason.MISSING_FIELD for one in columns.no_text)
+        self.has_field |= bool(len(columns)) or is_null
+        self.first = self.first or first_without_text(chunk)
+
+
 def unreadable_line(reasons: Counter[str], rows: int, first: FirstUnreadable, dead_letter: str | None) -> str:
     """One line for a run that kept or dropped other rows."""
-    why = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
     where = f"they are in {dead_letter}" if dead_letter is not None else "see all with --dead-letter FILE"
+    return f"{_counted(reasons, rows, first)}; {where}"
+
+
+def _counted(reasons: Counter[str], rows: int, first: FirstUnreadable) -> str:
+    why = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
     return (
         f"unreadable: {reasons.total():,} of {rows:,} rows ({why}); "
-        f"the first, {first.where}, {first.bad.detail}{f'; {first.advice}' if first.advice else ''}; {where}"
+        f"the first, {first.where}, {first.bad.detail}{f'; {first.advice}' if first.advice else ''}"
     )
+
+
+def too_many_line(
+    reasons: Counter[str], rows: int, first: FirstUnreadable, limit: float | None
+) -> str | None:
+    """One line for a run with more unreadable rows than it may have, None for others.
+
+    limit: share of the rows; None: none was given, and the rows go nowhere
+    """
+    count = reasons.total()
+    if limit is not None:
+        said = f"more rows than --max-unreadable {limit:g} allows are"
+        return f"{said} {unreadable_line(reasons, rows, first, None)}" if count > limit * rows else None
+    if count <= max(ALLOWED_SHARE * rows, ALLOWED_ROWS):
+        return None
+    enough = ceil(count / rows * 100) / 100
+    return (
+        f"{_counted(reasons, rows, first)}; a run loses {ALLOWED_SHARE:.0%} of its rows or {ALLOWED_ROWS} at "
+        f"most: write them to --dead-letter FILE, or raise the limit, as with --max-unreadable {enough:g}"
+    )
+
+
+def no_text_line(first: FirstUnreadable) -> str:
+    """One line for a run in which every row must have a text."""
+    return f"{first}, and input.null_text: fail allows no row without a text; mend it, or say pass"
 
 
 def strict_line(first: FirstUnreadable) -> str:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from twinsieve.pipeline.settings.values import size_text
 from twinsieve.stages.dead_letter_reasons import Reason
 
 _T = TypeVar("_T")
@@ -19,12 +20,14 @@ class Unreadable:
     """A message that cannot be judged: its row in what was read, the reason, and what was found.
 
     setting: that names the field in question
+    no_text: nothing is wrong with it, but that its text is null or missing
     """
 
     row: int
     reason: Reason
     detail: str
     setting: str = "input.text_field"
+    no_text: bool = False
 
 
 class UnreadableError(Exception):
@@ -46,13 +49,19 @@ def decode_rows(
             try:
                 found[row] = decode(content)
             except UnreadableError as error:
-                bad[row] = Unreadable(row, error.reason, error.detail)
+                bad[row] = Unreadable(row, error.reason, error.detail, no_text=error.reason is Reason.NULL)
     return found
 
 
-def too_large(row: int, size: int) -> Unreadable:
-    """A row of that many bytes."""
-    return Unreadable(row, Reason.TOO_LARGE, f"has {size} bytes, more than input.max_bytes")
+def too_large(row: int, size: int, limit: int, where: str = "") -> Unreadable:
+    """A row of that many bytes; where: in which of its columns, if it has some.
+
+    >>> too_large(7, 6_000_021, 4 << 20).detail
+    'has 6,000,021 bytes, more than the 4MiB of input.max_bytes; raise it, as with --set input.max_bytes=8MiB'
+    """
+    enough = size_text(1 << max(size - 1, 1).bit_length())
+    more = f"has {size:,} bytes{where}, more than the {size_text(limit)} of input.max_bytes"
+    return Unreadable(row, Reason.TOO_LARGE, f"{more}; raise it, as with --set input.max_bytes={enough}")
 
 
 def decode_text(message: bytes | None) -> str:

@@ -17,7 +17,7 @@ from twinsieve.pipeline.messages.decode import Unreadable, decode_json, decode_r
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_ms
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of, path_of
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
-from twinsieve.pipeline.messages.unseen import FieldWatch, Unseen
+from twinsieve.pipeline.messages.unseen import TEXT, FieldWatch, Unseen
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 from twinsieve.stages.dead_letter_reasons import Reason
@@ -42,7 +42,8 @@ class MessageColumns:
         its spelling), None for none
     id_hashes, scopes: uint64[m], 0 for none; times_ms: int64[m] or NO_TIME
     keys: exact keys of `exact.fields`, None where the key text decides
-    unreadable: the other rows, ascending
+    unreadable: the other rows, ascending, without those of `no_text`
+    no_text: rows that come out though their text is null or missing; they are compared with nothing
     bad_times: how many times could not be understood; they count as none
     unseen: fields that no message has had so far, now and then
     """
@@ -57,6 +58,7 @@ class MessageColumns:
     unreadable: list[Unreadable] = field(default_factory=list)
     bad_times: int = 0
     unseen: list[Unseen] = field(default_factory=list)
+    no_text: list[Unreadable] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -96,11 +98,14 @@ class MessageReader:
 
     flat: field names are names (of CSV columns), not paths
     ids_shown: ids go to an output, where they stand byte for byte: escapes of their strings are kept too
+    passes_null: a message whose text is null or missing is in `no_text`; else it is unreadable
     text_roots: names at the top of a message that a text is in or below
     raises: UsageError for a name that is no path, with its setting and column
     """
 
-    def __init__(self, settings: Settings, *, flat: bool = False, ids_shown: bool = False) -> None:
+    def __init__(
+        self, settings: Settings, *, flat: bool = False, ids_shown: bool = False, passes_null: bool = False
+    ) -> None:
         source = settings.input
         self._json = source.encoding == "json"
         # A plain text is the one field of its message.
@@ -122,14 +127,15 @@ class MessageReader:
         self._text_needed = not (settings.exact.fields and settings.near.method == "none")
         self._max_bytes = source.max_bytes
         self._ids_shown = ids_shown
+        self._passes_null = passes_null
         self._watch = FieldWatch(self._watched(source.model_fields_set), flat=flat)
 
     def _watched(self, given: set[str]) -> list[tuple[str, Path]]:
         """Fields that some message should have: a default that nobody asked for may be missing."""
         watched = [("scope", path) for path in self._scope]
         watched += [("exact.fields", path) for path in self._key]
-        if len(self._texts) > 1:
-            watched += [("input.text_field", path) for path in self._texts]
+        if self._json and self._text_needed:
+            watched += [(TEXT, path) for path in self._texts]
         for name, one in (("id_field", self._id), ("time_field", self._time)):
             if one is not None and name in given:
                 watched.append((f"input.{name}", one))
@@ -152,7 +158,7 @@ class MessageReader:
         if max(map(len, filter(None, messages)), default=0) > self._max_bytes:
             for row, one in enumerate(messages):
                 if one is not None and len(one) > self._max_bytes:
-                    bad.setdefault(row, too_large(row, len(one)))
+                    bad.setdefault(row, too_large(row, len(one), self._max_bytes))
         return self.columns(self._decoded(messages, bad), bad, messages if self._json else None)
 
     def columns(
@@ -196,6 +202,7 @@ class MessageReader:
         ids = [None if value is MISSING else value for value in ids]
         times, bad_times = _times_of(self._values(wanted, self._time) if self._time else [])
         count = len(rows)
+        others = [bad[row] for row in sorted(bad)]
         return MessageColumns(
             rows=rows,
             texts=texts,
@@ -204,7 +211,8 @@ class MessageReader:
             times_ms=times if len(times) else np.full(count, NO_TIME, np.int64),
             scopes=hash_scopes(list(zip(*scopes, strict=True))) if scopes else np.zeros(count, np.uint64),
             keys=[b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)] if keys else None,
-            unreadable=[bad[row] for row in sorted(bad)],
+            unreadable=[one for one in others if not (one.no_text and self._passes_null)],
+            no_text=[one for one in others if one.no_text and self._passes_null],
             bad_times=bad_times,
             unseen=self._watch.look(documents),
         )
@@ -237,10 +245,12 @@ class MessageReader:
         for index, (row, document, text) in enumerate(zip(rows, documents, texts, strict=True)):
             if not isinstance(document, dict):
                 found.append(Unreadable(row, Reason.NOT_AN_OBJECT, f"is {_kind(document)}, not an object"))
-            elif text is MISSING:
-                found.append(Unreadable(row, Reason.MISSING_FIELD, f"has no field {wanted}"))
+            elif text is MISSING and all(field_at(document, path) is MISSING for path in self._texts):
+                detail = f"has no field {wanted}"
+                found.append(Unreadable(row, Reason.MISSING_FIELD, detail, no_text=True))
             elif not isinstance(text, str):
-                found.append(Unreadable(row, Reason.NOT_TEXT, self._no_text(document)))
+                is_null = text is None or text is MISSING
+                found.append(Unreadable(row, Reason.NOT_TEXT, self._not_text(document), no_text=is_null))
             else:
                 for path, column in zip(self._key, keys, strict=True):
                     if column[index] is MISSING or column[index] is None:
@@ -250,7 +260,7 @@ class MessageReader:
                         break
         return found
 
-    def _no_text(self, document: Any) -> str:
+    def _not_text(self, document: Any) -> str:
         at = [(path, field_at(document, path)) for path in self._texts]
         wrong = [(path, value) for path, value in at if not isinstance(value, str) and value is not MISSING]
         path, value = max(wrong, key=lambda one: one[1] is not None)

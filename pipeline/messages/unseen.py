@@ -12,13 +12,18 @@ from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of
 STOPPING = frozenset({"scope", "exact.fields"})
 """Settings whose misspelt field would lose messages of others: on files the run ends."""
 
+TEXT = "input.text_field"
+
 _EFFECTS = {
     "scope": "so messages of all scopes meet",
     "exact.fields": "so none has a key",
-    "input.text_field": "so the others alone are compared",
+    TEXT: "so nothing of it is compared",
     "input.id_field": "so none has an id",
     "input.time_field": "so none has a time",
 }
+ENOUGH_ROWS = 1000
+"""A field that none of this many has is missing; where fewer were seen it may still come."""
+
 _LOOKED_AT = 100
 _SHOWN_NAMES, _SHOWN_CHARACTERS = 12, 40
 _MAX_NAMES = 1_000

@@ -110,7 +110,7 @@ class Builder:
         settings, source = self.settings, self.settings.input
         config = self.worker_config()
         reader = RecordReader(
-            MessageReader(settings),
+            MessageReader(settings, passes_null=settings.passes_null_text(on_files=False)),
             self.scheme,
             part=source.part,
             stamped=source.time_field is None,

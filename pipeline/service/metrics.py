@@ -32,7 +32,8 @@ class Metrics:
         counter = partial(Counter, registry=at)
         gauge = partial(Gauge, registry=at)
         enum = partial(Enum, registry=at)
-        # Messages whose verdict was committed, by kind; replayed ones were emitted before.
+        # Messages whose verdict was committed, by kind; replayed ones were emitted before, and no_text ones
+        # (null texts, tombstones) were compared with nothing.
         self.messages = counter("twinsieve_messages", "Messages by verdict", ["verdict"])
         # Messages that could not be judged or sent on, by reason. Alert on growth.
         self.dead_letters = counter("twinsieve_dead_letters", "Dead letters by reason", ["reason"])
@@ -104,8 +105,11 @@ class Metrics:
 
     def emitted(self, emission: Emission) -> None:
         """Count what one transaction held."""
-        for kind, count in emission.kinds.items():
-            self.messages.labels(kind.name.lower()).inc(count)
+        counts = {kind.name.lower(): count for kind, count in emission.kinds.items()}
+        if emission.no_text:
+            counts |= {"no_text": emission.no_text, "unique": counts["unique"] - emission.no_text}
+        for verdict, count in counts.items():
+            self.messages.labels(verdict).inc(count)
         for reason, count in emission.dead.items():
             self.dead_letters.labels(reason).inc(count)
         self.foreign.inc(emission.foreign)

@@ -41,11 +41,12 @@ class SeedResult:
 
     finished: bool = False
     kinds: Counter[Kind] = field(default_factory=Counter)
+    no_text: int = 0
 
     @property
     def kept(self) -> int:
         """Messages that are leaders now."""
-        return self.kinds[Kind.UNIQUE]
+        return self.kinds[Kind.UNIQUE] - self.no_text
 
     def __str__(self) -> str:
         others = self.kinds.total() - self.kept
@@ -155,6 +156,7 @@ class SeedLoop(WorkerLoop):
     def _count(self, emission: Emission) -> None:
         super()._count(emission)
         self.seeded.kinds.update(emission.kinds)
+        self.seeded.no_text += emission.no_text
 
     def _step(self) -> None:
         super()._step()

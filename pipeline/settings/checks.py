@@ -151,6 +151,18 @@ def missing_secrets(settings: Settings) -> list[Problem]:
     return []
 
 
+def refused_on_kafka(settings: Settings) -> list[Problem]:
+    """What goes on files alone; asked on connecting, as lint does not know where settings will be used."""
+    said = settings.input.null_text
+    if said == "fail":
+        return [("input.null_text", "is fail, which is for files alone; use pass or dead_letter")]
+    if said == "dead_letter" and settings.output.dead_letter is None:
+        return [
+            ("input.null_text", "is dead_letter, but output.dead_letter is none; name a topic, or use pass")
+        ]
+    return []
+
+
 def _kafka(kafka: KafkaSettings) -> Iterator[Problem]:
     security = kafka.security
     if security.protocol.startswith("sasl"):

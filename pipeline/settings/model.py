@@ -177,6 +177,7 @@ class InputSettings(Section):
     time_field: OptionalText = "created_at"
     max_bytes: SizeBytes = 4 << 20
     null_value: Literal["pass", "drop", "dead_letter"] = "pass"
+    null_text: Literal["auto", "pass", "dead_letter", "fail"] = "auto"
     start: Literal["earliest", "latest"] = "earliest"
     trimmed: Literal["stop", "continue"] = "stop"
 
@@ -287,6 +288,13 @@ class Settings(Section):
     state: StateSettings = Field(default_factory=StateSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     log: LogSettings = Field(default_factory=LogSettings)
+
+    def passes_null_text(self, *, on_files: bool) -> bool:
+        """Whether a message comes out whose text is null or missing; else it is unreadable."""
+        said = self.input.null_text
+        if said == "auto":
+            return on_files or self.output.dead_letter is None
+        return said != "dead_letter"
 
 
 MICROBLOG_LIMITS = LimitSettings(

@@ -40,7 +40,8 @@ class RowKind(IntEnum):
 
     READABLE = 0
     UNREADABLE = 1
-    TOMBSTONE = 2
+    NO_TEXT = 2
+    """a tombstone, or a message whose text is null or missing: it is kept, and leads nobody"""
 
 
 class BlockFlag(IntFlag):

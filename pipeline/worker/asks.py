@@ -9,7 +9,7 @@ import numpy as np
 
 from twinsieve.pipeline.broker.ports import Clock, Hook, IdempotentProducer, TransactionalProducer
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Records
-from twinsieve.pipeline.wire.block import Block, BlockFlag, encode_block, split_block
+from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block, split_block
 from twinsieve.pipeline.wire.positions import beyond_positions
 from twinsieve.pipeline.worker.config import WorkerConfig, WorkerStep
 from twinsieve.pipeline.worker.emit import unsendable, without_foreign
@@ -134,8 +134,9 @@ def _pending(
         for found in (unreadable, refused)
     )
     strange = sum(count for row, count in foreign.items() if 0 <= row - low < len(block))
+    no_text = np.flatnonzero(block.kinds == RowKind.NO_TEXT).tolist()
     held = bytes_held(originals)
-    return PendingBlock(block.first, block.end, originals, reasons, held, unsendable, strange)
+    return PendingBlock(block.first, block.end, originals, reasons, held, unsendable, strange, no_text)
 
 
 def bytes_held(records: Records) -> int:

@@ -55,10 +55,12 @@ class Emission:
     """Messages of one transaction by topic and partition, and what they were counted as.
 
     foreign: headers that the messages came with and that look like ours; no output gets them
+    no_text: those of the unique ones that have no text; they lead nobody
     """
 
     outgoing: dict[tuple[str, int | None], Messages] = field(default_factory=dict)
     kinds: Counter[Kind] = field(default_factory=Counter)
+    no_text: int = 0
     dead: Counter[Reason] = field(default_factory=Counter)
     foreign: int = 0
 
@@ -75,6 +77,7 @@ class Emission:
     def count(self, other: Emission) -> None:
         """Its counts too."""
         self.kinds.update(other.kinds)
+        self.no_text += other.no_text
         self.dead.update(other.dead)
         self.foreign += other.foreign
 
@@ -126,6 +129,7 @@ class Emitter:
         records, kinds = block.records, ruling.verdicts.kinds
         emission.kinds.update({Kind(kind): count for kind, count in Counter(kinds.tolist()).items()})
         emission.foreign += block.foreign
+        emission.no_text += sum(kinds[row] == Kind.UNIQUE for row in block.no_text)
         if not self.config.emit:
             return
         dead, held_back = self._held_back(block, kinds)
@@ -162,8 +166,8 @@ class Emitter:
         dead |= {row: reason for row, reason in block.refused.items() if kinds[row] == Kind.UNIQUE}
         nulls: set[int] = set()
         if self.config.null_value != "pass":
-            values = enumerate(block.records.values)
-            nulls = {row for row, value in values if value is None and kinds[row] != Kind.REPLAYED}
+            values = block.records.values
+            nulls = {row for row in block.no_text if values[row] is None and kinds[row] != Kind.REPLAYED}
         for row in nulls:
             dead.pop(row, None)
             if self.config.null_value == "dead_letter":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from twinsieve.pipeline.broker.key_partitions import partition_of
 from twinsieve.pipeline.broker.ports import Clock, TransactionalProducer
@@ -97,7 +97,7 @@ def reachable(
     """
     if not leaderless:
         return emission
-    placed = Emission(kinds=emission.kinds, dead=emission.dead, foreign=emission.foreign)
+    placed = replace(emission, outgoing={})
     for (topic, number), messages in emission.outgoing.items():
         dead = leaderless.get(topic, frozenset()) if len(messages) else frozenset()
         if number in dead:

@@ -1,4 +1,4 @@
-"""Records of one input partition as the rows of a block: readable, unreadable or tombstone."""
+"""Records of one input partition as the rows of a block: readable, unreadable or without a text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RecordReader:
         payloads = records.values if self.part == "value" else records.keys
         for row, value in enumerate(records.values):
             if value is None:
-                kinds[row] = RowKind.TOMBSTONE
+                kinds[row] = RowKind.NO_TEXT
             elif row in refused:
                 kinds[row] = RowKind.UNREADABLE
                 reasons[row] = refused[row]
@@ -54,6 +54,8 @@ class RecordReader:
             row = int(candidates[bad.row])
             kinds[row] = RowKind.UNREADABLE
             reasons[row] = bad.reason
+        for bad in columns.no_text:
+            kinds[candidates[bad.row]] = RowKind.NO_TEXT
         bodies, prints = self.scheme.read(columns.texts, columns.keys)
         if self.stamped and len(columns):
             stamps = np.array(records.timestamps_ms, np.int64)[candidates[np.array(columns.rows, np.int64)]]

@@ -45,6 +45,7 @@ class PendingBlock:
 
     reasons: of rows that are unreadable; refused: of rows that the output does not take
     foreign: headers that its rows came with and that look like ours; the originals are without them
+    no_text: rows without a text, tombstones among them, ascending
     """
 
     first: int
@@ -54,6 +55,7 @@ class PendingBlock:
     bytes_held: int = 0
     refused: dict[int, Reason] = field(default_factory=dict)
     foreign: int = 0
+    no_text: Sequence[int] = ()
 
 
 @dataclass(slots=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.driver import GROUP, INDEX, INDEX_GROUP, Process, World
+from tests.driver import GROUP, INDEX, INDEX_GROUP, JSON_READER, NO_TEXTS, Process, World, post
 from tests.memory.broker import CrashError
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_all_judged, check_complete, check_no_text, check_output, rebuild
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.worker.config import WorkerStep
 
@@ -58,7 +58,7 @@ class Deployment:
     """Some processes over two partitions, with snapshots after every step of the index."""
 
     def __init__(self, count: int, folder: Path) -> None:
-        self.world = World(partitions=2)
+        self.world = World(partitions=2, reader=JSON_READER)
         self.folder = folder
         self.count = count
         self.produced = 0
@@ -70,9 +70,10 @@ class Deployment:
         return self.world.start(slot, snapshots=str(self.folder), index_config=index)
 
     def feed(self) -> None:
-        """A few messages more, some of them seen before."""
+        """A few messages more, some of them seen before, two without a text."""
         for partition in range(2):
-            values = [b"t%d" % ((self.produced + row) % 23) for row in range(9)]
+            values = [post(f"t{(self.produced + row) % 23}") for row in range(9)]
+            values[3], values[7] = NO_TEXTS
             self.world.produce("in", partition, values)
         self.produced += 5
 
@@ -96,6 +97,7 @@ class Deployment:
         fates = check_output(self.world, truth)
         check_complete(self.world, truth, fates)
         check_all_judged(self.world, truth)
+        check_no_text(self.world, truth, fates)
         assert not self.world.stops, self.world.stops
 
 

@@ -211,7 +211,8 @@ def test_bad_rows_are_counted_with_position_and_reason_and_nothing_else_is_lost(
     rows = [row for row, _ in _BAD_ROWS]
     source = tmp_path / "in.jsonl"
     source.write_bytes(b"\n".join([rows[0], good, *rows[1:]]) + b"\n")
-    ran = run("dedup", source, "-o", tmp_path / "out", "--dead-letter", tmp_path / "x", *SMALL)
+    files = ("-o", tmp_path / "out", "--dead-letter", tmp_path / "x")
+    ran = run("dedup", source, *files, "--set", "input.null_text=dead_letter", *SMALL)
     assert ran.code == 0
     assert (tmp_path / "out").read_bytes() == good + b"\n"
     dead = _lines(tmp_path / "x")

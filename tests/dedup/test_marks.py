@@ -149,7 +149,7 @@ def test_the_member_is_added_and_all_other_bytes_stay(tmp_path: Path, run: Run) 
         rows[0].replace(b"1.50}", b"1.50, " + member(1) + b"}"),
         rows[1].replace(b"{}}", b"{}, " + exact + b"}"),
         rows[3][:-1] + b", " + member(4) + b"}",
-        b"{" + member(5, verdict="unreadable", cluster=None, reason="missing_field") + b" }",
+        b"{" + member(5, verdict="no_text", cluster=None) + b" }",
         rows[5][:-1] + b", " + member(6) + b"}",
     ]
 
@@ -174,8 +174,8 @@ def test_positions_go_on_with_a_state(tmp_path: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (b'{"texts": 1}', {"texts": 1}),
-        (b'{"text": null}', {"text": None}),
+        (b'{"text": 1}', {"text": 1}),
+        (b'{"text": [null]}', {"text": [None]}),
         (b"{broken\r", ("invalid_json", {"row": "{broken\r"})),
         ('{"text": "你'.encode(), ("invalid_json", {"row": '{"text": "你'})),
         (b'{"text": "\xff"}', ("not_utf8", {"row_base64": "eyJ0ZXh0IjogIv8ifQ=="})),
@@ -307,7 +307,7 @@ def test_arrays_and_indented_documents_are_marked(tmp_path: Path, run: Run, outp
     source.write_text(json.dumps(posts, indent=2, ensure_ascii=False), "utf-8")
     assert run("dedup", "-q", source, "-o", out, "--mark", *SMALL).code == 0
     found = list(map(_shortened, json.loads(out.read_bytes()))) if output == "out.json" else _lines(out)
-    assert [one["twinsieve"]["verdict"] for one in found] == ["unique", "exact", "unreadable", "unreadable"]
+    assert [one["twinsieve"]["verdict"] for one in found] == ["unique", "exact", "unreadable", "no_text"]
     assert found[2] == {"twinsieve": _UNREADABLE | {"reason": "not_an_object", "row": "5"}}
     if output == "out.json":
         assert out.read_bytes().startswith(f'[\n{{\n    "text": "{_A}", "twinsieve": '.encode())
@@ -324,7 +324,7 @@ def test_tables_get_one_column_of_structs(tmp_path: Path, run: Run) -> None:
     assert found.drop_columns("twinsieve").equals(table, check_metadata=True)
     assert [_shortened({"twinsieve": mark})["twinsieve"] for mark in found["twinsieve"].to_pylist()] == [
         _mark("unique", cluster=1),
-        _UNREADABLE,
+        _mark("no_text"),
         _mark("exact", 1, 1.0, 1),
     ]
 

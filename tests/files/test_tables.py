@@ -129,7 +129,8 @@ def test_rows_that_are_no_text_are_counted_and_not_kept(tmp_path: Path, run: Run
     )
     table = pa.table({"text": pa.chunked_array([["fine", None], bad]), "n": [1, 2, 3, 4]})
     source, dead = _write(table, tmp_path / "p.parquet"), tmp_path / "dead"
-    ran = run("dedup", "-q", source, "-o", tmp_path / "o.parquet", "--dead-letter", dead, *SMALL)
+    null = ("--set", "input.null_text=dead_letter")
+    ran = run("dedup", "-q", source, "-o", tmp_path / "o.parquet", "--dead-letter", dead, *null, *SMALL)
     assert (ran.code, "2 of 4 rows (1 not_utf8, 1 not_text)" in ran.err or "2 of 4 rows" in ran.err) == (
         0,
         True,

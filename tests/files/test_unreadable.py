@@ -27,7 +27,7 @@ def _posts(path: Path) -> Path:
 def test_a_quiet_run_says_what_it_could_not_read_in_one_line(
     tmp_path: Path, run: Run, dead_letter: bool
 ) -> None:
-    source = _jsonl(tmp_path / "in.jsonl", {"id": 1, "text": _TEXTS[0]}, {"id": 2}, 3, {"id": 4})
+    source = _jsonl(tmp_path / "in.jsonl", {"id": 1, "text": _TEXTS[0]}, {"text": 2}, 3, {"text": 4})
     dead = tmp_path / "dead.jsonl"
     ran = run(
         "dedup",
@@ -41,8 +41,8 @@ def test_a_quiet_run_says_what_it_could_not_read_in_one_line(
     where = f"they are in {dead}" if dead_letter else "see all with --dead-letter FILE"
     assert (ran.code, ran.err) == (
         0,
-        "unreadable: 3 of 4 rows (2 missing_field, 1 not_an_object); "
-        f"the first, {source}:2, has no field 'text'; {where}\n",
+        "unreadable: 3 of 4 rows (2 not_text, 1 not_an_object); "
+        f"the first, {source}:2, field 'text' is a number, not text; {where}\n",
     )
     assert dead.exists() == dead_letter
 
@@ -52,7 +52,8 @@ def test_a_run_that_can_read_nothing_fails_and_names_the_fields_there_are(tmp_pa
     out = tmp_path / "out.jsonl"
     out.write_text("what was there before")
     names = ("-o", out, "--state", tmp_path / "state", "--dead-letter", tmp_path / "dead")
-    ran = run("dedup", "-q", source, *names, "--text-field", "tex", *SMALL)
+    null = ("--set", "input.null_text=dead_letter")
+    ran = run("dedup", "-q", source, *names, "--text-field", "tex", *null, *SMALL)
     assert (ran.code, ran.err) == (
         1,
         f"twinsieve: all 300 rows could not be read (missing_field): {source}:1 has no field 'tex' "
@@ -83,10 +84,8 @@ def test_keys_with_dots_are_named_as_a_setting_names_them(tmp_path: Path, run: R
     source = tmp_path / "in.jsonl"
     source.write_text('{"a.b": "one"}\n', encoding="utf-8")
     missed = run("dedup", source, "--text-field", "a.b", "-o", tmp_path / "out")
-    assert (missed.code, """has no field 'a.b' but '["a.b"]'; name the right one""" in missed.err) == (
-        1,
-        True,
-    )
+    said = """has no field 'a.b' but '["a.b"]'; did you mean '["a.b"]'? name the right one"""
+    assert (missed.code, said in missed.err) == (1, True)
     assert (
         run("dedup", source, "--format", "jsonl", "--text-field", '["a.b"]', "-o", tmp_path / "out").code == 0
     )
@@ -164,7 +163,7 @@ def test_a_run_with_more_unreadable_rows_than_allowed_fails_and_changes_nothing(
     tmp_path: Path, run: Run, limit: tuple[str, ...]
 ) -> None:
     source = _jsonl(
-        tmp_path / "in.jsonl", {"id": 1, "text": _TEXTS[0]}, {"id": 2}, {"id": 3, "text": _TEXTS[1]}
+        tmp_path / "in.jsonl", {"id": 1, "text": _TEXTS[0]}, {"text": 2}, {"id": 3, "text": _TEXTS[1]}
     )
     out = tmp_path / "out.jsonl"
     out.write_text("what was there before")
@@ -172,11 +171,74 @@ def test_a_run_with_more_unreadable_rows_than_allowed_fails_and_changes_nothing(
     ran = run("dedup", "-q", source, *names, *limit, *SMALL)
     assert (ran.code, len(ran.err.splitlines())) == (1, 1)
     assert f"{source}:2" in ran.err
-    assert "has no field 'text'" in ran.err
+    assert "field 'text' is a number, not text" in ran.err
     assert ("--max-unreadable 0.2" if limit[-1] == "0.2" else "--strict") in ran.err
     assert out.read_text() == "what was there before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
     assert run("dedup", "-q", source, *names, "--max-unreadable", "0.34", *SMALL).code == 0
+
+
+def _damaged(path: Path, rows: int, bad: int) -> Path:
+    """That many rows, of which the last ones are no JSON."""
+    fine = [json.dumps({"text": f"text number {number}"}) for number in range(rows - bad)]
+    path.write_text("".join(f"{line}\n" for line in [*fine, *["{"] * bad]))
+    return path
+
+
+@pytest.mark.parametrize(("rows", "bad", "code"), [(20, 9, 0), (20, 10, 1), (1000, 10, 0), (1000, 11, 1)])
+def test_a_run_that_was_told_nothing_loses_a_few_rows_at_most(
+    tmp_path: Path, run: Run, rows: int, bad: int, code: int
+) -> None:
+    source, out = _damaged(tmp_path / "in.jsonl", rows, bad), tmp_path / "out.jsonl"
+    out.write_text("what was there before")
+    names = ("-o", out, "--state", tmp_path / "state")
+    ran = run("dedup", "-q", source, *names, *SMALL)
+    assert (ran.code, len(ran.err.splitlines())) == (code, 1)
+    assert (
+        f"unreadable: {bad} of {rows:,} rows ({bad} invalid_json); the first, {source}:{rows - bad + 1}"
+        in ran.err
+    )
+    assert (out.read_text() == "what was there before") == bool(code)
+    assert (tmp_path / "state").exists() == (not code)
+    share = {20: "0.5", 1000: "0.02"}[rows]
+    advice = (
+        "a run loses 1% of its rows or 9 at most: write them to --dead-letter FILE, "
+        f"or raise the limit, as with --max-unreadable {share}\n"
+    )
+    assert ran.err.endswith(advice) == bool(code)
+    more = ("-o", out, "--max-unreadable", share)
+    assert run("dedup", "-q", source, *more, *SMALL).code == 0
+
+
+@pytest.mark.parametrize("said", [("--dead-letter", "dead"), ("--mark",)], ids=["dead letters", "marks"])
+def test_rows_that_go_somewhere_are_not_lost(tmp_path: Path, run: Run, said: tuple[str, ...]) -> None:
+    source = _damaged(tmp_path / "in.jsonl", 20, 15)
+    there = [said[0], *(tmp_path / name for name in said[1:])]
+    assert run("dedup", "-q", source, "-o", tmp_path / "out.jsonl", *there, *SMALL).code == 0
+
+
+def test_a_stream_that_lost_too_many_rows_fails_at_its_end_and_saves_what_came_out(
+    tmp_path: Path, piped: Callable[..., subprocess.CompletedProcess[bytes]]
+) -> None:
+    content = _damaged(tmp_path / "in.jsonl", 20, 15).read_bytes()
+    state = ["dedup", "-q", "--state", str(tmp_path / "state"), *SMALL]
+    ran = piped(state, content)
+    assert (ran.returncode, ran.stdout.count(b"\n")) == (1, 5)
+    assert b"unreadable: 15 of 20 rows" in ran.stderr
+    again = piped([*state, "--max-unreadable", "1"], content + b'{"text": "one more"}\n')
+    assert (again.returncode, again.stdout) == (0, b'{"text": "one more"}\n')
+
+
+def test_a_row_that_is_too_large_says_how_large_and_how_to_read_it(tmp_path: Path, run: Run) -> None:
+    source = _jsonl(tmp_path / "in.jsonl", {"text": "a"}, {"text": "b" * 6_000_000})
+    ran = run("dedup", "-q", source, "-o", tmp_path / "out", *SMALL)
+    assert (ran.code, ran.err) == (
+        0,
+        f"unreadable: 1 of 2 rows (1 too_large); the first, {source}:2, has 6,000,012 bytes, more than the 4MiB of "
+        "input.max_bytes; raise it, as with --set input.max_bytes=8MiB; see all with --dead-letter FILE\n",
+    )
+    ran = run("dedup", "-q", source, "-o", tmp_path / "out", "--set", "input.max_bytes=8MiB", *SMALL)
+    assert (ran.code, ran.err, (tmp_path / "out").read_bytes()) == (0, "", source.read_bytes())
 
 
 def test_both_limits_at_once_are_misuse(tmp_path: Path, run: Run) -> None:

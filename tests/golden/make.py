@@ -54,7 +54,7 @@ def golden_block() -> Block:
     times = np.array([1_581_465_600_000, NO_TIME], np.int64)
     batch = batch_of(bodies, prints, times=times, ids=[16, 0], scopes=[0, 17])
     batch.positions[:] = 0  # they are not sent
-    kinds = np.array([RowKind.READABLE, RowKind.UNREADABLE, RowKind.TOMBSTONE, RowKind.READABLE], np.uint8)
+    kinds = np.array([RowKind.READABLE, RowKind.UNREADABLE, RowKind.NO_TEXT, RowKind.READABLE], np.uint8)
     return Block(
         bytes(range(16)),
         number=3,

@@ -235,7 +235,7 @@ def test_several_text_fields_are_one_text_a_line_each() -> None:
     assert columns.texts == ["a\nb", "a", "b", "b", ""]
     assert [(bad.row, bad.reason, bad.detail) for bad in columns.unreadable] == [
         (5, "missing_field", "has no field 'title' or 'post.body'"),
-        (6, "missing_field", "has no field 'title' or 'post.body'"),
+        (6, "not_text", "field 'title' is null, not text"),
         (7, "not_text", "field 'post.body' is a number, not text"),
         (8, "not_an_object", "is a number, not an object"),
     ]

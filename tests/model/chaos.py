@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.driver import GROUP, INDEX_GROUP, Process, World
+from tests.driver import GROUP, INDEX_GROUP, JSON_READER, NO_TEXTS, Process, World, post
 from tests.memory.broker import CrashError
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.admin import NewTopic
@@ -23,7 +23,7 @@ class Chaos:
 
     def __init__(self, seed: int, folder: Path, *, moves: bool) -> None:
         self.random = random.Random(seed)
-        self.world = World(partitions=self.random.randint(1, 4))
+        self.world = World(partitions=self.random.randint(1, 4), reader=JSON_READER)
         self.folder = folder
         self.moves = moves
         self.moved = False
@@ -84,12 +84,15 @@ class Chaos:
     def produce(self) -> None:
         count = len(self.world.cluster.topics["in"].logs)
         for _ in range(self.random.randint(1, 3)):
-            values: list[bytes | None] = [
-                b"m%d" % self.random.randint(0, 60) for _ in range(self.random.randint(1, 12))
-            ]
-            if self.random.random() < 0.1:
-                values.append(self.random.choice([None, b"\xff\xfe", b""]))
+            values: list[bytes | None] = [self.post() for _ in range(self.random.randint(1, 12))]
+            if self.random.random() < 0.3:
+                value = self.random.choice([None, b"\xff\xfe", b"", *NO_TEXTS])
+                values.insert(self.random.randint(0, len(values)), value)
             self.world.produce("in", self.random.randrange(count), values)
+
+    def post(self, letter: str = "m") -> bytes:
+        """One of 61 messages."""
+        return post(f"{letter}{self.random.randint(0, 60)}")
 
     def step(self) -> None:
         for _ in range(self.random.randint(1, 6) if self.world.processes else 0):

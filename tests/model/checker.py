@@ -11,7 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, SCHEME, SEEDED, Taken, World, origin_of
+from tests.driver import (
+    DEAD,
+    DUPLICATES,
+    LOG,
+    NO_TEXTS,
+    OUTPUT,
+    SCHEME,
+    SEEDED,
+    Taken,
+    World,
+    origin_of,
+)
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError, What
@@ -371,3 +382,27 @@ def check_all_judged(world: World, truth: Truth) -> None:
                 assert (topic.topic_id, number, offset) in truth.kinds, (
                     f"{name}[{number}]@{offset}: never judged"
                 )
+
+
+def check_no_text(world: World, truth: Truth, fates: Fates) -> None:
+    """Messages whose values hold no text, by these values alone: they came out as they came, and led nobody."""
+    leaders = {each.leader for said in truth.judgements.values() for each in said}
+    values = {
+        origin_of(entry): entry.value
+        for log in world.cluster.topics[OUTPUT].logs
+        for _, entry in log.visible()
+    }
+    for name, topic_ids in world.topic_ids.items():
+        topic = world.cluster.topics[name]
+        for number, log in enumerate(topic.logs):
+            for offset, entry in log.visible():
+                if entry.value is not None and entry.value not in NO_TEXTS:
+                    continue
+                place, at = (topic.topic_id, number, offset), (name, number, offset)
+                assert place not in leaders, f"{at} has no text and leads"
+                said = {(each.kind, each.leader) for each in truth.judgements[place]}
+                assert said == {(Kind.UNIQUE, None)}, f"{at} has no text: {said}"
+                # Of a topic that was made again the places of both count.
+                if len(topic_ids) == 1:
+                    assert set(fates.went[at]) == {OUTPUT}, f"{at} has no text and went to {fates.went[at]}"
+                    assert values[at] == entry.value

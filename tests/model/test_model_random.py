@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.model.chaos import ACTIONS, WINDOW, Chaos
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_all_judged, check_complete, check_no_text, check_output, rebuild
 
 SEEDS = int(os.environ.get("TWINSIEVE_MODEL_SEEDS", "14"))
 FIRST = int(os.environ.get("TWINSIEVE_MODEL_FIRST", "0"))
@@ -26,6 +26,7 @@ def run_one(seed: int, folder: Path, *, moves: bool) -> Chaos:
     fates = check_output(chaos.world, truth, in_order=not chaos.moved)
     check_complete(chaos.world, truth, fates)
     check_all_judged(chaos.world, truth)
+    check_no_text(chaos.world, truth, fates)
     assert not chaos.world.stops, chaos.world.stops
     return chaos
 

@@ -21,7 +21,14 @@ from tests.driver import (
 from tests.memory.faults import at_once, never_fails
 from tests.memory.log import Outcome, Transaction
 from tests.model.chaos import ACTIONS, WINDOW, Actions, Chaos
-from tests.model.checker import check_all_judged, check_complete, check_output, check_seeded, rebuild
+from tests.model.checker import (
+    check_all_judged,
+    check_complete,
+    check_no_text,
+    check_output,
+    check_seeded,
+    rebuild,
+)
 from tests.nasty.kinds import Kind
 from tests.nasty.seeding import Seeding
 from tests.twins import AtOnce, HashSieve, Later
@@ -119,7 +126,7 @@ class NastyChaos(Chaos):
         transaction = Transaction(self.world.clock.monotonic_s())
         messages = Messages()
         for _ in range(self.random.randint(1, 12)):
-            messages.add(b"k", b"m%d" % self.random.randint(0, 60), (("h", b"1"),), self.world.clock.now_ms())
+            messages.add(b"k", self.post(), (("h", b"1"),), self.world.clock.now_ms())
         self.world.cluster.write(Partition(SEEDED, number), messages, transaction)
         transaction.end(self.random.choice([Outcome.COMMITTED, Outcome.COMMITTED, Outcome.ABORTED]))
 
@@ -190,7 +197,7 @@ class NastyChaos(Chaos):
     def produce(self) -> None:
         super().produce()
         if Kind.SETTINGS in self.kinds and self.random.random() < 0.3:
-            self.world.produce("in", self.input().number, [b"M%d" % self.random.randint(0, 60)])
+            self.world.produce("in", self.input().number, [self.post("M")])
 
     def input(self) -> Partition:
         """One of the input's partitions."""
@@ -200,7 +207,7 @@ class NastyChaos(Chaos):
         transaction = Transaction(self.world.clock.monotonic_s())
         messages = Messages()
         for _ in range(self.random.randint(1, 4)):
-            messages.add(b"k", b"m%d" % self.random.randint(0, 60), (("h", b"1"),), self.world.clock.now_ms())
+            messages.add(b"k", self.post(), (("h", b"1"),), self.world.clock.now_ms())
         self.world.cluster.write(self.input(), messages, transaction)
         transaction.end(self.random.choice([Outcome.COMMITTED, Outcome.ABORTED]))
 
@@ -308,6 +315,7 @@ def run(seed: int, folder: Path, kinds: Collection[Kind]) -> Found:
     if not world.stops:
         check_complete(world, truth, fates)
         check_all_judged(world, truth)
+        check_no_text(world, truth, fates)
         for each in chaos.seeds:
             if each.finished:
                 check_seeded(world, truth, each.ends)

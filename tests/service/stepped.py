@@ -17,6 +17,7 @@ from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.sieve import Sieve
@@ -25,7 +26,7 @@ _MAX_ROUNDS = 2_000
 
 
 class Stepped:
-    """One such process; `again` ends it and starts the next.
+    """One such process; `again` ends it and starts the next. `counted`: counts of all that came out.
 
     partitions: of each input topic; the outputs get as many as the first, but for `topics.output_partitions`
     """
@@ -41,6 +42,7 @@ class Stepped:
         self._builder = Builder(
             settings, scheme, self.clock, lambda _: self._broker, "one", emit=True, background=Later()
         )
+        self.counted = Emission()
         self.index, self.worker = self._roles()
 
     def _roles(self) -> tuple[Index, Worker]:
@@ -75,7 +77,7 @@ class Stepped:
         """Run until every input partition is committed up to its end."""
         for _ in range(_MAX_ROUNDS):
             self.index.step(0.05)
-            self.worker.step(0.05)
+            self.counted.count(self.worker.step(0.05))
             if self._quiet():
                 return
         raise AssertionError(f"stuck: {self.index.notices} {self.worker.notices}")

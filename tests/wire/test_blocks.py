@@ -68,7 +68,7 @@ def test_records_of_older_versions_are_refused_with_what_to_do() -> None:
 
 
 rows = st.lists(
-    st.one_of(st.text(max_size=30), st.sampled_from([RowKind.UNREADABLE, RowKind.TOMBSTONE])), max_size=40
+    st.one_of(st.text(max_size=30), st.sampled_from([RowKind.UNREADABLE, RowKind.NO_TEXT])), max_size=40
 )
 
 
