@@ -49,8 +49,8 @@ class Output:
     is_stream: what is written is out at once; `place` has nothing to do
     raises: FileError when it cannot be made, written or renamed; nothing is left behind then
 
-    A link is followed: the file it points to is replaced, the link stays. Other hard links to that
-    file keep the old content.
+    A link is followed: the file it points to is replaced, the link stays. Other hard links to that file keep
+    the old content. A link that somebody else has put where everybody may write is refused.
     """
 
     def __init__(self, name: str, *, mode: int = 0o666, packed: bool = True) -> None:
@@ -82,7 +82,7 @@ class Output:
     def _open(self) -> BinaryIO:
         if self._descriptor is not None:
             return cast(BinaryIO, io.FileIO(self._descriptor, "wb", closefd=False))
-        target = Path(os.path.realpath(self.name))
+        target = _followed(self.name)
         try:
             known = os.stat(self.name)
         except FileNotFoundError:
@@ -196,6 +196,41 @@ class Output:
         except OSError as error:
             outcome = "" if self._part is None else "; nothing was put in its place"
             raise FileError(f"{self._shown}: cannot be written: {error.strerror}{outcome}") from error
+
+
+def _followed(name: str) -> Path:
+    """The path that a name leads to, without links.
+
+    raises: OSError for a link in a folder where everybody may write, that belongs to neither this user nor
+        root nor the owner of that folder, as Linux with `fs.protected_symlinks` where the folder is sticky
+    """
+    here, links = "/", 0
+    rest = [part for part in reversed(os.path.join(os.getcwd(), name).split("/")) if part not in ("", ".")]
+    while rest:
+        part = rest.pop()
+        if part == "..":
+            here = os.path.dirname(here)
+            continue
+        path = os.path.join(here, part)
+        try:
+            status = os.lstat(path)
+        except OSError:
+            here = path  # what is not there, or may not be looked at, leads nowhere else
+            continue
+        if not stat.S_ISLNK(status.st_mode):
+            here = path
+            continue
+        folder, links = os.stat(here), links + 1
+        if links > _MAX_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        if folder.st_mode & stat.S_IWOTH and status.st_uid not in (os.geteuid(), 0, folder.st_uid):
+            raise PermissionError(
+                errno.EACCES, f"{path} is a link of another user in a folder of all; remove it"
+            )
+        to = os.readlink(path)
+        here = "/" if to.startswith("/") else here
+        rest += [part for part in reversed(to.split("/")) if part not in ("", ".")]
+    return Path(here)
 
 
 def _nameless(folder: Path, mode: int) -> int | None:

@@ -255,3 +255,77 @@ def test_a_stream_that_comes_in_pieces_keeps_the_rows_of_the_file(
         assert running.wait(60) == 0
     assert target.read_bytes() == whole.stdout
     assert 0 < whole.stdout.count(b"\n") < len(rows)
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A folder of all users, as /tmp is one."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("flag", "what"),
+    [
+        *(("-o", what) for what in ("file", "nothing", "folder", "pipe", "chain")),
+        ("--duplicates", "file"),
+        ("--state", "nothing"),
+        ("--state", "folder"),
+    ],
+)
+def test_an_output_goes_through_no_link_that_somebody_else_put_where_all_may_write(
+    tmp_path: Path, source: Path, run: Run, shared: Path, stranger: int, what: str, flag: str
+) -> None:
+    important, link = tmp_path / "important", shared / "link"
+    named = link
+    if what == "folder":
+        important.mkdir()
+        named = link / "out"
+    elif what == "pipe":
+        os.mkfifo(important)
+    elif what != "nothing":
+        important.write_bytes(b"important")
+    link.symlink_to(important)
+    os.chown(link, stranger, -1, follow_symlinks=False)
+    if what == "chain":
+        named = tmp_path / "own"
+        named.symlink_to(link)
+    before = sorted(tmp_path.rglob("*"))
+    others = [] if flag == "-o" else ["-o", tmp_path / "o"]
+    ran = run("dedup", "-q", source, *others, flag, named, *SMALL)
+    assert ran.code != 0
+    assert f"{link} is a link of another user in a folder of all; remove it" in ran.err
+    if what in ("file", "chain"):
+        assert important.read_bytes() == b"important"
+    assert [
+        path for path in sorted(tmp_path.rglob("*")) if path not in before and path.name != "link.lock"
+    ] == []
+
+
+@pytest.mark.parametrize("whose", ["own", "the folder's owner's"])
+def test_a_link_that_one_may_trust_is_followed(
+    tmp_path: Path, source: Path, run: Run, shared: Path, stranger: int, whose: str
+) -> None:
+    (tmp_path / "out").touch()
+    link = shared / "link"
+    link.symlink_to(tmp_path / "out")
+    if whose == "the folder's owner's":
+        for path in (shared, link):
+            os.chown(path, stranger, -1, follow_symlinks=False)
+    assert run("dedup", "-q", source, "-o", link, *SMALL).code == 0
+    assert link.is_symlink()
+    assert (tmp_path / "out").stat().st_size
+
+
+def test_a_link_of_somebody_else_is_followed_where_only_he_can_have_put_it(
+    tmp_path: Path, source: Path, run: Run, stranger: int
+) -> None:
+    """As in a folder of his own, which was named on purpose."""
+    (tmp_path / "out").touch()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "out")
+    os.chown(link, stranger, -1, follow_symlinks=False)
+    assert run("dedup", "-q", source, "-o", link, *SMALL).code == 0
+    assert (tmp_path / "out").stat().st_size
