@@ -148,9 +148,11 @@ def command(
         for example in summary.examples.chosen():
             console.print(pair_panel(example), soft_wrap=True)
     if not quiet:
-        from twinsieve.pipeline.dedup.report import summary_table
+        from twinsieve.pipeline.dedup.report import age_lines, summary_table
 
         talk().print(summary_table(summary, dedup.sieve_stats()))
+        for line in age_lines(summary):
+            say_error(line)
     for name in dedup.repeated:
         say_error(f"{name}: an earlier run on {wanted.state} read this content; all its rows are dropped")
     if wanted.duplicates is not None and summary.leaders_unknown:

@@ -42,11 +42,13 @@ class Reach:
     messages: kept rows it holds; age_ms: and none older, None for no limit
     rows_after: readable rows that came when the first kept row was in this window no more: they are the
         last rows of the input, for a window never goes back
+    rows_after_age: those of them that came when the first kept row was too old
     """
 
     messages: int
     age_ms: int | None
     rows_after: int = 0
+    rows_after_age: int = 0
 
 
 class Reaches:
@@ -80,7 +82,9 @@ class Reaches:
         for reach in self.by_stage.values():
             gone = before > reach.messages
             if reach.age_ms is not None:
-                gone |= timed & (stream > self._first_time + reach.age_ms)
+                old = timed & (stream > self._first_time + reach.age_ms)
+                reach.rows_after_age += int(np.count_nonzero(old))
+                gone |= old
             reach.rows_after += int(np.count_nonzero(gone))
         self._kept += int(np.count_nonzero(kept))
         self._stream_time = int(stream[-1])
@@ -254,6 +258,20 @@ def window_line(reach: Reach) -> str:
     if not reach.rows_after:
         return f"kept rows, {age}"
     return f"kept rows, {age}; the first kept rows were out of it for the last {reach.rows_after:,} rows"
+
+
+def age_lines(summary: Summary) -> list[str]:
+    """A line for each age limit that kept rows from being compared.
+
+    >>> age_lines(Summary(rows=40, windows={"near": Reach(1000, age_ms=86_400_000, rows_after_age=38)}))
+    ['near.window.age is 24h: the last 38 of 40 rows met no kept row older than that; none lifts the limit']
+    """
+    return [
+        f"{stage}.window.age is {duration_text(reach.age_ms)}: the last {reach.rows_after_age:,} of "
+        f"{summary.rows:,} rows met no kept row older than that; none lifts the limit"
+        for stage, reach in summary.windows.items()
+        if reach.age_ms is not None and reach.rows_after_age
+    ]
 
 
 def _counts(reasons: Counter[str]) -> str:

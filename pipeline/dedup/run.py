@@ -218,6 +218,7 @@ class Dedup:
             then, unless renaming itself failed, which the error says
         """
         sizes = [self._reader.size_of(name) for name in self._job.inputs]
+        self._warn_of_order(warn)
         with ExitStack() as stack:
             outputs = self._open_outputs(stack)
             if stop is not None and outputs.may_save_between_chunks:
@@ -235,6 +236,15 @@ class Dedup:
                 self._refuse_all_rows()
             self._finish(outputs, before_placing)
         return self.summary
+
+    def _warn_of_order(self, warn: Callable[[str], None]) -> None:
+        others = list(self._reader.other_order)
+        if others:
+            also = f" and {len(others) - 1:,} more inputs" if len(others) > 1 else ""
+            warn(
+                f"{others[0]}{also}: columns in another order than in the first input; "
+                "rows come out in its order"
+            )
 
     def _open_outputs(self, stack: ExitStack) -> _Outputs:
         """All outputs and their sinks, which `stack` discards unless they were placed."""

@@ -147,6 +147,8 @@ def state_lock(name: str) -> Iterator[None]:
             pass
     except BlockingIOError as error:
         raise FileError(f"{name}: another run is using it; let it end, or name another state") from error
+    except FileNotFoundError as error:
+        raise FileError(f"{name}: there is no folder {os.path.dirname(path)}; make it first") from error
     except OSError as error:
         raise FileError(f"{path}: cannot be locked: {error.strerror}") from error
     try:

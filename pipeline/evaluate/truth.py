@@ -53,7 +53,12 @@ def read_pairs(path: Path) -> list[Pair]:
     """
     lines = read_lines(path)
     if not lines or lines[0] != HEADER:
-        raise UsageError(f"{path}:1: not a pairs file; its first line must be {HEADER.split()} split by tabs")
+        names = ", ".join(HEADER.split())
+        labels = "; labels of readers are given with --judged FILE" if lines and "label" in lines[0] else ""
+        raise UsageError(
+            f"{path}:1: is no file of pairs; its first line names the columns {names}, "
+            f"with tabs between{labels}"
+        )
     return [_pair(line, f"{path}:{number}") for number, line in enumerate(lines[1:], start=2)]
 
 

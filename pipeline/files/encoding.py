@@ -7,6 +7,7 @@ no bytes that end a row: their blocks are turned into UTF-8, and what is written
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
 
 from twinsieve.pipeline.files import FileError
@@ -150,10 +151,17 @@ def _frequent(encoding: str, text: str) -> float:
     if not wide:
         return 0.0
     if encoding not in _FREQUENT:
-        # Letters of one byte: words of them are long, and most of their letters are small.
-        return sum(char.isalpha() and char.islower() for char in wide) / len(wide) * 0.6
+        # Letters of one byte are small mostly; Cyrillic words have no others, Latin ones are ASCII mostly.
+        small = sum(char.isalpha() and char.islower() for char in wide)
+        beside = len(_BESIDE_ASCII.findall(text))
+        fitting = beside if encoding == "cp1252" else len(wide) - beside
+        return min(small, fitting) / len(wide) * 0.6
     low, high = _FREQUENT[encoding]
     return sum(low <= char.encode(encoding)[0] <= high for char in wide) / len(wide)
+
+
+_BESIDE_ASCII = re.compile(r"(?<=[a-zA-Z])[^\x00-\x7f\W\d_]|[^\x00-\x7f\W\d_](?=[a-zA-Z])")
+"""A letter that is no ASCII beside one that is."""
 
 
 def _is_utf8(head: bytes) -> bool:
@@ -212,6 +220,10 @@ def as_utf8(blocks: Iterator[bytes], encoding: str, shown: str) -> Iterator[byte
         raise FileError(f"{shown}: is not {encoding} ({error}); name another with --encoding") from error
 
 
+_SHEET = "is a spreadsheet, which is not read; save it as CSV in UTF-8 first"
+_OFFICE = (b"[Content_Types].xml", b"_rels/", b"mimetypeapplication/vnd.oasis", b"docProps/", b"xl/")
+"""With what the first file of a zip archive begins that is a spreadsheet."""
+_NAME_AT = 30
 _ARCHIVE = "is a {} archive, which is not read; unpack it first"
 _BEGINNINGS = (
     (b"PK\x03\x04", _ARCHIVE.format("zip") + ", as with `unzip -p FILE | twinsieve dedup -`"),
@@ -224,6 +236,7 @@ _BEGINNINGS = (
     (b"ARROW1\x00\x00", "is an Arrow file; say --format arrow"),
     (b"\xff\xff\xff\xff", "is an Arrow stream; say --format arrow"),
     (b"Obj\x01", "is an Avro file, which is not read; turn it into JSON lines or Parquet first"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _SHEET),
     (b"SQLite format 3\x00", "is an SQLite database, which is not read; write a table as CSV first"),
 )
 _TAR, _TAR_AT = b"ustar", 257
@@ -249,7 +262,8 @@ def foreign(head: bytes) -> str | None:
     """
     for beginning, said in _BEGINNINGS:
         if head.startswith(beginning):
-            return said
+            is_sheet = beginning == b"PK\x03\x04" and head[_NAME_AT:].startswith(_OFFICE)
+            return _SHEET if is_sheet else said
     if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return _ARCHIVE.format("tar") + " and name the folder"
     return None

@@ -74,6 +74,10 @@ _OTHER_ENDINGS = {
     ".yml": "YAML",
 }
 """What a name promises and no command writes."""
+_NO_ENDING = "has no ending that says what it holds"
+_OTHER_INPUTS = dict.fromkeys(
+    (".xlsx", ".xls", ".ods"), "is a spreadsheet by its name; save it as CSV in UTF-8 first"
+)
 _LINES_OF_JSON = ("jsonl", "json", "text")
 """What names promise that fit JSON lines: these are plain lines too."""
 _BY_TAB = ".tsv"
@@ -118,7 +122,8 @@ def _format_of(names: list[str], given: str | None, settings: Settings) -> Forma
     if len(found) > 1:
         (one, first), (other, second) = list(found.items())[:2]
         raise UsageError(
-            f"{shown(first)} looks like {one}, {shown(second)} like {other}; say which with --format"
+            f"{shown(first)} looks like {one}, {shown(second)} like {other}; run them one after the other on "
+            "one --state, which finds duplicates across them, or say --format if a name misleads"
         )
     return next(iter(found))
 
@@ -139,7 +144,8 @@ def _is_by_tab(names: list[str]) -> bool:
     if by_tab and others:
         raise UsageError(
             f"{shown(by_tab[0])} looks separated by tabs, {shown(others[0])} by commas; "
-            "run them apart, or say --delimiter"
+            "run them one after the other on one --state, which finds duplicates across them, "
+            "or say --delimiter"
         )
     return bool(by_tab)
 
@@ -219,8 +225,8 @@ def _input_format(name: str) -> Format:
     if found is None and name != STDIN and is_file:
         known = ", ".join(_ENDINGS)
         raise UsageError(
-            f"{shown(name)}: has no ending that says what it holds; known are {known}, each also with "
-            f"{_listed(PACKED_ENDINGS)} behind it; or say --format {_listed(FORMATS)}"
+            f"{shown(name)}: {_OTHER_INPUTS.get(ending_of(name), _NO_ENDING)}; known are {known}, each also "
+            f"with {_listed(PACKED_ENDINGS)} behind it; or say --format {_listed(FORMATS)}"
         )
     return found or "jsonl"
 

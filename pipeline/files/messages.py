@@ -75,12 +75,22 @@ class InputReader:
     codec: that rows of a chunk are decoded by
     mark: the byte order mark of the first input, once it was begun
     schema, table_kind, packing: of Parquet and Arrow inputs, once the first one was begun
+    other_order: inputs begun so far whose columns stand in another order than those of the first; their rows
+        come in its order
+    apart: inputs have nothing to do with each other: all this is that of the one begun last, and they may
+        have other columns
     whole: all columns of those are read, not only what is judged
     ids_shown: as of `MessageReader`
     """
 
     def __init__(
-        self, settings: Settings, dialect: Dialect, *, whole: bool = False, ids_shown: bool = False
+        self,
+        settings: Settings,
+        dialect: Dialect,
+        *,
+        whole: bool = False,
+        ids_shown: bool = False,
+        apart: bool = False,
     ) -> None:
         encoding = "text" if dialect.format == "text" else "json"
         source = settings.input.model_copy(update={"encoding": encoding})
@@ -88,7 +98,6 @@ class InputReader:
         self.dialect = dialect
         self._format = dialect.format
         self._delimiter = dialect.delimiter
-        self.mark: bytes | None = None
         self._codec = codec_of(dialect.encoding)
         self.codec = self._codec or "utf-8"
         self._reader = MessageReader(
@@ -97,13 +106,22 @@ class InputReader:
             ids_shown=ids_shown,
             passes_null=settings.passes_null_text(on_files=True),
         )
+        self._whole = whole
+        self._apart = apart
+        self.other_order: dict[str, None] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        """Know of no input."""
+        self.mark: bytes | None = None
         self.names: list[str] = []
         self.header: bytes | None = None
         self.documents: bool | None = None
-        self._whole = whole
         self.schema: pa.Schema | None = None
         self.table_kind: TableKind = "parquet"
         self.packing = ""
+        self._first = ""
+        self._order: list[int] | None = None
 
     def chunks(self, source: InputSource) -> Iterator[RowChunk]:
         """Every row of an input in order; none is left out.
@@ -124,11 +142,16 @@ class InputReader:
 
     def rows_alone(self, source: InputSource) -> Iterator[RowChunk]:
         """The same chunks, with nothing read of their rows. raises: as `chunks`"""
+        if self._apart:
+            self._forget()
         shown = source.shown
         nothing = self._reader.columns([], {})
         if self._format in TABLES:
             first = 1
-            for batch in self._begin_table(source).batches():
+            table = self._begin_table(source)
+            names = self.schema.names if self.schema is not None and self._whole else None
+            for batch in table.batches():
+                batch = batch if names in (None, batch.schema.names) else batch.select(names)
                 yield RowChunk(shown, Rows([b""] * batch.num_rows, first), nothing, batch=batch)
                 first += batch.num_rows
             return
@@ -147,9 +170,11 @@ class InputReader:
         """
         if is_stream(name):
             return None
+        if self._apart:
+            self._forget()
         with InputSource(name) as source:
             if self._format == "csv":
-                self._begin(source, next(self._records(source), None))
+                self._begin(source, self._records(source))
             elif self._format in TABLES:
                 self._begin_table(source)
             return source.size
@@ -170,10 +195,26 @@ class InputReader:
         table = source.table(parquet=self._format == "parquet", only=only)
         if self.schema is None:
             self.schema, self.table_kind, self.packing = table.schema, table.kind, table.packing
+            self._first = shown
         elif not self.schema.equals(table.schema):
-            raise FileError(f"{shown}: has other columns than the input before; run it on its own")
+            self._refuse_other_columns(shown, list(self.schema), list(table.schema))
+            self.other_order[shown] = None
         self._refuse_without_text(shown, table.schema.names)
         return table
+
+    def _refuse_other_columns(self, where: str, first: Sequence[object], columns: Sequence[object]) -> None:
+        """Refuse columns that are not those of the first input, in any order. raises: FileError"""
+        missing = [str(one) for one in first if one not in columns]
+        added = [str(one) for one in columns if one not in first]
+        if not missing and not added and len(first) == len(columns):
+            return
+        differ = [f"{_listed(added)} only here"] if added else []
+        differ += [f"{_listed(missing)} only there"] if missing else []
+        raise FileError(
+            f"{where}: has other columns than {self._first} ({', '.join(differ)}); write each input to a "
+            "file of its own with -o FOLDER/, or run them one after the other on one --state: both find "
+            "duplicates across them"
+        )
 
     def _refuse_without_text(self, where: str, names: list[str], header: str = "") -> None:
         wanted = self._reader.text_roots
@@ -228,10 +269,17 @@ class InputReader:
             raise UnreadableError(Reason.NOT_UTF8, f"is not {self._codec or 'UTF-8'} at byte {at}") from error
         return text
 
-    def _begin(self, source: InputSource, first: Rows | None) -> Rows:
-        """The first rows of a CSV input; its header is known and fits the inputs before."""
+    def _begin(self, source: InputSource, batches: Iterator[Rows]) -> Rows | None:
+        """The first rows of a CSV input; its header is known and fits the inputs before.
+
+        None for an input without a byte, or with an empty line alone: it has no rows.
+        """
         where = f"{source.shown}:1"
-        if first is None or first.rows == [b""]:
+        self._order = None
+        first = next(batches, None)
+        if first is None or (first.rows == [b""] and next(batches, None) is None):
+            return None
+        if not first.rows[0]:
             said = "has no header row; the first row of a CSV file names its columns"
             raise FileError(f"{source.shown}: {said}")
         head = first.rows[0] or b""
@@ -243,23 +291,53 @@ class InputReader:
         if names is None:
             raise FileError(f"{where}: is no CSV header; the first row names the columns")
         if self.names and names != self.names:
-            raise FileError(f"{where}: has other columns than the input before; run it on its own")
+            self._refuse_other_columns(where, self.names, names)
+            self.other_order[source.shown] = None
+            self._order = [names.index(name) for name in self.names]
         if len(set(names)) < len(names):
             raise FileError(f"{where}: names a column twice; rename one")
         self._refuse_without_text(where, names, text)
-        self.names = names
+        self.names = self.names or names
         if self.header is None:
+            self._first = source.shown
             self.header = head if is_wide(self.dialect.encoding) else source.mark + head
         return first
 
     def _without_header(self, source: InputSource, batches: Iterator[Rows]) -> Iterator[Rows]:
-        first = self._begin(source, next(batches, None))
+        first = self._begin(source, batches)
+        if first is None:
+            return
         spans = first.lines_of or [1]
         heads = {row - 1: head for row, head in first.heads.items()}
         rest = replace(
             first, rows=first.rows[1:], line=first.line + spans[0], lines_of=spans[1:], heads=heads
         )
-        yield from chain([rest] if rest.rows else [], batches)
+        following = chain([rest] if rest.rows else [], batches)
+        yield from following if self._order is None else map(self._in_order, following)
+
+    def _in_order(self, batch: Rows) -> Rows:
+        """The records with their fields in the order of the first input, each field as it is spelt.
+
+        Records that do not fit their header stay as they are.
+        """
+        order = self._order or []
+
+        def ordered(record: bytes | None) -> bytes | None:
+            if record is None or not record.strip():
+                return record
+            body = record.removesuffix(b"\r")
+            try:
+                text = self._decoded(body)
+            except UnreadableError:
+                return record
+            fields = _csv_fields(text, self._delimiter)
+            spelt = _spelt_fields(text, self._delimiter)
+            if fields is None or len(fields) != len(order) or len(spelt) != len(order):
+                return record
+            joined = self._delimiter.join([spelt[at] for at in order])
+            return joined.encode(self.codec) + record[len(body) :]
+
+        return replace(batch, rows=[ordered(record) for record in batch.rows])
 
     def _record(self, record: bytes | None) -> dict[str, str]:
         """The fields of a CSV record by name. raises: UnreadableError"""
@@ -291,6 +369,34 @@ def _other_delimiter(head: str, wanted: Sequence[str], names: list[str]) -> str 
         if set(wanted) & set(found) or len(found) > len(names):
             return other
     return None
+
+
+def _spelt_fields(record: str, delimiter: str) -> list[str]:
+    """The fields of a record that is CSV, as they stand in it, quotes and all.
+
+    >>> _spelt_fields('"a,""b",c "d,', ",")
+    ['"a,""b"', 'c "d', '']
+    """
+    fields = []
+    start = 0
+    while True:
+        end = start
+        if record[start : start + 1] == '"':
+            end = record.find('"', start + 1)
+            while record[end + 1 : end + 2] == '"' and end >= 0:
+                end = record.find('"', end + 2)
+            if end < 0:
+                return []
+        end = record.find(delimiter, end)
+        fields.append(record[start:] if end < 0 else record[start:end])
+        if end < 0:
+            return fields
+        start = end + 1
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:5]))
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"
 
 
 def _csv_fields(record: str, delimiter: str) -> list[str] | None:

@@ -91,7 +91,8 @@ def _arrow() -> Any:
         import pyarrow.ipc
     except ImportError as error:
         raise UsageError(
-            "Parquet and Arrow need the package pyarrow; pip install 'twinsieve[arrow]'"
+            "Parquet and Arrow need the package pyarrow: pip install pyarrow, or in a checkout "
+            "pip install '.[arrow]'"
         ) from error
     return pyarrow
 

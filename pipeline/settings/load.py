@@ -204,13 +204,18 @@ def _variable(key: str) -> str:
 def _put(tree: Tree, override: Override) -> None:
     place = Location(override.source)
     kind = schema().get(override.key)
-    if kind is None or kind == "section":
+    if kind is None:
         section, _, name = override.key.rpartition(".")
-        advice = "it holds other keys" if kind else did_you_mean(section if section in schema() else "", name)
+        advice = did_you_mean(section if section in schema() else "", name)
         tree.find(place, f"unknown key {override.key!r}; {advice}")
         return
     value: Raw = override.text
-    if kind in ("list", "mapping") and override.text.lstrip().startswith(("[", "{")):
+    if kind == "section" and not override.text.lstrip().startswith("{"):
+        below = next(iter(_values_below(override.key))).removeprefix(f"{override.key}.")
+        said = f"holds other keys; name one, as {override.key}.{below}, or write {{{below}: …}}"
+        tree.find(place, f"{override.key} {said}")
+        return
+    if kind in ("list", "mapping", "section") and override.text.lstrip().startswith(("[", "{")):
         flow = read_flow(override.text, override.source)
         if flow.findings:
             tree.findings += flow.findings
@@ -223,7 +228,19 @@ def _put(tree: Tree, override: Override) -> None:
         value = {left.strip(): right.strip() for left, _, right in pairs}
     elif not override.text:
         value = None
-    path = tuple(override.key.split("."))
+    _place_value(tree, override.key, value, place)
+
+
+def _place_value(tree: Tree, key: str, value: Raw, place: Location) -> None:
+    """Put a value in the place of the one that is there; of a section each key that is given."""
+    if schema().get(key) == "section" and isinstance(value, dict):
+        for name, below in value.items():
+            if f"{key}.{name}" in schema():
+                _place_value(tree, f"{key}.{name}", below, place)
+            else:
+                tree.find(place, f"unknown key '{key}.{name}'; {did_you_mean(key, str(name))}")
+        return
+    path = tuple(key.split("."))
     inside = _section(tree.values, path[:-1])
     if inside is None:
         return

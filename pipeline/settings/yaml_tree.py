@@ -152,6 +152,10 @@ def _syntax_problem(error: yaml.MarkedYAMLError) -> str:
     said = error.problem or error.context or "cannot be parsed"
     if "'\\t'" in said:
         return "a tab stands where blanks belong; indent with blanks"
+    if "<block end>" in said and "<block mapping start>" in said:
+        return (
+            "the line stands further in or out than those it belongs to; give keys of one section one indent"
+        )
     return f"is no YAML: {said}; mend the line or the one above"
 
 

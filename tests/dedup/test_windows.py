@@ -115,8 +115,8 @@ def test_the_summary_says_which_windows_counted_and_what_came_after_them(tmp_pat
     )
     assert "exact window 100 kept rows, of any age" in said
     assert json.loads(stats.read_text())["windows"] == {
-        "near": {"messages": 10, "age_ms": None, "rows_after": 19},
-        "exact": {"messages": 100, "age_ms": None, "rows_after": 0},
+        "near": {"messages": 10, "age_ms": None, "rows_after": 19, "rows_after_age": 0},
+        "exact": {"messages": 100, "age_ms": None, "rows_after": 0, "rows_after_age": 0},
     }
 
 
@@ -186,3 +186,27 @@ def _plain_rows_after(rows: list[tuple[str, int | None]], messages: int, age_ms:
             after += 1
         kept += kind == "kept"
     return after
+
+
+@pytest.mark.parametrize("example", ["microblog", "news", "hamming"])
+def test_examples_for_files_know_no_age(tmp_path: Path, root: Path, run: Run, example: str) -> None:
+    fields = ("--text-field", "text", "--id-field", "id", "--time-field", "created_at")
+    config = root / "config" / f"{example}.yaml"
+    ran = run(
+        "dedup", _days(tmp_path / "in.jsonl", 40), "-o", tmp_path / "out", "-c", config, *fields, *SMALL
+    )
+    assert (ran.code, len((tmp_path / "out").read_bytes().splitlines())) == (0, 1)
+    assert "window.age" not in ran.err
+
+
+def test_an_age_that_kept_rows_from_being_compared_is_a_line(tmp_path: Path, run: Run) -> None:
+    source, out = _days(tmp_path / "in.jsonl", 40), tmp_path / "out"
+    ran = run(
+        "dedup", source, "-o", out, "--set", "exact.window.age=7d", "--set", "near.window.age=7d", *SMALL
+    )
+    assert len(out.read_bytes().splitlines()) == 6
+    assert "near.window.age is 7d: the last 32 of 40 rows met no kept row older than that" in ran.err
+    ran = run(
+        "dedup", source, "-o", out, "--set", "exact.window.age=60d", "--set", "near.window.age=60d", *SMALL
+    )
+    assert "window.age is" not in ran.err

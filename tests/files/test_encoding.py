@@ -113,6 +113,19 @@ def test_the_likely_encodings_of_a_text_have_the_true_one(text: str, encoding: s
     assert encoding in likely_encodings(text.encode(encoding))
 
 
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("the café near the naïve façade, a déjà vu", "cp1252"),
+        ("Füße und Äpfel für größere Gäste", "cp1252"),
+        ("Сегодня идёт дождь, не забудьте зонт", "cp1251"),
+        ("Сегодня new iPhone и ещё что-то", "cp1251"),
+    ],
+)
+def test_latin_and_cyrillic_text_are_told_apart(text: str, encoding: str) -> None:
+    assert likely_encodings(text.encode(encoding))[0] == encoding
+
+
 def test_a_file_that_is_not_utf_8_names_likely_encodings(tmp_path: Path, run: Run) -> None:
     source = tmp_path / "p.txt"
     source.write_bytes(_FORMS["txt"].encode("gbk"))

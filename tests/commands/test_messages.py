@@ -1,0 +1,95 @@
+"""What users are told to do works, or is at least something they can do."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.calling import SMALL, Run
+
+
+def test_a_section_is_set_as_a_message_shows_it(tmp_path: Path, run: Run) -> None:
+    """The message of a state under another layout shows such a line to copy."""
+    source, state = tmp_path / "in.jsonl", tmp_path / "state"
+    source.write_text('{"text": "a row"}\n')
+    call = ("dedup", "-q", source, "--state", state, *SMALL)
+    assert run(*call, "-o", tmp_path / "a").code == 0
+    layout = "near.layout={bands: 36, rows: 3}"
+    refused = run(*call, "-o", tmp_path / "b", "--set", layout)
+    shown = refused.err.partition("written with ")[2].partition(", the configuration says ")
+    assert refused.code == 1
+    assert shown[0].startswith("near.layout={bands: 24, rows: 4")
+    assert "near.layout={bands: 36, rows: 3" in shown[2]
+    (tmp_path / "more.jsonl").write_text('{"text": "another row"}\n')
+    again = run(
+        "dedup",
+        "-q",
+        tmp_path / "more.jsonl",
+        "-o",
+        tmp_path / "c",
+        "--state",
+        state,
+        *SMALL,
+        "--set",
+        shown[0],
+    )
+    assert (again.code, again.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("near.layout={bands: 36, row: 3}", "--set near.layout: unknown key 'near.layout.row'; did you mean 'rows'?"),
+        ("near.layout=5", "--set near.layout: near.layout holds other keys; name one, as near.layout.bands"),
+        ("near={window: {messages: x}}", "--set near: near.window.messages is 'x'"),
+        ("near.layout={bands: 36", "--set near.layout: "),
+    ],
+)  # fmt: skip
+def test_a_section_that_is_set_wrongly_is_told_by_its_key(run: Run, given: str, said: str) -> None:
+    ran = run("dedup", "in.jsonl", "--set", given)
+    assert (ran.code, ran.err.splitlines()[0].startswith(said)) == (2, True), ran.err
+
+
+@pytest.mark.parametrize("name", ["x.xlsx", "x.csv", "x"])
+def test_a_spreadsheet_is_to_be_saved_as_csv(tmp_path: Path, run: Run, name: str) -> None:
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+    said = ("--format", "csv") if name == "x" else ()
+    ran = run("dedup", "-q", tmp_path / name, "-o", tmp_path / "out", *said, *SMALL)
+    assert ran.code in (1, 2)
+    assert "save it as CSV in UTF-8 first" in ran.err
+    assert "unzip" not in ran.err
+
+
+def test_a_state_in_a_folder_that_is_not_there_names_the_folder(tmp_path: Path, run: Run) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"text": "a row"}\n')
+    state = tmp_path / "nope" / "x" / "state"
+    ran = run("dedup", "-q", source, "-o", tmp_path / "out", "--state", state, *SMALL)
+    said = f"twinsieve: {state}: there is no folder {state.parent}; make it first\n"
+    assert (ran.code, ran.err) == (1, said)
+
+
+def test_a_key_that_is_indented_wrongly_is_said_in_plain_words(tmp_path: Path, run: Run) -> None:
+    settings = tmp_path / "b.yaml"
+    settings.write_text("near:\n  similarity: 0.9\n method: text\n")
+    ran = run("dedup", "-c", settings)
+    said = "the line stands further in or out than those it belongs to; give keys of one section one indent"
+    assert (ran.code, ran.err) == (2, f"{settings}:3:2: {said}\n")
+    settings.write_text("near: similarity: 0.9\n")
+    assert "further in or out" not in run("dedup", "-c", settings).err
+
+
+@pytest.mark.parametrize("first", ["a\tb\n", "later_id\tearlier_id\tlabel\n", ""])
+def test_a_file_that_holds_no_pairs_says_which_columns_it_must_have(
+    tmp_path: Path, run: Run, first: str
+) -> None:
+    posts, pairs = tmp_path / "in.jsonl", tmp_path / "pairs.tsv"
+    posts.write_text('{"id": 1, "text": "a row"}\n')
+    pairs.write_text(first)
+    ran = run("evaluate", posts, pairs)
+    assert ran.code == 2
+    assert "its first line names the columns later, earlier, similarity, kind, with tabs between" in ran.err
+    assert ("--judged FILE" in ran.err) == ("label" in first)
