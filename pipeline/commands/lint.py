@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples, printable
@@ -13,8 +14,15 @@ from twinsieve.pipeline.settings import ConfigError
 from twinsieve.stages.errors import SieveError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from twinsieve.pipeline.service.cost import Cost
     from twinsieve.pipeline.settings.model import Settings
     from twinsieve.pipeline.settings.show import Shown
+    from twinsieve.pipeline.settings.yaml_tree import Tree
+
+_OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http")
+"""Keys and sections that files have no use for."""
 
 
 @click.command(
@@ -30,7 +38,7 @@ if TYPE_CHECKING:
     "--rate",
     default=5000.0,
     type=click.FloatRange(min=0.001),
-    help="Expected messages a second (5000).",
+    help="Expected messages a second on Kafka (5000).",
 )
 @click.option(
     "--partitions",
@@ -53,9 +61,12 @@ def command(
 ) -> None:
     """Show every problem of a settings FILE as `path:line:column: problem`; if there is none, show the costs.
 
+    What they cost on Kafka is shown where something is set for Kafka, or a rate is given.
     Environment and flags count as they do for other commands. Exit code 2 when there is a problem.
     """
+    from twinsieve.pipeline.commands.terminal import report
     from twinsieve.pipeline.files.address import path_here
+    from twinsieve.pipeline.service.cost import cost_of
     from twinsieve.pipeline.settings.checks import missing_secrets, refused_on_kafka
     from twinsieve.pipeline.settings.load import check_tree, load_settings, tree_of_file
     from twinsieve.pipeline.settings.show import settings_in_force
@@ -76,7 +87,19 @@ def command(
     if show:
         _print_settings(settings_in_force(settings, tree))
         return
-    _print_cost(settings, load_settings(path, os.environ, overrides, on_files=True), rate, partitions)
+    console = report()
+    cost = cost_of(settings, rate)
+    _print_on_files(console, cost, load_settings(path, os.environ, overrides, on_files=True))
+    given = (ctx.get_parameter_source(name) for name in ("rate", "partitions"))
+    if _names_kafka(tree) or ParameterSource.COMMANDLINE in given:
+        _print_on_kafka(console, cost, settings, rate, partitions)
+    else:
+        console.print("for what they cost on Kafka add --rate N, in messages a second")
+    if not settings.digest.seed:
+        console.print(
+            "digest.seed is 0, the default for files: whoever knows it can forge equal digests.\n"
+            "Where strangers post, set TWINSIEVE_DIGEST__SEED or digest.seed_file."
+        )
     for key, problem in refused_on_kafka(settings):
         click.echo(f"refused on Kafka: {key} {problem}")
     for key, problem in missing_secrets(settings):
@@ -103,55 +126,55 @@ def _print_settings(shown: list[Shown]) -> None:
         click.echo(printable(f"{one.key:<{widths[0]}}  {one.value:<{widths[1]}}  {one.origin}"))
 
 
-def _print_cost(settings: Settings, on_files: Settings, rate: float, partitions: int) -> None:
+def _names_kafka(tree: Tree) -> bool:
+    """Whether anybody has set something that counts on Kafka alone."""
+    written = {".".join(map(str, path[:length])) for path in tree.places for length in (1, 2)}
+    return not written.isdisjoint(_OF_KAFKA)
+
+
+def _print_on_files(console: Console, cost: Cost, settings: Settings) -> None:
+    """What holds wherever the sieve runs, and the windows on files."""
     from rich.table import Table
 
-    from twinsieve.pipeline.commands.terminal import report
     from twinsieve.pipeline.dedup.report import Reach, window_line
-    from twinsieve.pipeline.service.cost import cost_of
     from twinsieve.pipeline.settings.show import near_in_force
 
-    cost = cost_of(settings, rate)
     memory = Table(title="sieve at worst", title_justify="left", box=None)
     memory.add_column("part")
     memory.add_column("MiB", justify="right")
     for part, size in cost.memory.items():
         memory.add_row(part, f"{size / 2**20:,.1f}")
     memory.add_row("all", f"{cost.total_bytes / 2**20:,.1f}")
+    console.print(memory)
+    for line in near_in_force(settings.near):
+        console.print(f"near: {line}")
+    for stage, kept in (("near", settings.near), ("exact", settings.exact)):
+        if kept.method != "none":
+            window = kept.window
+            said = window_line(Reach(window.messages, window.age_ms))
+            console.print(f"{stage} window on files: {window.messages:,} {said}")
+
+
+def _print_on_kafka(console: Console, cost: Cost, settings: Settings, rate: float, partitions: int) -> None:
+    from rich.table import Table
+
     windows = Table(title=f"windows at {rate:,.0f} messages/s, all kept", title_justify="left", box=None)
     for column in ("window", "covers hours", "age asked, hours", "ended by"):
         windows.add_column(column, justify="right" if "hours" in column else "left")
     for cover in cost.covers:
         asked = "none" if cover.asked_hours is None else f"{cover.asked_hours:,.2f}"
         windows.add_row(cover.name, f"{cover.hours:,.2f}", asked, cover.by)
-    console = report()
-    console.print(memory)
-    for line in near_in_force(settings.near):
-        console.print(f"near: {line}")
-    for stage, kept in (("near", on_files.near), ("exact", on_files.exact)):
-        if kept.method != "none":
-            window = kept.window
-            said = window_line(Reach(window.messages, window.age_ms))
-            console.print(f"{stage} window on files: {window.messages:,} {said}")
     console.print("on Kafka:")
-    _print_held(settings, partitions)
+    _print_held(console, settings, partitions)
     console.print(windows)
     for line in filter(None, (cover.shortfall(rate) for cover in cost.covers)):
         console.print(line, soft_wrap=True)
-    console.print(
-        f"log on Kafka: {cost.log_bytes_a_day / 1e9:,.1f} GB a day, at {cost.log_row_bytes} bytes a message"
-    )
-    if not settings.digest.seed:
-        console.print(
-            "digest.seed is 0, the default for files: whoever knows it can forge equal digests.\n"
-            "Where strangers post, set TWINSIEVE_DIGEST__SEED or digest.seed_file."
-        )
+    console.print(f"log on Kafka: {cost.log_said}", soft_wrap=True)
 
 
-def _print_held(settings: Settings, partitions: int) -> None:
+def _print_held(console: Console, settings: Settings, partitions: int) -> None:
     from rich.table import Table
 
-    from twinsieve.pipeline.commands.terminal import report
     from twinsieve.pipeline.service.cost import held_by
 
     held = held_by(settings, partitions)
@@ -170,6 +193,5 @@ def _print_held(settings: Settings, partitions: int) -> None:
         ("all", held.worker, held.index),
     ):
         table.add_row(part, *(f"{size / 2**20:,.1f}" if size else "" for size in (worker, index)))
-    console = report()
     console.print(table)
     console.print(f"both roles: {held.process / 2**20:,.1f} MiB, beside Python and its packages")

@@ -267,7 +267,7 @@ class Index:
         if gaps:
             self.notices.append(
                 f"{log}: retention took {gaps} blocks, or the decisions on them, before this index followed "
-                "them; copies of what was judged there come out again"
+                "them; copies of what was judged there come out again, if a window reaches back so far"
             )
             self._told_gaps = self.follower.gaps
         if unjudged:

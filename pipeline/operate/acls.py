@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.operate.topic_plan import plan_of
+from twinsieve.pipeline.operate.topic_plan import plan_of, trims_log
+from twinsieve.pipeline.settings.checks import shadow
 from twinsieve.pipeline.settings.model import Settings
-
-_PRIVATE = frozenset({"file", "local", "asynclocal", "memory", "data", "dir", "zip", "tar", "libarchive"})
-"""Protocols of fsspec behind which is this machine alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +22,24 @@ class Grant:
     prefix: bool = False
 
 
-def trims_log(settings: Settings) -> bool:
-    """Whether the index deletes log and decisions behind its snapshots: only where all processes can read
-    them.
-
-    An address of one machine is private, and so is one of several parts, as a cache before a store.
-
-    >>> [trims_log(Settings.model_validate({"state": {"dir": name}})) for name in ("state", "s3://bucket/a")]
-    [False, True]
-    """
-    protocol, found, _ = settings.state.dir.partition("://")
-    return bool(found) and "::" not in protocol and protocol not in _PRIVATE
-
-
-def grants(settings: Settings) -> list[Grant]:
+def grants(settings: Settings, *, dry_run: bool = False) -> list[Grant]:
     """The rights `run` needs. Grant them to no other user: a writer of internal topics can suppress messages.
 
     Delete on log and decisions is what the index needs to trim them behind shared snapshots; Kafka has no
     smaller right.
+    dry_run: those of `run --dry-run`, which makes its own internal topics and writes to no output
     """
+    settings = shadow(settings) if dry_run else settings
     names = Names(settings.app)
-    plan = plan_of(settings)
+    plan = plan_of(settings, emits=not dry_run)
+    creates = ("Create",) if dry_run or settings.topics.auto_create else ()
     found = [Grant("topic", name, ("Read", "Describe", "DescribeConfigs")) for name in plan.inputs]
-    found += [Grant("topic", name, ("Write", "Describe", "DescribeConfigs")) for name in plan.outputs]
     found += [
-        Grant("topic", need.name, ("Read", "Write", "Describe", "DescribeConfigs")) for need in plan.internal
+        Grant("topic", name, ("Write", "Describe", "DescribeConfigs", *creates)) for name in plan.outputs
+    ]
+    found += [
+        Grant("topic", need.name, ("Read", "Write", "Describe", "DescribeConfigs", *creates))
+        for need in plan.internal
     ]
     if trims_log(settings):
         found += [Grant("topic", name, ("Delete",)) for name in (names.fingerprints, names.decisions)]
@@ -58,18 +49,23 @@ def grants(settings: Settings) -> list[Grant]:
 
 
 def acls(
-    settings: Settings, principal: str = "User:twinsieve", command_config: str = "admin.properties"
+    settings: Settings,
+    principal: str = "User:twinsieve",
+    command_config: str = "admin.properties",
+    *,
+    dry_run: bool = False,
 ) -> list[str]:
     """`kafka-acls.sh` commands, one line each, that let `principal` run these settings.
 
     command_config: a file of Kafka's own format that says how an administrator connects; not used where the
         protocol is plaintext
+    dry_run: as for `grants`
 
     >>> print(acls(Settings(), "User:sieve")[0])  # doctest: +ELLIPSIS
     kafka-acls.sh --bootstrap-server localhost:9092 --add --allow-principal User:sieve --operation Read ...
     """
     commands = []
-    for grant in grants(settings):
+    for grant in grants(settings, dry_run=dry_run):
         command = ["kafka-acls.sh", "--bootstrap-server", settings.kafka.bootstrap]
         if settings.kafka.security.protocol != "plaintext":
             command += ["--command-config", command_config]

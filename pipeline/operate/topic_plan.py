@@ -1,4 +1,4 @@
-"""Which topics a deployment needs, and how each must be set up."""
+"""Which topics a deployment needs, how each must be set up, and how long it is kept."""
 
 from __future__ import annotations
 
@@ -7,8 +7,18 @@ from dataclasses import dataclass
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.contract import BandLayout
 
-_ANSWERS_KEPT_MS = 86_400_000
+ASSUMED_RATE = 5_000.0
+"""Messages a second where nobody has said how many there are."""
+LOG_ROW_BYTES = 350
+"""A message in the fingerprint log, compressed, with text and offsets: the mean of real posts, rounded up.
+Under the default layout; keys of bands are hashes, which no compression makes smaller."""
+_BAND_KEY_BYTES = 4
+_DAY_S = 86_400
+_ANSWERS_KEPT_MS = _DAY_S * 1000
+_PRIVATE = frozenset({"file", "local", "asynclocal", "memory", "data", "dir", "zip", "tar", "libarchive"})
+"""Protocols of fsspec behind which is this machine alone."""
 FRAME_BYTES = 64 << 10
 """What headers, batch framing and a block's own frame may add to its payload."""
 
@@ -17,15 +27,19 @@ FRAME_BYTES = 64 << 10
 class Need:
     """One internal topic.
 
-    partitions: this number exactly; retention_ms: this at least, None: for ever; max_bytes: of a message
+    partitions: this number exactly; max_bytes: of a message
+    retention_ms: this at least; kept_ms: this is enough, and what it is created with; None: for ever
     why_retention: ends the sentence "messages are deleted after …, but …"
+    why_enough: the middle of the sentence "messages are kept for …, but … <kept_ms>"
     """
 
     name: str
     partitions: int
     retention_ms: int | None
+    kept_ms: int | None
     max_bytes: int
     why_retention: str
+    why_enough: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +64,24 @@ def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
     names = Names(settings.app)
     output = settings.output
     outputs = (output.topic, output.duplicates, output.dead_letter) if emits else ()
-    window_ms = remembered_ms(settings)
+    window_ms, kept_ms = remembered_ms(settings), log_kept_ms(settings)
     bytes_needed = settings.kafka.block_bytes + FRAME_BYTES
-    kept = "the windows reach back further and a restore reads them"
+    short = "the windows reach back further and a restore reads them"
+    enough = "a restore reads back no further than"
     return Plan(
         tuple(settings.input.topics),
         tuple(name for name in outputs if name is not None),
         (
-            Need(names.fingerprints, 1, window_ms, bytes_needed, kept),
-            Need(names.decisions, 1, window_ms, bytes_needed, kept),
+            Need(names.fingerprints, 1, window_ms, kept_ms, bytes_needed, short, enough),
+            Need(names.decisions, 1, window_ms, kept_ms, bytes_needed, short, enough),
             Need(
                 names.verdicts,
                 settings.topics.verdict_partitions,
                 _ANSWERS_KEPT_MS,
+                _ANSWERS_KEPT_MS,
                 bytes_needed,
                 "a worker that was away for a day still asks for its answers",
+                "nobody asks for answers after",
             ),
         ),
     )
@@ -84,19 +101,51 @@ def remembered_ms(settings: Settings) -> int | None:
     return max(known, default=0) if len(known) == len(ages) else None
 
 
-def internal_topic(settings: Settings, need: Need) -> NewTopic:
-    """An internal topic as it should be created.
+def trims_log(settings: Settings) -> bool:
+    """Whether the index deletes log and decisions behind its snapshots: only where all processes can read
+    them.
 
-    The log and the decisions are kept for ever: the index deletes behind its own snapshots.
+    An address of one machine is private, and so is one of several parts, as a cache before a store.
+
+    >>> [trims_log(Settings.model_validate({"state": {"dir": name}})) for name in ("state", "s3://bucket/a")]
+    [False, True]
     """
-    forever = need.partitions == 1
+    protocol, found, _ = settings.state.dir.partition("://")
+    return bool(found) and "::" not in protocol and protocol not in _PRIVATE
+
+
+def log_kept_ms(settings: Settings) -> int | None:
+    """How long log and decisions are kept: the longest age of a window and a quarter; None: for ever.
+
+    For ever where a window has no age, for a restore may have to read everything; and where the index trims
+    both behind its snapshots, as soon as nobody needs them.
+
+    >>> log_kept_ms(Settings()) / 86_400_000
+    8.75
+    """
+    window_ms = remembered_ms(settings)
+    return None if window_ms is None or trims_log(settings) else window_ms + window_ms // 4
+
+
+def log_row_bytes(settings: Settings) -> int:
+    """Bytes of a message in the fingerprint log."""
+    return LOG_ROW_BYTES + _BAND_KEY_BYTES * (settings.near.layout.bands - BandLayout().bands)
+
+
+def log_bytes_a_day(settings: Settings, rate: float = ASSUMED_RATE) -> int:
+    """What the fingerprint log takes a day on each replica, at `rate` messages a second."""
+    return round(rate * _DAY_S * log_row_bytes(settings))
+
+
+def internal_topic(settings: Settings, need: Need) -> NewTopic:
+    """An internal topic as it should be created."""
     return NewTopic(
         need.name,
         need.partitions,
         settings.topics.replication,
         {
             "cleanup.policy": "delete",
-            "retention.ms": "-1" if forever else str(need.retention_ms),
+            "retention.ms": str(-1 if need.kept_ms is None else need.kept_ms),
             "retention.bytes": "-1",
             "max.message.bytes": str(max(need.max_bytes, DEFAULT_MESSAGE_BYTES)),
             "min.insync.replicas": str(settings.topics.min_in_sync),

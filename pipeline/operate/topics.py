@@ -13,15 +13,19 @@ from enum import Enum
 from typing import TypeVar
 
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.operate.topic_plan import (
+    ASSUMED_RATE,
     FRAME_BYTES,
     Need,
     Plan,
     internal_topic,
+    log_bytes_a_day,
     output_topic,
     plan_of,
+    trims_log,
 )
 from twinsieve.pipeline.settings.model import HOUR_MS, Settings
 
@@ -39,7 +43,9 @@ class Severity(Enum):
     STOPS = "stops"
     """Messages would be lost, or nothing could work."""
     WARNS = "warns"
-    """It can go on; some messages may become dead letters or lose their order."""
+    """It can go on; some messages may become dead letters or lose their order, or disks may fill up."""
+    COSTS = "costs"
+    """Nothing is wrong: the settings ask for it, and it takes more and more disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,8 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
     """Everything that is wrong with the topics; empty if nothing is.
 
     A missing topic, and what is wrong with an internal one, stops `run`: the log and the answers hold what
-    must not be lost. What is wrong with an output is a warning.
+    must not be lost. What is wrong with an output is a warning, and so is how long anything is kept: an index
+    passes over what retention took.
 
     emits: False where nothing is ever written to the outputs
     raises: BrokerError when the broker is away or describing a topic is not allowed
@@ -81,10 +88,10 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
     ]
     there = {name: info for name, info in found.items() if info is not None}
     findings += [
-        TopicFinding(need.name, Severity.STOPS, text)
+        TopicFinding(need.name, severity, text)
         for need in plan.internal
         if need.name in there
-        for text in _internal(settings, need, there[need.name])
+        for severity, text in _internal(settings, need, there[need.name])
     ]
     inputs = [there[name] for name in plan.inputs if name in there]
     findings += [
@@ -121,8 +128,13 @@ def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]
     return [topic.name for topic in wanted]
 
 
-def _internal(settings: Settings, need: Need, info: TopicInfo) -> Iterator[str]:
-    yield from _safety(settings, info)
+def _internal(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple[Severity, str]]:
+    for text in (*_safety(settings, info), *_shape(need, info)):
+        yield Severity.STOPS, text
+    yield from _kept(settings, need, info)
+
+
+def _shape(need: Need, info: TopicInfo) -> Iterator[str]:
     if info.partitions != need.partitions:
         what = "it is the one order of all messages" if need.partitions == 1 else "topics.verdict_partitions"
         yield (
@@ -132,22 +144,69 @@ def _internal(settings: Settings, need: Need, info: TopicInfo) -> Iterator[str]:
     policy = info.settings.get("cleanup.policy", "delete")
     if policy != "delete":
         yield f"cleanup.policy is {policy}, which drops what is still needed; set it to delete"
-    retention = info.number("retention.ms", _FOR_EVER)
-    if retention != _FOR_EVER and (need.retention_ms is None or retention < need.retention_ms):
-        wanted = "-1" if need.retention_ms is None else f"-1, or at least {need.retention_ms}"
-        yield (
-            f"messages are deleted after {_span(retention)}, but {need.why_retention}; "
-            f"set retention.ms to {wanted}"
-        )
-    size = info.number("retention.bytes", _FOR_EVER)
-    if size != _FOR_EVER:
-        yield f"messages are deleted beyond {size} bytes, however new; set retention.bytes to -1"
     largest = info.message_bytes
     if largest < need.max_bytes:
         yield (
             f"takes messages of {largest} bytes, blocks may have {need.max_bytes}; "
             f"raise max.message.bytes or set kafka.block_bytes to {max(1, largest - FRAME_BYTES)}"
         )
+
+
+def _kept(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple[Severity, str]]:
+    """What is wrong with how long messages are kept, or dear about it."""
+    retention = info.number("retention.ms", _FOR_EVER)
+    for_ever = retention == _FOR_EVER
+    if not for_ever and (need.retention_ms is None or retention < need.retention_ms):
+        wanted = _FOR_EVER if need.kept_ms is None else need.kept_ms
+        least = "" if need.retention_ms in (None, wanted) else f", or at least {need.retention_ms}"
+        yield (
+            Severity.WARNS,
+            f"messages are deleted after {_span(retention)}, but {need.why_retention}; "
+            f"set retention.ms to {wanted}{least}",
+        )
+    elif need.kept_ms is not None and (for_ever or retention > need.kept_ms):
+        yield (
+            Severity.WARNS,
+            f"messages are kept {'for ever' if for_ever else f'for {_span(retention)}'}, but "
+            f"{need.why_enough} {_span(need.kept_ms)}; set retention.ms to {need.kept_ms}"
+            f"{_each_day(settings, need)}",
+        )
+    elif for_ever:
+        yield from _endless(settings, need)
+    size = info.number("retention.bytes", _FOR_EVER)
+    if size != _FOR_EVER:
+        yield (
+            Severity.WARNS,
+            f"messages are deleted beyond {size} bytes, however new; set retention.bytes to -1",
+        )
+
+
+def endless(settings: Settings) -> list[TopicFinding]:
+    """What is kept for ever because the settings ask for it, and what that takes a day. Asks no broker."""
+    return [
+        TopicFinding(need.name, severity, text)
+        for need in plan_of(settings).internal
+        for severity, text in _endless(settings, need)
+    ]
+
+
+def _endless(settings: Settings, need: Need) -> Iterator[tuple[Severity, str]]:
+    # Where the index trims log and decisions behind its snapshots, for ever is as long as they are needed.
+    if need.retention_ms is None and not trims_log(settings):
+        yield (
+            Severity.COSTS,
+            "messages are kept for ever, for a window has no age and a restore reads everything; give "
+            "near.window and exact.window an age, or share snapshots (state.dir: s3://…), behind which the "
+            f"index deletes{_each_day(settings, need)}",
+        )
+
+
+def _each_day(settings: Settings, need: Need) -> str:
+    """Of the log, what a day takes; the others take little beside it."""
+    if need.name != Names(settings.app).fingerprints:
+        return ""
+    taken = log_bytes_a_day(settings) / 1e9
+    return f" (a day takes {taken:,.1f} GB on each replica, at {ASSUMED_RATE:,.0f} messages a second)"
 
 
 def _output(settings: Settings, plan: Plan, info: TopicInfo, inputs: list[TopicInfo]) -> Iterator[str]:

@@ -20,8 +20,7 @@ from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves
 from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
-from twinsieve.pipeline.operate.acls import trims_log
-from twinsieve.pipeline.settings.checks import SHADOW
+from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
@@ -152,11 +151,6 @@ def _salvage(config: SieveConfig, saved: BinaryIO) -> Sieve:
         return Sieve.load(saved, config, forget_exact=True)
     except StateError:
         return Sieve(config)
-
-
-def shadow(settings: Settings) -> Settings:
-    """The same settings under an app of their own: own groups, own internal topics, own state."""
-    return settings.model_copy(update={"app": f"{settings.app}{SHADOW}"})
 
 
 def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:

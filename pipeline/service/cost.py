@@ -7,19 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from twinsieve.pipeline.operate.topic_plan import log_bytes_a_day, log_kept_ms, log_row_bytes, trims_log
 from twinsieve.pipeline.settings.client_buffers import fetched_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.wire.columns import row_bytes
 from twinsieve.pipeline.worker.asks import ROW_BYTES
-from twinsieve.stages.contract import DETAIL_LENGTH, MAX_WINDOW, BandLayout, Verdicts
+from twinsieve.stages.contract import DETAIL_LENGTH, MAX_WINDOW, Verdicts
 from twinsieve.stages.judge.sieve import worst_case_bytes
-
-LOG_ROW_BYTES = 350
-"""A message in the fingerprint log, compressed, with text and offsets: the mean of real posts, rounded up.
-Under the default layout; keys of bands are hashes, which no compression makes smaller."""
-
-_BAND_KEY_BYTES = 4
 
 _HOUR_S = 3600
 
@@ -57,12 +52,30 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Memory by part in bytes at worst; windows; bytes a message and a day in the log on Kafka."""
+    """Memory by part in bytes at worst; windows; bytes a message and a day in the log on Kafka.
+
+    log_kept_ms: how long `topics create` has the log kept, None: for ever
+    log_trimmed: the index deletes it behind its snapshots
+    """
 
     memory: dict[str, int]
     covers: list[Cover]
     log_row_bytes: int
     log_bytes_a_day: int
+    log_kept_ms: int | None
+    log_trimmed: bool
+
+    @property
+    def log_said(self) -> str:
+        """What the log takes on disk, in one line."""
+        a_day = f"{self.log_bytes_a_day / 1e9:,.1f} GB a day, at {self.log_row_bytes} bytes a message"
+        if self.log_trimmed:
+            return f"{a_day}; the index deletes it behind its snapshots"
+        if self.log_kept_ms is None:
+            return f"{a_day}; kept for ever, for a window has no age and snapshots are not shared"
+        days = self.log_kept_ms / 1000 / 24 / _HOUR_S
+        held = self.log_bytes_a_day * days / 1e9
+        return f"{a_day}; kept for {_shown(24 * days)}: {held:,.1f} GB on each replica"
 
     @property
     def total_bytes(self) -> int:
@@ -78,12 +91,13 @@ def cost_of(settings: Settings, rate: float) -> Cost:
         if stage.method != "none"
     ]
     limits = {"near": MAX_WINDOW} if settings.near.method == "text" else {}
-    log_row_bytes = LOG_ROW_BYTES + _BAND_KEY_BYTES * (settings.near.layout.bands - BandLayout().bands)
     return Cost(
         memory=worst_case_bytes(sieve_config(settings, "")),
         covers=[_cover(name, window, rate, limits.get(name)) for name, window in windows],
-        log_row_bytes=log_row_bytes,
-        log_bytes_a_day=round(rate * 24 * _HOUR_S * log_row_bytes),
+        log_row_bytes=log_row_bytes(settings),
+        log_bytes_a_day=log_bytes_a_day(settings, rate),
+        log_kept_ms=log_kept_ms(settings),
+        log_trimmed=trims_log(settings),
     )
 
 

@@ -18,13 +18,14 @@ from typing import Literal
 
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
-from twinsieve.pipeline.service.build import Builder, make_scheme, shadow
+from twinsieve.pipeline.service.build import Builder, make_scheme
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.start_checks import check_topics
 from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
+from twinsieve.pipeline.settings.checks import shadow
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config
 

@@ -52,7 +52,7 @@ def check_topics(
         if not beside_seed:
             _warn_beside_seed(settings, admin)
     for finding in findings:
-        if finding.severity is Severity.WARNS:
+        if finding.severity is not Severity.STOPS:
             _log.warning("run: %s", finding)
     stops = [str(finding) for finding in findings if finding.severity is Severity.STOPS]
     if stops:

@@ -26,6 +26,11 @@ _LEAST = (
 """Times of the section kafka: the least that makes sense, as written and in ms, and what less would do."""
 
 
+def shadow(settings: Settings) -> Settings:
+    """The same settings under an app of their own: own groups, own internal topics, own state."""
+    return settings.model_copy(update={"app": f"{settings.app}{SHADOW}"})
+
+
 def cross_check(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
     """Problems as (dotted key, what is wrong and what to do); `written` is what was set explicitly."""
     yield from _windows(settings)

@@ -26,6 +26,7 @@ _OPERATIONS = {
     "Write": ACLOperation.WRITE,
     "Describe": ACLOperation.DESCRIBE,
     "DescribeConfigs": ACLOperation.DESCRIBE_CONFIGS,
+    "Create": ACLOperation.CREATE,
     "Delete": ACLOperation.DELETE,
 }
 

@@ -7,7 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,7 @@ from tests.broker.worlds import DEADLINE_S, fresh, messages, read_all, until
 from tests.shared_store import PROTOCOL
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker
-from twinsieve.pipeline.broker.records import BrokerError, Partition, Records
+from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition, Records
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.settings.model import Settings
@@ -54,6 +54,7 @@ _OPERATIONS = {
     "Write": AclOperation.WRITE,
     "Describe": AclOperation.DESCRIBE,
     "DescribeConfigs": AclOperation.DESCRIBE_CONFIGS,
+    "Create": AclOperation.CREATE,
     "Delete": AclOperation.DELETE,
 }
 
@@ -144,9 +145,9 @@ class Tenant:
         for done in self.admin.create_acls(wanted).values():
             done.result()
 
-    def grant_printed(self) -> None:
+    def grant_printed(self, *options: str) -> None:
         """Exactly what the command prints."""
-        printed = self.command("topics", "acls", "--principal", f"User:{self.user}").splitlines()
+        printed = self.command("topics", "acls", "--principal", f"User:{self.user}", *options).splitlines()
         self.grant([binding for line in printed for binding in bindings(line)])
 
     def command(self, *words: str) -> str:
@@ -161,19 +162,26 @@ class Tenant:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def start(self, member: str) -> None:
-        command = [*_COMMAND, "run", "--member", member, "-c", str(self._file)]
+    def start(self, member: str, *options: str) -> None:
+        command = [*_COMMAND, "run", *options, "--member", member, "-c", str(self._file)]
         with open(self.log, "ab") as log:
             self._processes[member] = subprocess.Popen(command, stdout=log, stderr=log)
+
+    @property
+    def running(self) -> bool:
+        """Whether no process has ended by itself."""
+        return all(each.poll() is None for each in self._processes.values())
 
     def stop(self, member: str) -> None:
         self._processes[member].send_signal(signal.SIGTERM)
         assert self._processes[member].wait(DEADLINE_S) == 0, self.log.read_text()
 
-    def produce(self, topic: str, values: list[bytes], partition: int) -> None:
+    def produce(
+        self, topic: str, values: list[bytes], partition: int, headers: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         producer = Producer({"bootstrap.servers": self._bootstrap})
         for value in values:
-            producer.produce(topic, value, b"k", partition)
+            producer.produce(topic, value, b"k", partition, headers=list(headers))
         assert producer.flush(60) == 0
 
     def read(self, kind: str, partition: int) -> Records:
@@ -221,10 +229,23 @@ def test_a_user_with_the_printed_rights_seeds_resets_and_runs(tenant: Tenant) ->
     groups = {kind: f"{tenant.app}.{kind}" for kind in ("workers", "index")}
     until(lambda: [len(share) for share in shares(tenant.admin, groups["workers"]).values()] == [1, 1])
     until(lambda: len(shares(tenant.admin, groups["index"])) == 2)
-    tenant.produce(f"{tenant.app}-in", [_POSTS[0], _POSTS[2]], 0)
-    tenant.produce(f"{tenant.app}-in", [b"no JSON", _POSTS[3]], 1)
+    forged = [("twinsieve-origin", b"bank[0]@1"), ("trace", b"7"), ("twinsieve-leader", b"bank[0]@0")]
+    tenant.produce(f"{tenant.app}-in", [_POSTS[0], _POSTS[2]], 0, forged)
+    tenant.produce(f"{tenant.app}-in", [b"no JSON", _POSTS[3]], 1, forged)
     for kind, partition, count in (("out", 0, 1), ("out", 1, 1), ("dup", 0, 1), ("dead", 1, 1)):
         tenant.wait_for(kind, partition, count)
+    for kind, partition, added in (
+        ("out", 0, {"origin"}),
+        ("out", 1, {"origin"}),
+        ("dup", 0, {"origin", "stage", "leader"}),
+        ("dead", 1, {"origin", "reason"}),
+    ):
+        (headers,) = tenant.read(kind, partition).headers
+        assert ("trace", b"7") in headers
+        assert sorted(name for name, _ in headers) == sorted(
+            ["trace", *(f"twinsieve-{one}" for one in added)]
+        )
+        assert not any(value and value.startswith(b"bank") for _, value in headers)
     assert list(origins(tenant.read("out", 0))) == [2]
     assert list(origins(tenant.read("dup", 0))) == [1]
 
@@ -262,3 +283,37 @@ def test_the_printed_rights_allow_nothing_else(tenant: Tenant) -> None:
     with pytest.raises(BrokerError):
         write_to_the_input()
     own.close()
+
+
+def test_a_user_with_the_rights_of_a_dry_run_judges_beside_the_app_and_writes_to_nothing_of_it(
+    tenant: Tenant,
+) -> None:
+    tenant.grant_printed("--dry-run")
+    tenant.produce(f"{tenant.app}-in", _POSTS[:2], 0)
+    tenant.produce(f"{tenant.app}-in", [_POSTS[0], b"no JSON"], 1)
+    tenant.start("a", "--dry-run")
+    admin = tenant.chief.admin()
+    shadow = f"{tenant.app}-shadow"
+
+    def judged() -> bool:
+        assert tenant.running, tenant.log.read_text()
+        held = admin.group_offsets(f"{shadow}.workers", stable=False)
+        return [held.get(Partition(f"{tenant.app}-in", at), Committed(0)).offset for at in (0, 1)] == [2, 2]
+
+    until(judged)
+    tenant.stop("a")
+    assert "permission" not in tenant.log.read_text()
+    own = [f"{shadow}.{name}" for name in ("fingerprints", "decisions", "verdicts")]
+    assert all(admin.topics(own).values()), "it has made its own topics"
+    written = [Partition(f"{tenant.app}-{kind}", at) for kind in ("out", "dup", "dead") for at in (0, 1)]
+    written += [Partition(f"{tenant.app}.{name}", 0) for name in ("fingerprints", "decisions", "verdicts")]
+    assert set(admin.end_offsets(written).values()) == {0}
+    transactor = connect(tenant.settings.kafka).transactor(f"{shadow}.worker.m0")
+    transactor.begin()
+
+    def write_to_the_output() -> None:
+        transactor.send(f"{tenant.app}-out", 0, messages([b"never"]))
+        transactor.commit()
+
+    with pytest.raises(BrokerError):
+        write_to_the_output()

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.calling import Run
-from twinsieve.pipeline.service.cost import LOG_ROW_BYTES, cost_of, held_by
+from twinsieve.pipeline.operate.topic_plan import LOG_ROW_BYTES
+from twinsieve.pipeline.service.cost import cost_of, held_by
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.program import program_version
 
@@ -173,7 +174,7 @@ def test_lint_counts_what_a_whole_run_may_hold(run: Run) -> None:
     waiting = next(line for line in out.splitlines() if "kafka.pending_bytes" in line)
     assert waiting.split()[-1] == f"{held.waiting / 2**20:,.1f}"
     assert f"both roles: {held.process / 2**20:,.1f} MiB" in out
-    assert "with 8 input partitions" in run("lint").out
+    assert "with 8 input partitions" in run("lint", "--set", "kafka.bootstrap=b:9092").out
     assert run("lint", "--partitions", "0").code == 2
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.index.config import IndexConfig
-from twinsieve.pipeline.operate.acls import acls, grants, trims_log
+from twinsieve.pipeline.operate.acls import acls, grants
+from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.service import build as service_build
 from twinsieve.pipeline.service.build import Builder, make_scheme
 from twinsieve.pipeline.settings.model import Settings

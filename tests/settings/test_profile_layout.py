@@ -9,7 +9,7 @@ import pytest
 
 from tests.calling import SMALL, Run
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.pipeline.service.cost import LOG_ROW_BYTES
+from twinsieve.pipeline.operate.topic_plan import LOG_ROW_BYTES
 from twinsieve.pipeline.settings.load import check_tree, tree_of, tree_of_file
 from twinsieve.pipeline.settings.model import PROFILES, LayoutSettings, Settings
 from twinsieve.pipeline.settings.show import settings_in_force
@@ -73,7 +73,7 @@ def test_layout_of_a_profile_takes_at_most_100_bytes_more_a_kept_message(profile
 
 
 def test_lint_counts_the_layout_of_the_profile(run: Run) -> None:
-    default, low = (run("lint", *more).out for more in ((), ("--profile", "microblog")))
+    default, low = (run("lint", "--rate", 5000, *more).out for more in ((), ("--profile", "microblog")))
     assert f"at {LOG_ROW_BYTES} bytes a message" in default
     bands = band_layout(settings_of(profile="microblog")).bands
     assert f"at {LOG_ROW_BYTES + 4 * (bands - 24)} bytes a message" in low
