@@ -82,6 +82,12 @@ class Admin(Protocol):
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """End offset of each (of everything, also of what is not committed yet)."""
 
+    def log_bytes(self, topics: Collection[str]) -> dict[str, int]:
+        """Bytes of each topic on disk, of one replica of each partition; without those that no broker tells.
+
+        Kafka tells who may describe the cluster. Asks all brokers, and gives up early.
+        """
+
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
         """First offset whose timestamp is at or after the time; the end offset where there is none
         (`reset`)."""

@@ -20,6 +20,7 @@ from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves
 from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
+from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system
@@ -120,6 +121,12 @@ class Builder:
             worker = Worker(broker, self.clock, config, reader, new_session, hook)
             stack.pop_all()
         return worker
+
+    def log_sizes(self) -> LogSizes:
+        """What asks how large this app's topics are."""
+        names = Names(self.settings.app)
+        topics = (names.fingerprints, names.decisions, names.verdicts)
+        return LogSizes(partial(self.connect, self.settings), topics, self.background, self.clock)
 
     def index(self, hook: Hook) -> Index:
         """An index with clients of its own, restored from the newest snapshot. raises: BrokerError,

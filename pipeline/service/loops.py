@@ -11,6 +11,7 @@ from enum import StrEnum
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, Partition
 from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.emit import Emission
@@ -271,6 +272,7 @@ class IndexLoop(Loop):
         self._builder = builder
         self._index: Index | None = None
         self._stood_by = False
+        self._sizes: LogSizes | None = None
         self._seen_at = 0
         self._seen_s = 0.0
 
@@ -300,6 +302,12 @@ class IndexLoop(Loop):
         if self._index is None:
             return
         self._metrics.see_index(self._index)
+        if self._index.live:
+            # One process of an app shows them, the one that judges.
+            self._sizes = self._sizes or self._builder.log_sizes()
+            sizes = self._sizes.ask()
+            if sizes is not None:
+                self._metrics.see_log(sizes)
         stood_by, self._stood_by = self._stood_by, self._index.ready and not self._index.live
         # An index that stands by from one query to the next has done what it is for. One query is not enough:
         # a rebalance leaves every member without its share for a moment.

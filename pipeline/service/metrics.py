@@ -87,6 +87,9 @@ class Metrics:
         # Seconds of log to replay if the index restarted now. Alert when far beyond snapshot_every.
         self.snapshot_age = gauge("twinsieve_snapshot_age_seconds", "Age of the snapshot")
 
+        # Bytes of the app's own topics on a broker's disk, on one replica; absent where no broker tells.
+        self.log_bytes = gauge("twinsieve_log_bytes", "Bytes of a topic on disk", ["topic"])
+
     def timer(self) -> Hook:
         """A hook that times the steps of one role."""
         clock = self._clock
@@ -133,6 +136,8 @@ class Metrics:
         """Gauges of an index, or of none, that no broker is asked for."""
         self.live.set(index is not None and index.live)
         self.phase.state(index.phase.now if index is not None else _NO_INDEX)
+        if index is None or not index.live:
+            self.log_bytes.clear()
         if index is not None:
             self.gaps.set(index.follower.gaps)
             self.snapshot_age.set(index.snapshots.age_s)
@@ -148,6 +153,12 @@ class Metrics:
         self.sieve_bytes.set(stats.bytes_used)
         if stats.stream_time_ms is not None and stats.oldest_time_ms is not None:
             self.window_hours.set((stats.stream_time_ms - stats.oldest_time_ms) / HOUR_MS)
+
+    def see_log(self, sizes: Mapping[str, int]) -> None:
+        """Bytes of topics, those that are known."""
+        self.log_bytes.clear()
+        for topic, size in sizes.items():
+            self.log_bytes.labels(topic).set(size)
 
     def ruled(self, ruling: Ruling) -> None:
         """Count what an index has judged; what it only said again was counted then."""

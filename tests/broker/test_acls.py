@@ -266,6 +266,7 @@ def test_a_user_with_the_printed_rights_seeds_resets_and_runs(tenant: Tenant) ->
 def test_the_printed_rights_allow_nothing_else(tenant: Tenant) -> None:
     tenant.grant_printed()
     own = connect(tenant.settings.kafka)
+    assert own.admin().log_bytes([f"{tenant.app}.fingerprints"]) == {}
     with pytest.raises(BrokerError):
         own.group_consumer(f"{tenant.app}.workers", [f"{tenant.app}-out"])
     stranger = own.group_consumer("somebody.else", [f"{tenant.app}-in"])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 import pytest
 
-from tests.broker.worlds import World, fresh
+from tests.broker.worlds import World, fresh, make_topic, write
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.operate.acls import acls, grants
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
 from twinsieve.pipeline.operate.topics import Severity, check, create
@@ -52,6 +53,17 @@ def test_created_topics_pass_their_own_check(world: World) -> None:
     assert len(create(settings, admin)) == 6
     assert check(settings, admin) == []
     assert create(settings, admin) == []
+
+
+def test_the_size_of_a_topic_is_that_of_all_its_partitions(world: World) -> None:
+    broker = world.broker()
+    name = make_topic(broker, 3)
+    sent = [os.urandom(1_000) for _ in range(50)]
+    for number in (0, 2):
+        write(broker, Partition(name, number), sent)
+    found = broker.admin().log_bytes([name, fresh("nowhere")])
+    assert set(found) == {name}
+    assert 100_000 <= found[name] < 200_000
 
 
 def test_a_missing_input_topic_is_found_and_never_created(world: World) -> None:

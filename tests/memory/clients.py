@@ -238,6 +238,16 @@ class MemoryAdmin:
         logs = self._logs("end_offsets", partitions)
         return {partition: log.end for partition, log in logs.items()}
 
+    def log_bytes(self, topics: Collection[str]) -> dict[str, int]:
+        self._reach("log_bytes")
+        known = {name: self._cluster.topics[name] for name in topics if name in self._cluster.topics}
+        return {
+            name: sum(
+                len(entry.key or b"") + len(entry.value or b"") for log in topic.logs for entry in log.entries
+            )
+            for name, topic in known.items()
+        }
+
     @waits
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
         found = {}

@@ -11,12 +11,15 @@ from tests.memory.broker import ManualClock, MemoryBroker
 from tests.service.test_changed_settings import Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
 from tests.twins import Later
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import Flag, Kind, Verdicts
 from twinsieve.stages.judge.scheme import Scheme
+
+LOG = Partition("t.fingerprints", 0)
 
 
 class Roles:
@@ -63,6 +66,24 @@ def test_an_index_that_no_broker_answers_does_not_say_that_it_judges(roles: Role
     roles.world.cluster.reachable = True
     roles.turn(40)
     assert roles.value("index_live") == 1
+
+
+def test_the_index_that_judges_says_how_large_the_log_is_and_no_other(roles: Roles) -> None:
+    def shown() -> float | None:
+        where = {"topic": "t.fingerprints"}
+        return roles.metrics.registry.get_sample_value("twinsieve_log_bytes", where)
+
+    written = sum(len(entry.value or b"") for entry in roles.world.cluster.log(LOG).entries)
+    for _ in range(8):
+        roles.world.clock.sleep(10.0)
+        roles.turn(5)
+    assert roles.value("index_live") == 1
+    size = shown()
+    assert size is not None
+    assert size >= written > 0
+    roles.index._give_up()
+    roles.index._set_gauges()
+    assert shown() is None
 
 
 def test_roles_that_are_gone_wait_for_nothing(roles: Roles) -> None:

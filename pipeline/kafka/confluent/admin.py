@@ -48,7 +48,7 @@ _T = TypeVar("_T")
 
 
 class ConfluentAdmin(KafkaAdmin):
-    """make_group_admin: makes the client that is asked for offsets of groups
+    """make_group_admin: makes the client that is asked for offsets of groups and sizes of topics
     connect_timeout_s: how long to try to reach a broker at all
     raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
     """
@@ -155,10 +155,17 @@ class ConfluentAdmin(KafkaAdmin):
         # librdkafka's own request ends the whole process with SIGSEGV where a broker answers that it does not
         # coordinate the group (its issue 5040). A new cluster says so until it has made its topic of offsets,
         # any cluster while a coordinator moves.
+        return self._by_kafka_python(lambda admin: admin.group_offsets(group, stable=stable))
+
+    def log_bytes(self, topics: Collection[str]) -> dict[str, int]:
+        # librdkafka has no such request.
+        return self._by_kafka_python(lambda admin: admin.log_bytes(topics))
+
+    def _by_kafka_python(self, ask: Callable[[KafkaAdmin], _T]) -> _T:
         try:
             if self._group_admin is None:
                 self._group_admin = self._make_group_admin()
-            return self._group_admin.group_offsets(group, stable=stable)
+            return ask(self._group_admin)
         except BrokerError:
             # It may have been given up in the middle of a call.
             self._drop_group_admin()

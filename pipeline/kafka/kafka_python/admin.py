@@ -93,6 +93,21 @@ class PythonAdmin(GroupAdmin):
         doing = f"delete records of {', '.join(map(str, before))}"
         self._ask(doing, lambda: self._client.delete_records(wanted))
 
+    def log_bytes(self, topics: Collection[str]) -> dict[str, int]:
+        doing = f"sizes of {', '.join(topics)}"
+        found: dict[Partition, int] = {}
+        for broker in self._ask(doing, lambda: self._client.describe_log_dirs(list(topics)), early=True):
+            for folder in broker["log_dirs"]:
+                for topic in folder["topics"]:
+                    for part in topic["partitions"]:
+                        if not part["is_future_key"]:
+                            at = Partition(topic["name"], part["partition_index"])
+                            found[at] = max(found.get(at, 0), part["partition_size"])
+        sizes: dict[str, int] = {}
+        for at, size in found.items():
+            sizes[at.topic] = sizes.get(at.topic, 0) + size
+        return sizes
+
     def _list_offsets(self, times_ms: Mapping[Partition, int], *, stable: bool) -> dict[Partition, int]:
         isolation = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
         specs = {TopicPartition(*partition): time_ms for partition, time_ms in times_ms.items()}

@@ -1,0 +1,66 @@
+"""How many bytes topics take on a broker's disk, asked for now and then; nobody waits for the answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Executor, Future
+from contextlib import closing
+
+from twinsieve.pipeline.broker.ports import Broker, Clock
+from twinsieve.pipeline.broker.records import BrokerError
+
+_log = logging.getLogger("twinsieve")
+_EVERY_S = 60.0
+
+
+class LogSizes:
+    """Bytes of these topics, of one replica of each partition.
+
+    connect: a broker for one question; background: asks, behind whatever else it does
+    """
+
+    def __init__(
+        self, connect: Callable[[], Broker], topics: Collection[str], background: Executor, clock: Clock
+    ) -> None:
+        self._connect = connect
+        self._topics = tuple(topics)
+        self._background = background
+        self._clock = clock
+        self._asked: Future[dict[str, int]] | None = None
+        self._asked_s = -_EVERY_S
+        self._told = False
+
+    def ask(self) -> Mapping[str, int] | None:
+        """What is newly known, None where nothing is; asks again when a minute has passed.
+
+        Empty where no broker tells: this process may not describe the cluster, or nobody answers.
+        """
+        now_s = self._clock.monotonic_s()
+        found = None
+        if self._asked is not None and self._asked.done():
+            found = self._answer(self._asked)
+            self._asked = None
+        if self._asked is None and now_s - self._asked_s >= _EVERY_S:
+            self._asked_s = now_s
+            self._asked = self._background.submit(self._sizes)
+        return found
+
+    def _sizes(self) -> dict[str, int]:
+        with closing(self._connect()) as broker, closing(broker.admin()) as admin:
+            return admin.log_bytes(self._topics)
+
+    def _answer(self, asked: Future[dict[str, int]]) -> dict[str, int]:
+        try:
+            found = asked.result()
+        except BrokerError as error:
+            _log.info("index: sizes of topics are not known (%s)", error)
+            return {}
+        if not found and not self._told:
+            self._told = True
+            _log.info(
+                "index: no broker tells how large %s are; for the metric twinsieve_log_bytes grant Describe "
+                "on the cluster",
+                ", ".join(self._topics),
+            )
+        return found
