@@ -111,9 +111,9 @@ def read_flow(text: str, source: str) -> Tree:
 
 def _read_text(text: str, name: str, tree: Tree) -> None:
     try:
-        problem = _too_deep(text, name)
+        problem = _too_much(text, name)
         if problem is not None:
-            tree.find(problem, f"is nested deeper than {_MAX_DEPTH} levels")
+            tree.findings.append(problem)
             return
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -132,13 +132,18 @@ def _read_text(text: str, name: str, tree: Tree) -> None:
         tree.find(_place(name, node.start_mark), "is no mapping; write settings as `key: value` lines")
 
 
-def _too_deep(text: str, name: str) -> Location | None:
-    depth = 0
+def _too_much(text: str, name: str) -> Finding | None:
+    """Where the text has more levels or nodes than are read; none of them is built, and nothing behind is read."""
+    depth = nodes = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        nodes += isinstance(event, yaml.NodeEvent)
+        if nodes > _MAX_NODES:
+            return Finding(_place(name, event.start_mark), f"has more than {_MAX_NODES} keys and values")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _MAX_DEPTH:
-                return _place(name, event.start_mark)
+                place = _place(name, event.start_mark)
+                return Finding(place, f"is nested deeper than {_MAX_DEPTH} levels")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
     return None

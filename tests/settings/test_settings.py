@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -141,6 +142,31 @@ def test_aliases_of_aliases_end_soon(tmp_path: Path) -> None:
     )
     found = _findings(tmp_path, bomb)
     assert any("has more than 20000 values, aliases counted" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("app: [" + "x," * 500_000 + "x]\n", "1:40001"),
+        ("app:\n" + "- x\n" * 250_000, "19999:3"),
+        ("".join(f"k{number}: 1\n" for number in range(90_000)), "10000:8"),
+    ],
+)
+def test_nodes_are_counted_before_they_are_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, place: str
+) -> None:
+    read = 0
+    state_of = yaml.SafeLoader.get_event
+
+    def counted(loader: yaml.SafeLoader) -> yaml.Event:
+        nonlocal read
+        read += 1
+        return state_of(loader)
+
+    monkeypatch.setattr(yaml.SafeLoader, "get_event", counted)
+    monkeypatch.setattr(yaml.SafeLoader, "compose_node", None)
+    assert _findings(tmp_path, text) == [f"{place}: has more than 20000 keys and values"]
+    assert read < 20_010
 
 
 def test_an_alias_inside_itself_is_a_finding(tmp_path: Path) -> None:
