@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 # Tests start the program hundreds of times: without kept byte code each start compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: map demo test long check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput image-steps interpreters wheel trywheel lock clean
+.PHONY: map demo test long check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput image-steps interpreters oldest wheel trywheel lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -97,9 +97,13 @@ trywheel: wheel
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
 	@scripts/try-wheel $(BIN)/python "$$(ls -t dist/*-linux_*.whl | head -1)" "$$(ls -t dist/*-none-any.whl | head -1)"
 
-# Every Python 3.11 to 3.14 that is found gives the same schemes, verdicts and states; or name two: PYTHONS="python3.12 …".
+# Every patch version of Python 3.11 to 3.14 that is found gives the same schemes, verdicts and states; or name two: PYTHONS="python3.12 …".
 interpreters: $(VENV)/.installed
 	$(BIN)/python scripts/interpreters.py $(PYTHONS)
+
+# The quick half of the tests under the oldest Python found and the oldest packages that pyproject.toml allows.
+oldest: $(VENV)/.installed-dev
+	@$(BIN)/python -m scripts.oldest
 
 # Rewrites both lock files from pyproject.toml.
 lock: $(VENV)/.installed-dev

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -44,20 +45,26 @@ def said(command: list[str | Path]) -> str:
 
 
 def found_pythons() -> list[Path]:
-    """One interpreter of each supported minor version: from PATH, else from pyenv or uv."""
-    homes = [Path.home() / ".pyenv" / "versions", Path.home() / ".local" / "share" / "uv" / "python"]
-    pythons = []
-    for minor in MINORS:
-        name = f"python3.{minor}"
-        paths = [Path(path) for path in [shutil.which(name)] if path]
-        paths += [path for home in homes for path in sorted(home.glob(f"*/bin/{name}"))]
-        pythons += [path for path in paths if version_of(path) == f"3.{minor}"][:1]
-    return pythons
+    """An interpreter of each supported patch version that is found, the oldest first.
+
+    They are sought on PATH, where the system has its own, and where pyenv and uv keep theirs.
+    """
+    names = ["python3", *(f"python3.{minor}" for minor in MINORS)]
+    folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
+    folders += [Path("/usr/bin"), Path("/usr/local/bin")]
+    for home in (Path.home() / ".pyenv" / "versions", Path.home() / ".local" / "share" / "uv" / "python"):
+        folders += sorted(home.glob("*/bin"))
+    found: dict[tuple[int, ...], Path] = {}
+    for path in dict.fromkeys(folder / name for folder in folders for name in names):
+        version = tuple(map(int, version_of(path).split("."))) if path.is_file() else ()
+        if version[:1] == (3,) and version[1] in MINORS:
+            found.setdefault(version, path)
+    return [path for _, path in sorted(found.items())]
 
 
 def version_of(python: Path) -> str:
-    """As 3.12; empty if it does not run (pyenv's shims of versions that are not chosen do not)."""
-    code = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
+    """As 3.12.1; empty if it makes no environments, or does not run (as pyenv's shims of other versions)."""
+    code = "import sys, ensurepip, venv; print('%d.%d.%d' % sys.version_info[:3])"
     try:
         return subprocess.run(
             [python, "-c", code], capture_output=True, text=True, check=False

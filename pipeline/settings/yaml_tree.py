@@ -133,7 +133,7 @@ def _read_text(text: str, name: str, tree: Tree) -> None:
 
 
 def _too_much(text: str, name: str) -> Finding | None:
-    """Where the text has more levels or nodes than are read; none of them is built, and nothing behind is read."""
+    """Where the text has more levels or nodes than are read; none is built, nothing behind is read."""
     depth = nodes = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         nodes += isinstance(event, yaml.NodeEvent)

@@ -1,0 +1,80 @@
+"""The quick half of the tests under the oldest Python found, with the oldest packages that are allowed.
+
+    python -m scripts.oldest [PYTHON] [-- ARGUMENTS OF PYTEST]
+
+What pyproject.toml asks for comes in its oldest release, what that asks for in its newest. The environment
+is made in build/oldest and kept until either changes. Exit code: that of pytest; a package that cannot be
+installed, or with which a test fails, has too low a bound in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from hashlib import blake2b
+from pathlib import Path
+
+from scripts.interpreters import ROOT, found_pythons, said, version_of
+
+QUICK_HALF = [
+    "tests/api",
+    "tests/dedup",
+    "tests/files",
+    "tests/messages",
+    "tests/settings",
+    "tests/stages/judge/test_old_states.py",
+    "tests/wire/test_blocks.py",
+]
+"""Golden bytes, files, the API and settings."""
+
+
+def environment(python: Path, folder: Path) -> Path:
+    """The interpreter of an environment with the oldest packages; kept until they change."""
+    pins = folder / "oldest.txt"
+    uv = [Path(sys.executable).parent / "uv", "pip", "compile", "--quiet", "--resolution", "lowest-direct"]
+    said(
+        [
+            *uv,
+            "--all-extras",
+            "--python",
+            python,
+            "--no-header",
+            "--no-annotate",
+            "pyproject.toml",
+            "-o",
+            pins,
+        ]
+    )
+    named = f"{python} {version_of(python)}\n".encode() + pins.read_bytes()
+    digest = blake2b(named, digest_size=8).hexdigest()
+    venv = folder / f"venv-{digest}"
+    done = venv / ".installed"
+    if not done.exists():
+        said([python, "-m", "venv", "--clear", venv])
+        install = [venv / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        said([*install, "-r", pins])
+        said([*install, "--no-deps", "-e", ROOT])
+        done.touch()
+    return venv / "bin" / "python"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("python", nargs="?", type=Path, help="interpreter (the oldest of 3.11 to 3.14 found)")
+    parser.add_argument("pytest", nargs="*", help="arguments of pytest (the quick half of the tests)")
+    options = parser.parse_args()
+    pythons = [options.python] if options.python else found_pythons()
+    if not pythons:
+        parser.error("found no Python 3.11 to 3.14 with its venv module; name one")
+    folder = ROOT / "build" / "oldest"
+    folder.mkdir(parents=True, exist_ok=True)
+    said([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv>=0.5,<1"])
+    print(f"Python {version_of(pythons[0])}, {pythons[0]}, with the oldest packages", flush=True)
+    python = environment(pythons[0], folder)
+    asked = options.pytest or ["-n", "2", *QUICK_HALF]
+    sys.exit(subprocess.run([python, "-m", "pytest", "-q", *asked], cwd=ROOT, check=False).returncode)
+
+
+if __name__ == "__main__":
+    main()
