@@ -67,7 +67,7 @@ def command(
     from twinsieve.pipeline.commands.terminal import report
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.service.cost import cost_of
-    from twinsieve.pipeline.settings.checks import missing_secrets, refused_on_kafka
+    from twinsieve.pipeline.settings.checks import missing_secrets, open_doors, refused_on_kafka
     from twinsieve.pipeline.settings.load import check_tree, load_settings, tree_of_file
     from twinsieve.pipeline.settings.show import settings_in_force
 
@@ -102,6 +102,8 @@ def command(
         )
     for key, problem in refused_on_kafka(settings):
         click.echo(f"refused on Kafka: {key} {problem}")
+    for key, problem in open_doors(settings):
+        click.echo(printable(f"warning: {key} {problem}"))
     for key, problem in missing_secrets(settings):
         click.echo(f"not checked: secrets; {key} {problem}")
 

@@ -8,12 +8,14 @@ from math import comb
 import re2
 
 from twinsieve.pipeline.settings.model import KafkaSettings, NearSettings, Settings
+from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.yaml_tree import Raw
 from twinsieve.stages.contract import MAX_TABLES, MAX_WINDOW
 from twinsieve.stages.errors import UsageError
 
 Problem = tuple[str, str]
 _POLL_LIMIT_MS = 300_000
+_ALL_ADDRESSES = frozenset({"0.0.0.0", "::", "*"})
 SHADOW = "-shadow"
 """Ends the app's name in `run --dry-run`."""
 _LEAST = (
@@ -154,6 +156,31 @@ def missing_secrets(settings: Settings) -> list[Problem]:
         advice = f"set {variable} or name a file in kafka.security.password_file"
         return [("kafka.security.password", f"is missing; {advice}")]
     return []
+
+
+def open_doors(settings: Settings) -> list[Problem]:
+    """What works and lets strangers in, or look on; told by lint, and by each start that connects."""
+    security, said = settings.kafka.security, []
+    if security.protocol == "sasl_plaintext" and security.mechanism == "plain":
+        advice = "use sasl_ssl, or scram-sha-512 at least"
+        said.append(("kafka.security.mechanism", f"plain without TLS sends the password in clear; {advice}"))
+    if security.protocol.endswith("ssl") and not security.check_hostname:
+        advice = "set it to true, and give each broker a certificate with its name"
+        said.append(
+            (
+                "kafka.security.check_hostname",
+                f"is false: any holder of a certificate may pose as a broker; {advice}",
+            )
+        )
+    if settings.http.address is not None and settings.http.address[0] in _ALL_ADDRESSES:
+        advice = "without login; let the monitoring alone reach it"
+        said.append(
+            (
+                "http.listen",
+                f"is {settings.http.listen}: whoever reaches this machine reads the pages {advice}",
+            )
+        )
+    return said + open_secret_files(settings)
 
 
 def refused_on_kafka(settings: Settings) -> list[Problem]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _MAX_SECRET_BYTES = 4096
+_PRIVATE_KEY = "kafka.security.key_file"
 _CODE = re.compile(r"[A-Za-z.]{1,40}")
 """Codes of answers, as `ExpiredToken`; a key has digits."""
 _MAX_CAUSES = 5
@@ -62,6 +63,29 @@ def read_referenced(
             if problem:
                 problems.append((key, f"names {name!r}, which {problem}"))
     return Settings.model_validate(values), problems
+
+
+def open_secret_files(settings: Settings) -> list[tuple[str, str]]:
+    """Files with secrets that others may read or change, as (key, what is wrong).
+
+    A group may read a file that belongs to another user: that is how a process without the rights of root is
+    given one. A pipe is nobody's any more.
+    """
+    said = []
+    for key, name in named_files(settings):
+        if key.removesuffix("_file") not in SECRETS and key != _PRIVATE_KEY:
+            continue
+        try:
+            status = os.stat(name)
+        except OSError:
+            continue
+        closed = stat.S_IRWXO | stat.S_IWGRP | (stat.S_IRGRP if status.st_uid == os.geteuid() else 0)
+        if stat.S_ISREG(status.st_mode) and status.st_mode & closed:
+            mode = stat.S_IMODE(status.st_mode)
+            said.append(
+                (key, f"names {name!r}, which others may read or change (mode {mode:04o}); chmod 0600")
+            )
+    return said
 
 
 def open_regular(file: Path) -> BinaryIO:

@@ -36,13 +36,15 @@ def _log_to_stderr(settings: Settings) -> None:
 
 def settings_to_connect(flags: SettingsFlags) -> Settings:
     """Settings with every secret that connecting needs; what they log goes to stderr. raises: ConfigError"""
-    from twinsieve.pipeline.settings.checks import missing_secrets, refused_on_kafka
+    from twinsieve.pipeline.settings.checks import missing_secrets, open_doors, refused_on_kafka
 
     settings = flags.settings(on_files=False)
     problems = missing_secrets(settings) + refused_on_kafka(settings)
     if problems:
         raise ConfigError([f"settings: {key} {problem}" for key, problem in problems])
     _log_to_stderr(settings)
+    for key, problem in open_doors(settings):
+        logging.getLogger("twinsieve").warning("settings: %s %s", key, problem)
     return settings
 
 

@@ -1,0 +1,142 @@
+"""Settings that work and let strangers in, or look on: lint and each start that connects say so."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.calling import Run
+from twinsieve.pipeline.commands.kafka.run import settings_to_connect
+from twinsieve.pipeline.settings.checks import open_doors
+from twinsieve.pipeline.settings.load import load_settings
+from twinsieve.pipeline.settings.model import Settings
+
+
+def _keys(security: dict[str, object] | None = None, listen: str = "127.0.0.1:8080") -> list[str]:
+    settings = Settings.model_validate({"kafka": {"security": security or {}}, "http": {"listen": listen}})
+    return [key for key, _ in open_doors(settings)]
+
+
+def test_the_defaults_are_closed() -> None:
+    assert _keys() == []
+
+
+@pytest.mark.parametrize(
+    ("protocol", "mechanism", "warned"),
+    [
+        ("sasl_plaintext", "plain", True),
+        ("sasl_ssl", "plain", False),
+        ("sasl_plaintext", "scram-sha-512", False),
+        ("plaintext", "plain", False),
+    ],
+)
+def test_a_password_in_clear_is_told(protocol: str, mechanism: str, warned: bool) -> None:
+    found = _keys({"protocol": protocol, "mechanism": mechanism, "username": "me"})
+    assert found == ["kafka.security.mechanism"] * warned
+
+
+@pytest.mark.parametrize(("protocol", "warned"), [("ssl", True), ("sasl_ssl", True), ("plaintext", False)])
+def test_host_names_that_are_not_checked_are_told(protocol: str, warned: bool) -> None:
+    assert (
+        _keys({"protocol": protocol, "check_hostname": "false"}) == ["kafka.security.check_hostname"] * warned
+    )
+
+
+@pytest.mark.parametrize(
+    ("listen", "warned"),
+    [
+        ("0.0.0.0:8080", True),
+        ("[::]:8080", True),
+        ("[::1]:8080", False),
+        ("localhost:1", False),
+        ("none", False),
+    ],
+)
+def test_pages_on_all_addresses_are_told(listen: str, warned: bool) -> None:
+    assert _keys(listen=listen) == ["http.listen"] * warned
+
+
+@pytest.mark.parametrize(
+    ("mode", "warned"),
+    [
+        (0o600, False),
+        (0o400, False),
+        (0o640, True),
+        (0o604, True),
+        (0o620, True),
+        (0o602, True),
+        (0o666, True),
+    ],
+)
+@pytest.mark.parametrize("key", ["password_file", "key_password_file", "key_file"])
+def test_a_file_with_a_secret_that_others_may_use_is_told(
+    tmp_path: Path, run: Run, mode: int, warned: bool, key: str
+) -> None:
+    (tmp_path / "secret").write_text("s3cret\n")
+    (tmp_path / "secret").chmod(mode)
+    settings = Settings.model_validate({"kafka": {"security": {key: str(tmp_path / "secret")}}})
+    assert [found for found, _ in open_doors(settings)] == [f"kafka.security.{key}"] * warned
+
+
+def test_a_file_of_another_user_may_be_read_by_the_group(tmp_path: Path, stranger: int) -> None:
+    """So a process without the rights of root is given one, as by Kubernetes."""
+    path = tmp_path / "secret"
+    path.write_text("s3cret\n")
+    settings = Settings.model_validate({"kafka": {"security": {"password_file": str(path)}}})
+    os.chown(path, stranger, -1)
+    for mode, count in ((0o440, 0), (0o460, 1), (0o444, 1)):
+        path.chmod(mode)
+        assert len(open_doors(settings)) == count
+
+
+def test_a_secret_by_a_pipe_is_nobodys(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o666)
+    settings = Settings.model_validate({"kafka": {"security": {"password_file": str(tmp_path / "pipe")}}})
+    assert open_doors(settings) == []
+
+
+def test_lint_and_run_warn_and_go_on(
+    tmp_path: Path, run: Run, capfd: pytest.CaptureFixture[str], log_as_before: None
+) -> None:
+    (tmp_path / "secret").write_text("s3cret\n")
+    (tmp_path / "secret").chmod(0o666)
+    (tmp_path / "my.yaml").write_text(
+        "kafka: {security: {protocol: sasl_plaintext, mechanism: plain, username: me, password_file: secret}}\n"
+        "http: {listen: 0.0.0.0:8080}\n"
+        "input: {topics: [a]}\n"
+        "output: {topic: b}\n"
+    )
+    ran = run("lint", tmp_path / "my.yaml")
+    warned = [line.split()[1] for line in ran.out.splitlines() if line.startswith("warning: ")]
+    expected = ["kafka.security.mechanism", "http.listen", "kafka.security.password_file"]
+    assert (ran.code, warned, "s3cret" in ran.out) == (0, expected, False)
+
+    settings_to_connect(_Flags(tmp_path / "my.yaml"))  # type: ignore[arg-type]
+    said = capfd.readouterr().err
+    assert [key for key in expected if key in said] == expected
+    assert "s3cret" not in said
+
+
+@dataclass
+class _Flags:
+    """Settings as the command line names them."""
+
+    path: Path
+
+    def settings(self, *, on_files: bool) -> Settings:
+        return load_settings(self.path, on_files=on_files)
+
+
+@pytest.fixture
+def log_as_before() -> Iterator[None]:
+    """Commands that connect send what is logged to stderr; not so the tests behind this one."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
