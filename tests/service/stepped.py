@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import orjson
 
@@ -48,9 +49,10 @@ class Stepped:
     def _roles(self) -> tuple[Index, Worker]:
         return self._builder.index(no_hook), self._builder.worker(no_hook)
 
-    def again(self) -> None:
-        """As kill -9 and a restart: the index restores from log and decisions."""
+    def again(self, settings: Settings | None = None) -> None:
+        """As kill -9 and a restart, with other settings if any: the index restores from log and decisions."""
         self.clock.sleep(20.0)
+        self._builder = replace(self._builder, settings=settings or self._settings)
         self.index, self.worker = self._roles()
 
     @property
