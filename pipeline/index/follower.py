@@ -210,9 +210,13 @@ class Follower:
         """Where the log ends, which a restore has to reach."""
         return self._reader.end_offsets([self._log])[self._log]
 
-    def mark_end(self) -> None:
-        """Every decision so far is applied: the next `begin` goes on behind them."""
-        self.decisions_at = self._reader.end_offsets([self._decisions])[self._decisions]
+    def decisions_end(self) -> int:
+        """Where the decisions end."""
+        return self._reader.end_offsets([self._decisions])[self._decisions]
+
+    def mark(self, decisions_end: int) -> None:
+        """Every decision below this offset is applied: the next `begin` goes on there."""
+        self.decisions_at = decisions_end
 
     def stop(self) -> None:
         """Apply nothing more until the next `begin`."""

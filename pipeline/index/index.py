@@ -17,6 +17,7 @@ of the record: it ends the role (FatalError), and a new one restores.
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import Executor
 from contextlib import suppress
 
@@ -26,7 +27,8 @@ from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Commi
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase, IndexStep
 from twinsieve.pipeline.index.ends import Ends
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase
-from twinsieve.pipeline.index.snapshot_store import SnapshotStore
+from twinsieve.pipeline.index.ledger import GivenUp
+from twinsieve.pipeline.index.snapshot_store import SnapshotStore, Watch, no_watch
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
 from twinsieve.pipeline.index.topics import InternalTopics
 from twinsieve.pipeline.index.transaction import DecisionWriter
@@ -69,6 +71,8 @@ class Index:
     broker: its own; closed with it
     sieves: how its sieve is made or restored
     store, background: where snapshots go, and what writes them beside the index; no store: none
+    watch: called while the snapshot is read that it restores from, and while it waits for its last one to be
+        written: both may take minutes
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class Index:
         store: SnapshotStore | None,
         background: Executor,
         hook: Hook = no_hook,
+        watch: Watch = no_watch,
     ) -> None:
         self._broker = broker
         self._clock = clock
@@ -94,14 +99,23 @@ class Index:
         infos = self._topics.infos
         self._ids = (infos[config.log.topic].topic_id, infos[config.decisions.topic].topic_id)
         self.snapshots = SnapshotWriter(
-            store, self._ids, config.scheme, background, clock, config.snapshot_every_s
+            store, self._ids, config.scheme, background, clock, config.snapshot_every_s, watch
         )
         self.notices: list[str] = []
+        """What an operator should look at."""
+        self.told: list[str] = []
+        """What went well and is worth a line; whoever logs either empties it."""
+        # Whoever counts these sets them back.
         self.unjudged = 0
-        """Blocks that retention took before they were judged; whoever counts them sets it back."""
+        """Blocks that retention took before they were judged."""
+        self.sessions = 0
+        """Sessions that began in blocks that this index has judged."""
+        self.given_up: Counter[GivenUp] = Counter()
+        """Judged messages that such sessions have passed over."""
+        self.rebalances = 0
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
         self.state, decisions_at = restore_point(
-            store, self._ids, config.scheme, sieves, log_begins, self.notices
+            store, self._ids, config.scheme, sieves, log_begins, self.notices, watch
         )
         self.follower = Follower(self._reader, self.state, config, self._ids[0], decisions_at)
         self._applied = 0
@@ -109,7 +123,7 @@ class Index:
         self._writer: DecisionWriter | None = None
         self._decisions_end = 0
         self._recorded = 0
-        self._told_gaps = 0
+        self._told_gaps = self._taken_gaps = 0
         self._epoch = 0
         """Of the group's rebalances; the first one ends the restoring phase."""
         self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
@@ -125,6 +139,11 @@ class Index:
     def ready(self) -> bool:
         """It judges, or stands by for the one that does; not while it joins, or restores what is its own."""
         return self.phase.now in (IndexPhase.LIVE, IndexPhase.STANDBY)
+
+    def take_gaps(self) -> int:
+        """Blocks, or decisions, that retention took before they were followed, since this was asked last."""
+        before, self._taken_gaps = self._taken_gaps, self.follower.gaps
+        return self._taken_gaps - before
 
     def step(self, timeout_s: float) -> list[Ruling]:
         """One round: follow, or judge what has arrived; returns the committed rulings.
@@ -152,6 +171,7 @@ class Index:
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
+            self.rebalances += 1
             own = self._config.log in polled.assignment
             self._follow_again(IndexPhase.CATCHING_UP if own else IndexPhase.STANDBY)
         self._finish_snapshot()
@@ -166,17 +186,28 @@ class Index:
         if blocks:
             return self._judge(blocks, polled.membership)
         if self._clock.monotonic_s() - self._checked_s >= self._config.check_s:
-            self._commit([], polled.membership)
+            self._check_idle(polled.membership)
         return []
 
+    def _check_idle(self, membership: Membership) -> None:
+        """Make sure that nobody has taken over; a snapshot that is due is due also when nothing arrives."""
+        due = self.snapshots.due
+        end = self.follower.decisions_end() if due else 0
+        self._commit([], membership)
+        if due:
+            # The commit shows that whoever recorded the decisions up to there was this index.
+            self.follower.mark(end)
+            self.snapshots.begin(self.state, end)
+
     def close(self) -> None:
-        """Leave the group, so that a standby gets the log at once, then write a last snapshot."""
+        """Leave the group, so that a standby gets the log at once, then write a last snapshot. Where that
+        fails is a notice: nothing is lost, the next start follows the log from the snapshot before."""
         if self._consumer is not None:
             self._consumer.leave()
         if self.live:
             self._finish_snapshot(wait=True)
             self.snapshots.begin(self.state, self.follower.decisions_at)
-            self._finish_snapshot(wait=True)
+            self._finish_snapshot(wait=True, last=True)
         self.abandon()
 
     def abandon(self) -> None:
@@ -278,17 +309,22 @@ class Index:
 
     def _judge(self, blocks: list[tuple[int, bytes]], membership: Membership) -> list[Ruling]:
         # 2. JUDGED
+        ledger = self.state.ledger
+        sessions, given_up = ledger.sessions_started, ledger.given_up.copy()
         rulings = [self._rule(offset, data) for offset, data in blocks]
         due = self.snapshots.due
         try:
             self._hook(IndexStep.JUDGED)
             if due or self._clock.monotonic_s() - self._marked_s >= _MARK_EVERY_S:
-                self.follower.mark_end()
+                self.follower.mark(self.follower.decisions_end())
                 self._marked_s = self._clock.monotonic_s()
             # 3. BEGUN, DECIDED, ANSWERED, OFFSETS_SENT, COMMITTED
             self._commit(rulings, membership)
         except AbortableError as error:
             raise FatalError(f"decisions were not recorded ({error}); restoring") from error
+        self.sessions += ledger.sessions_started - sessions
+        self.given_up += ledger.given_up - given_up
+        self.snapshots.judged()
         if due:
             # 4. SNAPSHOT_WRITTEN, by `_finish_snapshot` some steps later
             self.snapshots.begin(self.state, self.follower.decisions_at)
@@ -332,18 +368,23 @@ class Index:
         self._writer.commit(rulings, self._recorded, membership, leaderless)
         self._checked_s = self._clock.monotonic_s()
 
-    def _finish_snapshot(self, *, wait: bool = False) -> None:
-        """Collect the result of the last write; a failure is a notice, the index goes on."""
+    def _finish_snapshot(self, *, wait: bool = False, last: bool = False) -> None:
+        """Collect the result of the last write; a failure is a notice now and then, and the index goes on.
+
+        last: there will be no other, so its failure is said in any case
+        """
         try:
             found = self.snapshots.finished(wait=wait)
         except StateError as error:
-            self.notices.append(str(error))
+            notice = str(error) if last else self.snapshots.notice_of(error)
+            self.notices += [notice] if notice is not None else []
             return
         if found is None:
             return
+        self.told.append(found.told)
         self._hook(IndexStep.SNAPSHOT_WRITTEN)
-        needed_from = zip((self._config.log, self._config.decisions), found, strict=True)
-        before = {at: offset for at, offset in needed_from if offset is not None}
+        needed_from = {self._config.log: found.oldest_at, self._config.decisions: found.decisions_from}
+        before = {at: offset for at, offset in needed_from.items() if offset is not None}
         if self._config.trim_log and before:
             try:
                 self._admin.delete_records(before)

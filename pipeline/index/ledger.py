@@ -26,8 +26,10 @@ The rules (design, section 4), in the order in which they are applied to a block
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -47,16 +49,27 @@ _NO_ID = bytes(16)
 """In place of the id of a topic that is known by its number alone."""
 
 
+class GivenUp(StrEnum):
+    """Why a judged message was passed over before it came out."""
+
+    RETENTION = "retention"
+    """its partition begins behind it: it is lost"""
+    RESET = "reset"
+    """somebody moved the offset behind it, or chose where to begin in a topic that was created again"""
+
+
 @dataclass(slots=True)
 class Book:
     """One input partition: its session, the end of what that session has covered, judged and open offsets.
 
     began: where the session began, until it has gone on; then -1
+    beginning: where the partition began then
     """
 
     session: int = 0
     covered: int = 0
     began: int = -1
+    beginning: int = 0
     judged: Ranges = field(default_factory=Ranges)
     open: OpenVerdicts = field(default_factory=OpenVerdicts)
 
@@ -81,13 +94,16 @@ def _skips(block: Block, book: Book) -> bool:
 
 
 class Ledger:
-    """All input partitions of one app."""
+    """All input partitions of one app.
+
+    sessions_started, given_up: counted since this object was made, whoever judged
+    """
 
     def __init__(self) -> None:
         self.topics: list[KnownTopic] = []
         self.books: dict[tuple[int, int], Book] = {}
         self.sessions_started = 0
-        self.given_up = 0
+        self.given_up: Counter[GivenUp] = Counter()
 
     def topic_number(self, topic_id: bytes) -> int | None:
         """Number of a topic, None if it never appeared."""
@@ -133,6 +149,7 @@ class Ledger:
             self.sessions_started += 1
             book.session = block.session
             book.covered = book.began = block.first
+            book.beginning = block.beginning
         book.judged.add(block.emitted_from, block.emitted_to)
         book.open.drop(block.emitted_from, block.emitted_to)
         if block.flags & BlockFlag.START or book.began < 0:
@@ -149,7 +166,8 @@ class Ledger:
         """Open verdicts below `end` are no verdicts any more: their messages were never judged."""
         dropped = book.open.drop(0, end)
         book.judged.remove(dropped.offsets)
-        self.given_up += len(dropped)
+        lost = int(np.count_nonzero(dropped.offsets < book.beginning))
+        self.given_up += Counter({GivenUp.RETENTION: lost, GivenUp.RESET: len(dropped) - lost})
         return _passed_over(number, partition, dropped)
 
     def give_way(self, block: Block, ruling: Ruling) -> list[PassedOver]:
@@ -270,6 +288,7 @@ def ledger_to_bytes(ledger: Ledger) -> bytes:
                 "session": book.session,
                 "covered": book.covered,
                 "began": book.began,
+                "beginning": book.beginning,
                 "judged": list(book.judged),
                 "open": len(book.open.chunks),
             }
@@ -278,8 +297,6 @@ def ledger_to_bytes(ledger: Ledger) -> bytes:
         {
             "topics": [(known.topic_id.hex(), known.name) for known in ledger.topics],
             "books": books,
-            "sessions_started": ledger.sessions_started,
-            "given_up": ledger.given_up,
         }
     )
     return b"".join((_SIZE.pack(len(head)), head, *chunks))
@@ -292,11 +309,10 @@ def ledger_from_bytes(data: bytes, where: str) -> Ledger:
         (size,) = _SIZE.unpack_from(data)
         head = orjson.loads(data[_SIZE.size : _SIZE.size + size])
         ledger.topics = [KnownTopic(bytes.fromhex(known), name) for known, name in head["topics"]]
-        ledger.sessions_started = head["sessions_started"]
-        ledger.given_up = head["given_up"]
         at = _SIZE.size + size
         for each in head["books"]:
-            book = Book(each["session"], each["covered"], each.get("began", -1), Ranges(each["judged"]))
+            began, beginning = each.get("began", -1), each.get("beginning", 0)
+            book = Book(each["session"], each["covered"], began, beginning, Ranges(each["judged"]))
             for _ in range(each["open"]):
                 rows, at = decode_columns(OpenRows, memoryview(data), at, where)
                 book.open.add(rows)

@@ -3,6 +3,10 @@
 A snapshot is written beside its final name and moved there, so that a half one is never found; `keep` of them
 stay. Files are private to their owner (they hold texts of kept messages). Their names tell the log they
 belong to: those of a log that was deleted are neither read nor counted, however high their offsets are.
+
+As bytes it is a header, the ledger, the sieve, and a checksum of it all. Neither writing nor reading holds it
+as a whole, and it crosses the network once each way: who reads the sieve reads what the checksum is of, so
+a damaged one is known when its end is read.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import BinaryIO, cast
+from typing import BinaryIO, Literal, NamedTuple, cast
 
 from fsspec import AbstractFileSystem
 
@@ -33,7 +37,7 @@ _PARTIAL = re.compile(r"index-[0-9]{16}-[0-9a-f]{8}\.snapshot\.[0-9]+\.partial")
 
 
 @dataclass(frozen=True, slots=True)
-class _Stamped:
+class Stamp:
     """What a snapshot is of.
 
     at: log offset of the next block; decisions_from: no decision of a later block lies below it
@@ -48,7 +52,7 @@ class _Stamped:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot(_Stamped):
+class Snapshot(Stamp):
     """An index state to be written.
 
     ledger: as `ledger_to_bytes` gives it; sieve: writes its part to a stream
@@ -58,16 +62,101 @@ class Snapshot(_Stamped):
     sieve: Callable[[BinaryIO], None]
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSnapshot(_Stamped):
-    """A snapshot that was read and is whole.
+class Moved(NamedTuple):
+    """How far a snapshot has come that is being read or written; size: 0 while nobody knows it."""
 
-    sieve: a stream of the bytes that its sieve wrote, from their beginning at each call; only until the next
-        snapshot is asked for
+    doing: Literal["reading", "writing"]
+    done: int
+    size: int
+
+
+Watch = Callable[[Moved], None]
+"""Called whenever bytes of a snapshot have moved, in the thread that moves them."""
+
+
+def no_watch(moved: Moved) -> None:
+    """The watch that looks at nothing."""
+
+
+class UnreadableError(StateError):
+    """A snapshot is damaged, or its store cannot read it: another one or the log has to do."""
+
+
+class FoundSnapshot:
+    """A snapshot in its store. Its sieve is read first; then `ledger` says whether all of it is whole.
+
+    stamp: what it is of; nothing of it counts before `ledger` has returned
+    stream: of the whole snapshot; only as long as it is open can anything be read
+    raises: UnreadableError where it cannot be a whole snapshot
     """
 
-    ledger: Ledger
-    sieve: Callable[[], BinaryIO]
+    def __init__(self, stream: BinaryIO, name: str, watch: Watch = no_watch) -> None:
+        self._stream = stream
+        self._name = name
+        self._watch = watch
+        self._size = stream.seek(0, io.SEEK_END)
+        stream.seek(0)
+        self._start = stream.read(_HEADER.size)
+        if self._size < _HEADER.size + _DIGEST_SIZE or self._start[:4] != _MAGIC:
+            raise UnreadableError(
+                f"{name}: is no snapshot of an index; delete it, an older one or the log will do"
+            )
+        version = struct.unpack_from("<H", self._start, 4)[0]
+        if version != _VERSION:
+            raise UnreadableError(
+                f"{name}: snapshot format {version}, this program reads {_VERSION}; "
+                "delete it or run the program that wrote it"
+            )
+        _, _, scheme, log_id, decisions_id, at, decisions_from, *sizes = _HEADER.unpack(self._start)
+        self.stamp = Stamp(at, decisions_from, log_id, decisions_id, scheme)
+        self._ledger_size, self._sieve_size = sizes
+        if self._size != _HEADER.size + sum(sizes) + _DIGEST_SIZE:
+            raise self._damaged()
+        self._ledger = b""
+        self._rest: _Part | None = None
+
+    def sieve(self) -> BinaryIO:
+        """A stream of the bytes that its sieve wrote, from their beginning at each call."""
+        return cast("BinaryIO", self._begin())
+
+    def ledger(self) -> Ledger:
+        """Its ledger, after the rest of the snapshot was read. raises: UnreadableError where it is damaged"""
+        rest = self._rest or self._begin()
+        while rest.read(_CHUNK_BYTES):
+            pass
+        end = _Part(self._stream, _DIGEST_SIZE, self._name, lambda _: None).read()
+        if rest.digest.digest() != end:
+            raise self._damaged()
+        try:
+            return ledger_from_bytes(self._ledger, self._name)
+        except StateError as error:
+            raise UnreadableError(str(error)) from error
+
+    def _begin(self) -> _Part:
+        """Read the ledger, which stands in front; returns where the sieve begins."""
+        self._stream.seek(_HEADER.size)
+        head = _Part(self._stream, self._ledger_size, self._name, lambda _: None)
+        self._ledger = b"".join(iter(lambda: head.read(_CHUNK_BYTES), b""))
+        rest = _Part(self._stream, self._sieve_size, self._name, self._moved)
+        rest.digest.update(self._start)
+        rest.digest.update(self._ledger)
+        self._rest = rest
+        return rest
+
+    def _moved(self, left: int) -> None:
+        self._watch(Moved("reading", self._size - _DIGEST_SIZE - left, self._size))
+
+    def _damaged(self) -> UnreadableError:
+        return UnreadableError(
+            f"{self._name}: checksum or size differs, it is damaged; delete it, an older one or the log does"
+        )
+
+
+class Stored(NamedTuple):
+    """A snapshot that was written: its name in the store, and its bytes."""
+
+    name: str
+    size: int
 
 
 class SnapshotStore:
@@ -84,8 +173,8 @@ class SnapshotStore:
         self._is_local = "file" in ((protocol,) if isinstance(protocol, str) else protocol)
         self._address = self._folder if self._is_local else str(self._files.unstrip_protocol(self._folder))
 
-    def write(self, snapshot: Snapshot) -> str:
-        """Store one and forget the oldest beyond `keep`; returns where it is.
+    def write(self, snapshot: Snapshot, watch: Watch = no_watch) -> Stored:
+        """Store one and forget the oldest beyond `keep`; returns what is where now.
 
         raises: StateError when the folder cannot be written (no permission, disk full); the older ones stay
         """
@@ -96,7 +185,7 @@ class SnapshotStore:
             with self._files.open(partial, "wb") as stream:
                 if self._is_local:
                     os.chmod(partial, 0o600)
-                _write(snapshot, stream)
+                size = _write(snapshot, stream, watch)
             self._files.mv(partial, name)
             for _, old in self._found(snapshot.log_id)[self._keep :]:
                 self._files.rm(old)
@@ -109,7 +198,7 @@ class SnapshotStore:
                 f"{self._address}: snapshot cannot be written ({error}); free space or fix permissions; "
                 "the index goes on with its older snapshot"
             ) from error
-        return name
+        return Stored(name, size)
 
     def _sweep(self) -> None:
         """Half snapshots of processes that were killed take no room for ever."""
@@ -122,17 +211,15 @@ class SnapshotStore:
         restore."""
         return [at for at, _ in self._found(log_id)]
 
-    def read(self, log_id: bytes) -> Iterator[FoundSnapshot | StateError]:
-        """Each snapshot of a log from the newest on, or why it cannot be used.
-
-        It is never in memory as a whole: it is read once to see that it is whole, and again by who uses it.
-        """
+    def read(self, log_id: bytes, watch: Watch = no_watch) -> Iterator[FoundSnapshot | UnreadableError]:
+        """Each snapshot of a log from the newest on, or why it cannot be used. It can be read until the next
+        one is asked for."""
         for _, name in self._found(log_id):
             with ExitStack() as stack:
                 try:
                     stream = stack.enter_context(self._files.open(name, "rb"))
-                    found: FoundSnapshot | StateError = _read(stream, name)
-                except StateError as error:
+                    found: FoundSnapshot | UnreadableError = FoundSnapshot(stream, name, watch)
+                except UnreadableError as error:
                     found = error
                 except Exception as error:  # noqa: BLE001 (as in `write`)
                     found = _unreadable(name, error)
@@ -158,58 +245,18 @@ def _short(log_id: bytes) -> str:
     return hashlib.blake2b(log_id, digest_size=4).hexdigest()
 
 
-def _unreadable(name: str, error: Exception) -> StateError:
-    return StateError(f"{name}: cannot be read ({error}); fix permissions or delete it")
+def _unreadable(name: str, error: Exception) -> UnreadableError:
+    """What to say of a snapshot whose store failed."""
+    return UnreadableError(f"{name}: cannot be read ({error}); fix permissions or delete it")
 
 
-class _Counted:
-    """A stream that counts and forgets what is written to it."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def write(self, data: bytes) -> int:
-        size = memoryview(data).nbytes
-        self.count += size
-        return size
-
-
-class _Hashed:
-    """A stream that passes on what is written to it, and knows its digest."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        return self._stream.write(data)
-
-
-class _Part:
-    """The next `left` bytes of a stream; whatever a store raises is a StateError."""
-
-    def __init__(self, stream: BinaryIO, left: int, name: str) -> None:
-        self._stream = stream
-        self._left = left
-        self._name = name
-
-    def read(self, size: int = -1) -> bytes:
-        wanted = self._left if size < 0 else min(size, self._left)
-        try:
-            data = self._stream.read(wanted)
-        except Exception as error:
-            raise _unreadable(self._name, error) from error
-        self._left -= len(data)
-        return data
-
-
-def _write(snapshot: Snapshot, stream: BinaryIO) -> None:
-    """Write a snapshot without ever holding it: the sieve is asked twice, for the header comes before it and
-    holds its length."""
-    counted = _Counted()
+def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int:
+    """Write a snapshot, and return how many bytes it has. The sieve is asked twice, for the header comes
+    before it and holds its length."""
+    counted = _Counted(watch)
     snapshot.sieve(cast("BinaryIO", counted))
-    hashed = _Hashed(stream)
+    size = _HEADER.size + len(snapshot.ledger) + counted.count + _DIGEST_SIZE
+    hashed = _Hashed(stream, size, watch)
     hashed.write(
         _HEADER.pack(
             _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id,
@@ -219,36 +266,62 @@ def _write(snapshot: Snapshot, stream: BinaryIO) -> None:
     hashed.write(snapshot.ledger)
     snapshot.sieve(cast("BinaryIO", hashed))
     stream.write(hashed.digest.digest())
+    return size
 
 
-def _read(stream: BinaryIO, name: str) -> FoundSnapshot:
-    size = stream.seek(0, io.SEEK_END)
-    stream.seek(0)
-    start = stream.read(_HEADER.size)
-    if size < _HEADER.size + _DIGEST_SIZE or start[:4] != _MAGIC:
-        raise StateError(f"{name}: is no snapshot of an index; delete it, an older one or the log will do")
-    version = struct.unpack_from("<H", start, 4)[0]
-    if version != _VERSION:
-        raise StateError(
-            f"{name}: snapshot format {version}, this program reads {_VERSION}; "
-            "delete it or run the program that wrote it"
-        )
-    content = _Part(stream, size - len(start) - _DIGEST_SIZE, name)
-    digest = hashlib.blake2b(start, digest_size=_DIGEST_SIZE)
-    while chunk := content.read(_CHUNK_BYTES):
-        digest.update(chunk)
-    if digest.digest() != stream.read(_DIGEST_SIZE):
-        raise StateError(
-            f"{name}: checksum differs, it is damaged; delete it, an older one or the log will do"
-        )
-    _, _, scheme, log_id, decisions_id, at, decisions_from, ledger, sieve = _HEADER.unpack(start)
+class _Counted:
+    """A stream that counts and forgets what is written to it."""
 
-    def open_sieve() -> BinaryIO:
-        stream.seek(_HEADER.size + ledger)
-        return cast("BinaryIO", _Part(stream, sieve, name))
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self.count = 0
 
-    stream.seek(_HEADER.size)
-    return FoundSnapshot(
-        at, decisions_from, log_id, decisions_id, scheme,
-        ledger_from_bytes(stream.read(ledger), name), open_sieve,
-    )  # fmt: skip
+    def write(self, data: bytes) -> int:
+        size = memoryview(data).nbytes
+        self.count += size
+        self._watch(Moved("writing", 0, 0))
+        return size
+
+
+class _Hashed:
+    """A stream that passes on what is written to it, and knows its digest."""
+
+    def __init__(self, stream: BinaryIO, size: int, watch: Watch) -> None:
+        self._stream = stream
+        self._size = size
+        self._watch = watch
+        self._done = 0
+        self.digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        size = self._stream.write(data)
+        self._done += memoryview(data).nbytes
+        self._watch(Moved("writing", self._done, self._size))
+        return size
+
+
+class _Part:
+    """The next `left` bytes of a stream, and the digest of those that were read; whatever a store raises is
+    an UnreadableError.
+
+    moved: called with the bytes that are left, after each read
+    """
+
+    def __init__(self, stream: BinaryIO, left: int, name: str, moved: Callable[[int], None]) -> None:
+        self._stream = stream
+        self._left = left
+        self._name = name
+        self._moved = moved
+        self.digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = self._left if size < 0 else min(size, self._left)
+        try:
+            data = self._stream.read(wanted)
+        except Exception as error:
+            raise _unreadable(self._name, error) from error
+        self._left -= len(data)
+        self.digest.update(data)
+        self._moved(self._left)
+        return data

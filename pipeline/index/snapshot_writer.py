@@ -9,27 +9,48 @@ from typing import BinaryIO, NamedTuple
 
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
-from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.pipeline.index.snapshot_store import (
+    FoundSnapshot,
+    Moved,
+    Snapshot,
+    SnapshotStore,
+    UnreadableError,
+    Watch,
+    no_watch,
+)
 from twinsieve.pipeline.index.state import IndexState, Judge
 from twinsieve.stages.errors import StateError
 
 _SETTLE_S = 3.0
 """An index that begins to judge finds what has waited for it, and works that off before it makes a copy."""
 
+_AGAIN_S = 30.0
+"""A snapshot that failed is tried again after this time: disks are emptied, permissions are mended."""
+
+_SAY_EVERY_S = 600.0
+"""Seconds between two notices that snapshots fail; the counter tells each one."""
+
 
 class SnapshotResult(NamedTuple):
     """What storing a snapshot has changed: a restore needs no block below `oldest_at` and no decision below
-    `decisions_from`, None where that is not known: another process wrote the oldest snapshot."""
+    `decisions_from`, None where that is not known: another process wrote the oldest snapshot.
+
+    told: what was stored, for the log
+    """
 
     oldest_at: int | None
     decisions_from: int | None
+    told: str
 
 
 class SnapshotWriter:
     """Writes frozen states of an index in the background; without a store it writes none.
 
     background: runs one write at a time beside the index
-    every_s: when a snapshot is that old, the next is due
+    every_s: when what a restore would have to replay is that old, the next snapshot is due
+    watch: called for bytes that are written, only while somebody waits for the last of them
+    stored_ms: when the last one was stored, None before the first
+    failures: of writes; whoever counts them sets it back
     """
 
     def __init__(
@@ -40,6 +61,7 @@ class SnapshotWriter:
         background: Executor,
         clock: Clock,
         every_s: float,
+        watch: Watch = no_watch,
     ) -> None:
         self._store = store
         self._ids = ids
@@ -47,21 +69,38 @@ class SnapshotWriter:
         self._background = background
         self._clock = clock
         self._every_s = every_s
-        self._taken_s = self._live_s = clock.monotonic_s()
+        self._watch = watch
+        self._is_awaited = False
+        self._live_s = clock.monotonic_s()
+        self._unfrozen_s: float | None = None
+        """When the oldest block was judged or replayed that no snapshot holds, not even one being written."""
+        self._unstored_s: float | None = None
+        """The same of the snapshot that is being written; None without one."""
+        self._began_s = 0.0
+        self._failed_s: float | None = None
+        """When the last write failed; None when it did not."""
+        self._failing = 0
+        self._say_s = 0.0
         self._running: Future[SnapshotResult] | None = None
         self._written: dict[int, int] = {}
+        self.stored_ms: int | None = None
+        self.failures = 0
 
     @property
-    def age_s(self) -> float:
-        """Seconds of the log that a restore would have to follow."""
-        return self._clock.monotonic_s() - self._taken_s
+    def since_s(self) -> float | None:
+        """When the oldest block was judged, or had arrived, that a restore would follow behind the last
+        stored snapshot; None where there is nothing to follow."""
+        return self._unstored_s if self._unstored_s is not None else self._unfrozen_s
 
     @property
     def due(self) -> bool:
         """Whether it is time for the next, and the result of the last one was collected."""
-        settled = self._clock.monotonic_s() - self._live_s >= min(_SETTLE_S, self._every_s)
-        is_idle = self._store is not None and self._running is None
-        return is_idle and settled and self.age_s >= self._every_s
+        now_s, since_s = self._clock.monotonic_s(), self.since_s
+        if self._store is None or self._running is not None or since_s is None:
+            return False
+        if self._failed_s is not None:
+            return now_s - self._failed_s >= min(_AGAIN_S, self._every_s)
+        return now_s - since_s >= self._every_s and now_s - self._live_s >= min(_SETTLE_S, self._every_s)
 
     def live(self, followed_since_ms: int | None) -> None:
         """The index judges from now on.
@@ -74,15 +113,25 @@ class SnapshotWriter:
         self._live_s = self._clock.monotonic_s()
         if followed_since_ms is not None:
             age_s = max(0.0, (self._clock.now_ms() - followed_since_ms) / 1000)
-            self._taken_s = min(self._taken_s, self._live_s - age_s)
+            self._is_behind(self._live_s - age_s)
+
+    def judged(self) -> None:
+        """Blocks were judged and recorded that no snapshot holds."""
+        self._is_behind(self._clock.monotonic_s())
+
+    def _is_behind(self, since_s: float | None) -> None:
+        """No snapshot holds a block of that time, nor of those that it has noted."""
+        known = [at_s for at_s in (since_s, self._unfrozen_s) if at_s is not None]
+        self._unfrozen_s = min(known, default=None)
 
     def begin(self, state: IndexState, decisions_from: int) -> None:
         """Freeze the state, which must be committed, and begin to write it; not while a write is running."""
         if self._store is None:
             return
-        self._taken_s = self._clock.monotonic_s()
+        self._began_s = self._clock.monotonic_s()
         ledger = ledger_to_bytes(state.ledger)
         sieve = state.sieve.freeze()
+        self._unstored_s, self._unfrozen_s = self._unfrozen_s, None
         snapshot = Snapshot(state.at, decisions_from, *self._ids, self._scheme, ledger, sieve)
         self._running = self._background.submit(self._write, self._store, snapshot)
 
@@ -91,16 +140,46 @@ class SnapshotWriter:
         running = self._running
         if running is None or not (wait or running.done()):
             return None
-        self._running = None
-        return running.result()
+        self._is_awaited = wait
+        try:
+            result = running.result()
+        except StateError:
+            self._failed_s = self._clock.monotonic_s()
+            self._failing += 1
+            self.failures += 1
+            self._is_behind(self._unstored_s)
+            raise
+        finally:
+            self._running = self._unstored_s = None
+            self._is_awaited = False
+        if self._failing:
+            result = result._replace(told=f"{result.told} failed_before={self._failing}")
+        self._failed_s, self._failing = None, 0
+        self.stored_ms = self._clock.now_ms()
+        return result
+
+    def notice_of(self, error: StateError) -> str | None:
+        """What to say of a write that failed; None where the like was said a short while ago."""
+        now_s = self._clock.monotonic_s()
+        if self._failing > 1 and now_s < self._say_s:
+            return None
+        self._say_s = now_s + _SAY_EVERY_S
+        return str(error) if self._failing <= 1 else f"{error}; the last {self._failing} tries failed"
 
     def _write(self, store: SnapshotStore, snapshot: Snapshot) -> SnapshotResult:
-        store.write(snapshot)
+        stored = store.write(snapshot, self._moved)
         kept = store.kept_at(snapshot.log_id)
         # Of two snapshots at one log offset the later one stays.
         self._written[snapshot.at] = snapshot.decisions_from
         self._written = {at: start for at, start in self._written.items() if at in kept}
-        return SnapshotResult(kept[-1], self._written.get(kept[-1])) if kept else SnapshotResult(None, None)
+        took_s = self._clock.monotonic_s() - self._began_s
+        told = f"snapshot stored at block {snapshot.at} bytes={stored.size} seconds={took_s:.1f}"
+        oldest = kept[-1] if kept else None
+        return SnapshotResult(oldest, self._written.get(kept[-1]) if kept else None, told)
+
+    def _moved(self, moved: Moved) -> None:
+        if self._is_awaited:
+            self._watch(moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,26 +202,24 @@ def restore_point(
     sieves: Sieves,
     log_begins: int,
     notices: list[str],
+    watch: Watch = no_watch,
 ) -> tuple[IndexState, int]:
     """The state of the newest snapshot that can be used, or an empty one, and where its decisions go on.
 
     A snapshot under other settings is passed over while the log can bring everything back. Where the log
     was deleted, its ledger is used all the same, and what fits of its sieve: what was judged stays judged.
     log_begins: offset of the first block that is left; notices: gets why snapshots cannot be used
+    watch: called while a snapshot is read
     raises: StateError when none can be read and the log does not go back to the beginning either
     """
     unreadable = 0
-    for found in store.read(ids[0]) if store is not None else ():
+    for found in store.read(ids[0], watch) if store is not None else ():
         try:
-            if isinstance(found, StateError):
-                unreadable += 1
+            if isinstance(found, UnreadableError):
                 raise found
-            if found.decisions_id != ids[1]:
-                raise StateError("snapshot belongs to another decisions topic; it is left alone")
-            if found.scheme != scheme:
-                raise StateError("snapshot is of another fingerprint scheme; it is left alone")
-            return _state(found, sieves, log_begins, notices), found.decisions_from
+            return _state(found, ids[1], scheme, sieves, log_begins, notices), found.stamp.decisions_from
         except StateError as error:
+            unreadable += isinstance(error, UnreadableError)
             notices.append(str(error))
     if unreadable and log_begins:
         raise StateError(
@@ -157,14 +234,38 @@ def restore_point(
     return IndexState(sieves.fresh(), Ledger()), 0
 
 
-def _state(found: FoundSnapshot, sieves: Sieves, log_begins: int, notices: list[str]) -> IndexState:
+def _state(
+    found: FoundSnapshot,
+    decisions_id: bytes,
+    scheme: bytes,
+    sieves: Sieves,
+    log_begins: int,
+    notices: list[str],
+) -> IndexState:
+    """The state of a snapshot that is whole. raises: UnreadableError where it is not; StateError"""
     try:
-        sieve = sieves.load(found.sieve())
+        if found.stamp.decisions_id != decisions_id:
+            raise StateError("snapshot belongs to another decisions topic; it is left alone")
+        if found.stamp.scheme != scheme:
+            raise StateError("snapshot is of another fingerprint scheme; it is left alone")
+        sieve = _sieve(found, sieves, log_begins, notices)
+    except UnreadableError:
+        raise
+    except Exception:
+        # What is damaged may seem to be anything; that it is damaged is what counts then.
+        found.ledger()
+        raise
+    return IndexState(sieve, found.ledger(), found.stamp.at)
+
+
+def _sieve(found: FoundSnapshot, sieves: Sieves, log_begins: int, notices: list[str]) -> Judge:
+    try:
+        return sieves.load(found.sieve())
     except StateError as error:
-        if not log_begins:
+        if isinstance(error, UnreadableError) or not log_begins:
             raise
-        sieve = sieves.salvage(found.sieve())
+        found.ledger()
         notices.append(
             f"{error}; as the log before block {log_begins} was deleted, what fits of the snapshot is used"
         )
-    return IndexState(sieve, found.ledger, found.at)
+        return sieves.salvage(found.sieve())

@@ -17,7 +17,7 @@ from twinsieve.pipeline.broker.ports import Broker, Clock, Hook
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexConfig
 from twinsieve.pipeline.index.index import Index
-from twinsieve.pipeline.index.snapshot_store import SnapshotStore
+from twinsieve.pipeline.index.snapshot_store import SnapshotStore, Watch, no_watch
 from twinsieve.pipeline.index.snapshot_writer import Sieves
 from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
 from twinsieve.pipeline.operate.log_sizes import LogSizes
@@ -34,6 +34,9 @@ from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.sieve import Sieve
+
+ALIVE_S = 120.0
+"""A role of which nothing has gone on for this time is not alive; settings may allow longer calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +131,18 @@ class Builder:
         topics = (names.fingerprints, names.decisions, names.verdicts)
         return LogSizes(partial(self.connect, self.settings), topics, self.background, self.clock)
 
-    def index(self, hook: Hook) -> Index:
+    @property
+    def alive_s(self) -> float:
+        """A role of which nothing has gone on for this time hangs: calls to a broker are bounded by
+        `kafka.request_timeout`, and one that has failed may be followed by others."""
+        return max(ALIVE_S, 3 * self.settings.kafka.request_timeout_ms / 1000)
+
+    def index(self, hook: Hook, watch: Watch = no_watch) -> Index:
         """An index with clients of its own, restored from the newest snapshot. raises: BrokerError,
-        StateError"""
+        StateError
+
+        watch: as for `Index`
+        """
         settings, config = self.settings, self.index_config()
         sieve = sieve_config(settings, self.scheme.scheme_id)
         store = SnapshotStore(file_system(settings.state.dir), settings.app, settings.state.keep)
@@ -147,6 +159,7 @@ class Builder:
                 store,
                 self.background,
                 hook,
+                watch,
             )
             stack.pop_all()
         return index

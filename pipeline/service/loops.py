@@ -10,10 +10,13 @@ from enum import StrEnum
 
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, Partition
+from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.index.snapshot_store import Moved
 from twinsieve.pipeline.operate.log_sizes import LogSizes
-from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.service.build import ALIVE_S, Builder
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.states import Machine
@@ -27,7 +30,21 @@ _STEPS_FIRST = 20
 """After a step slower than _STALL_S, run this many steps before the next lag query, so that queued messages
 go first."""
 _FINISH_S = 20.0
-_ALIVE_S = 120.0
+_SILENT_S = 25.0
+"""A role that has asked in vain for this long hears no broker: longer than between two questions, and short
+enough that half a minute after the first failure everybody is told."""
+_ANSWERED = frozenset(
+    {
+        WorkerStep.OFFSETS_SENT,
+        WorkerStep.COMMITTED,
+        IndexStep.OFFSETS_SENT,
+        IndexStep.COMMITTED,
+        IndexStep.RESTORED,
+    }
+)
+"""Steps that end with a broker's answer."""
+_SAY_EVERY_S = 10.0
+"""Seconds between two lines on how far a snapshot has been read or written."""
 _NEW_CLIENTS_S = 300.0
 """Brokers that none of a role's clients has reached for this long may have other addresses now; a client asks
 for them at the bootstrap addresses only when it is made (`kafka/confluent/options.py` says why)."""
@@ -79,19 +96,26 @@ class Loop(ABC):
     error: what ends it, known before it has let go of its clients, which may take its time or hang
     """
 
-    def __init__(self, name: str, clock: Clock, metrics: Metrics) -> None:
+    def __init__(self, name: str, clock: Clock, metrics: Metrics, alive_s: float = ALIVE_S) -> None:
         self.name = name
         self._clock = clock
         self._metrics = metrics
+        self._alive_s = alive_s
         self._stop = threading.Event()
         self._failures = 0
-        self._turned_s = clock.monotonic_s()
-        self._answered_s = clock.monotonic_s()
-        """When a broker has answered a query, or new clients were made because none did."""
+        self._turned_s = self._answered_s = clock.monotonic_s()
+        self._new_clients_s = clock.monotonic_s() + _NEW_CLIENTS_S
+        self._is_unanswered = False
+        """The last question was not answered."""
+        self._asks_nobody = False
+        """The role is at work without a broker, for minutes perhaps."""
+        self._is_told_silent = False
         self._queries = LagQueries(clock)
+        self._timer = metrics.timer(name, self._on_step)
         self.phase = Machine(LOOP_WAYS, LoopPhase.STARTING)
         metrics.role.labels(name).state(LoopPhase.STARTING)
-        self.ready = False
+        metrics.begin(name, lambda: self.hears)
+        self._is_ready = False
         self.error: BaseException | None = None
 
     def stop(self) -> None:
@@ -100,8 +124,47 @@ class Loop(ABC):
 
     @property
     def alive(self) -> bool:
-        """It has gone round lately; restoring and waiting for a broker count as that."""
-        return self._clock.monotonic_s() - self._turned_s < _ALIVE_S
+        """Something of it has gone on lately: a round, a step of it, a part of a snapshot; waiting for a
+        broker counts as that."""
+        return self._clock.monotonic_s() - self._turned_s < self._alive_s
+
+    @property
+    def hears(self) -> bool:
+        """A broker answers it: the last question was answered, and that is not too long ago."""
+        return not self._is_unanswered and not self._is_silent
+
+    @property
+    def ready(self) -> bool:
+        """It does what it is for, or stands by, and a broker answers it."""
+        return self._is_ready and self.hears
+
+    @property
+    def _is_silent(self) -> bool:
+        silent_s = self._clock.monotonic_s() - self._answered_s
+        return not self._asks_nobody and silent_s >= _SILENT_S
+
+    def look(self) -> None:
+        """Log when no broker answers any more. Called now and then from beside the role, which may hang in
+        the very call that has no answer."""
+        if self._is_silent and not self._is_told_silent:
+            self._is_told_silent = True
+            _log.warning("%s: no broker has answered for %.0f s; it asks on", self.name, _SILENT_S)
+
+    def _on_step(self, step: str) -> None:
+        """A step of a round is done, which may be a long one."""
+        self._turned_s = self._clock.monotonic_s()
+        if step in _ANSWERED:
+            self._hear()
+
+    def _hear(self) -> None:
+        """A broker has answered."""
+        now_s = self._clock.monotonic_s()
+        if self._is_told_silent:
+            self._is_told_silent = False
+            _log.info("%s: a broker answers again, after %.0f s", self.name, now_s - self._answered_s)
+        self._answered_s = now_s
+        self._new_clients_s = now_s + _NEW_CLIENTS_S
+        self._metrics.see_answer(self.name)
 
     def run(self) -> None:
         """Until stopped. raises: SieveError when going on makes no sense"""
@@ -115,7 +178,7 @@ class Loop(ABC):
             self.error = error
             raise
         finally:
-            self.ready = False
+            self._is_ready = False
             self._give_up()
             self._set_gauges()
 
@@ -138,18 +201,17 @@ class Loop(ABC):
     def _turn(self) -> None:
         try:
             began_s = self._clock.monotonic_s()
+            self._timer.begin_round()
             self._step()
             if self._queries.due_after(self._clock.monotonic_s() - began_s):
                 self._set_gauges()
-                try:
-                    self._query_lag()
-                finally:
-                    self._queries.queried()
-                self._answered_s = self._clock.monotonic_s()
+                self._ask()
             self._failures = 0
-            if self.phase.now is LoopPhase.RETRYING:
+            # A step may find nothing because no broker answers: that it succeeds says nothing then.
+            if self.phase.now is LoopPhase.RETRYING and self.hears:
                 self._go(LoopPhase.WORKING)
         except BrokerError as error:
+            self._metrics.broker_errors.labels(self.name).inc()
             if isinstance(error, FatalError):
                 # What a role was never allowed to do is told once; a permission that was taken away may be
                 # granted again.
@@ -158,16 +220,28 @@ class Loop(ABC):
                 self._give_up()
             elif not error.retryable:
                 raise
-            elif self._clock.monotonic_s() - self._answered_s >= _NEW_CLIENTS_S:
-                self._answered_s = self._clock.monotonic_s()
+            elif self._clock.monotonic_s() >= self._new_clients_s:
+                self._new_clients_s = self._clock.monotonic_s() + _NEW_CLIENTS_S
                 self._give_up()
-            self.ready = False
+            self._is_ready = False
             self._set_gauges()
             _log.warning("%s: %s", self.name, error)
             if self.phase.now is LoopPhase.WORKING:
                 self._go(LoopPhase.RETRYING)
             self._failures = min(self._failures + 1, 7)
             self._stop.wait(0.05 * 2**self._failures)
+
+    def _ask(self) -> None:
+        """Ask a broker for what only it knows. raises: BrokerError"""
+        try:
+            self._query_lag()
+        except BrokerError as error:
+            self._is_unanswered = error.retryable
+            raise
+        finally:
+            self._queries.queried()
+        self._is_unanswered = False
+        self._hear()
 
     @abstractmethod
     def _step(self) -> None:
@@ -199,7 +273,7 @@ class WorkerLoop(Loop):
     def __init__(
         self, builder: Builder, clock: Clock, metrics: Metrics, *, index: IndexLoop | None = None
     ) -> None:
-        super().__init__("worker", clock, metrics)
+        super().__init__("worker", clock, metrics, builder.alive_s)
         self._builder = builder
         self._index = index
         self._worker: Worker | None = None
@@ -208,16 +282,18 @@ class WorkerLoop(Loop):
 
     def _step(self) -> None:
         if self._worker is None:
-            self._worker = self._builder.worker(self._metrics.timer())
+            self._worker = self._builder.worker(self._timer)
             self._worker.refused.update(self._refused)
             self._stalls = StallDetector()
         worker = self._worker
         self._count(worker.step(_POLL_S))
-        self.ready = worker.ready
+        self._is_ready = worker.ready
+        self._tell(worker)
+
+    def _tell(self, worker: Worker) -> None:
+        """Log and count what the worker has noted."""
         self._log_notices(worker.notices)
-        self._metrics.resyncs.inc(worker.resyncs)
-        self._metrics.trimmed.inc(worker.trimmed)
-        worker.resyncs = worker.trimmed = 0
+        self._metrics.take_worked(worker)
 
     def _count(self, emission: Emission) -> None:
         if emission.kinds:
@@ -258,42 +334,77 @@ class WorkerLoop(Loop):
         _log.warning("worker: stopped with %d blocks unanswered; they are asked again", worker.unanswered)
 
     def _give_up(self) -> None:
-        if self._worker is not None:
-            self._refused = dict(self._worker.refused)
-            self._worker.close()
-            self._worker = None
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            self._tell(worker)
+            self._refused = dict(worker.refused)
+            worker.close()
 
 
 class IndexLoop(Loop):
     """Drives an index, judging or standing by."""
 
     def __init__(self, builder: Builder, clock: Clock, metrics: Metrics) -> None:
-        super().__init__("index", clock, metrics)
+        super().__init__("index", clock, metrics, builder.alive_s)
         self._builder = builder
         self._index: Index | None = None
         self._stood_by = False
         self._sizes: LogSizes | None = None
         self._seen_at = 0
         self._seen_s = 0.0
+        self._moved_from: tuple[int, float] | None = None
+        """Bytes and time of the last line on a snapshot that is being read or written."""
+        self._set_gauges()
 
     def _step(self) -> None:
-        if self._index is None:
-            self._index = self._builder.index(self._metrics.timer())
-            self._seen_at, self._seen_s = self._index.state.at, self._clock.monotonic_s()
-            self._stood_by = False
-        index = self._index
+        index = self._index or self._restored()
         for ruling in index.step(_POLL_S):
             self._metrics.ruled(ruling)
             self._did_its_work()
-        self.ready = index.ready
+        self._is_ready = index.ready
         changes = index.phase.changes()
         for phase in changes:
             _log.info("index: %s at block %d", phase, index.state.at)
-        if changes:
+        if changes or index.told:
             self._set_gauges()
+        self._tell(index)
+
+    def _restored(self) -> Index:
+        """A new index, with what the newest snapshot holds; reading that may take minutes."""
+        try:
+            index = self._index = self._builder.index(self._timer, self._moved)
+        finally:
+            if self._asks_nobody:
+                self._answered_s = self._clock.monotonic_s()
+            self._asks_nobody = False
+            self._moved_from = None
+            self._metrics.see_restore(None)
+        self._seen_at, self._seen_s = index.state.at, self._clock.monotonic_s()
+        self._stood_by = False
+        return index
+
+    def _moved(self, moved: Moved) -> None:
+        """Bytes of a snapshot have moved, and the role waits for all of them."""
+        now_s = self._turned_s = self._clock.monotonic_s()
+        self._asks_nobody = True
+        if moved.doing == "reading":
+            self._metrics.see_restore(moved)
+        before, before_s = self._moved_from or (moved.done, now_s)
+        if self._moved_from is None or now_s - before_s >= _SAY_EVERY_S:
+            rate = (moved.done - before) / max(now_s - before_s, 0.001)
+            _log.info(
+                "index: %s snapshot bytes=%d of=%d rate=%.0f/s left=%s",
+                *(moved.doing, moved.done, moved.size, rate, _left_s(moved.size - moved.done, rate)),
+            )
+            self._moved_from = moved.done, now_s
+
+    def _tell(self, index: Index) -> None:
+        """Log and count what the index has noted."""
+        for line in index.told:
+            _log.info("index: %s", line)
+        index.told.clear()
         self._log_notices(index.notices)
-        self._metrics.unjudged.inc(index.unjudged)
-        index.unjudged = 0
+        self._metrics.take_judged(index)
 
     def _set_gauges(self) -> None:
         self._metrics.see_judging(self._index)
@@ -318,21 +429,30 @@ class IndexLoop(Loop):
         at, end, now_s = self._index.state.at, self._index.follower.log_end(), self._clock.monotonic_s()
         rate = (at - self._seen_at) / max(now_s - self._seen_s, 0.001)
         self._seen_at, self._seen_s = at, now_s
-        left_s = f"{(end - at) / rate:.0f}s" if rate > 0 else "unknown"
-        _log.info("index: restoring block=%d of=%d rate=%.0f/s left=%s", at, end, rate, left_s)
+        _log.info(
+            "index: restoring block=%d of=%d rate=%.0f/s left=%s", at, end, rate, _left_s(end - at, rate)
+        )
 
     def _finish(self) -> None:
-        if self._index is not None:
+        index = self._index
+        if index is not None:
             try:
-                self._index.close()
+                index.close()
             except AbortableError as error:
                 _log.warning("index: stopped without leaving cleanly (%s); nothing is lost", error)
+            self._tell(index)
             self._index = None
 
     def _give_up(self) -> None:
-        if self._index is not None:
-            self._index.abandon()
-            self._index = None
+        index, self._index = self._index, None
+        if index is not None:
+            self._tell(index)
+            index.abandon()
+
+
+def _left_s(left: int, rate: float) -> str:
+    """How long `left` takes, as a log line says it."""
+    return f"{left / rate:.0f}s" if rate > 0 else "unknown"
 
 
 _CHECKS = 4

@@ -168,6 +168,8 @@ def drive(
     while all(thread.is_alive() for thread in running.values()) and not failed():
         if stop.wait(0.2):
             break
+        for loop in running:
+            loop.look()
     # Workers first: they need the index for their last answers.
     late = []
     for group, limit_s in ((workers, end_s), (indexes, snapshot_s)):

@@ -56,6 +56,7 @@ class Emission:
 
     foreign: headers that the messages came with and that look like ours; no output gets them
     no_text: those of the unique ones that have no text; they lead nobody
+    stamps: int64 arrays, timestamps of the input messages that were not emitted before, where they have any
     """
 
     outgoing: dict[tuple[str, int | None], Messages] = field(default_factory=dict)
@@ -63,6 +64,7 @@ class Emission:
     no_text: int = 0
     dead: Counter[Reason] = field(default_factory=Counter)
     foreign: int = 0
+    stamps: list[NDArray[np.int64]] = field(default_factory=list)
 
     def to(self, topic: str, partition: int | None) -> Messages:
         """The messages for there so far."""
@@ -79,6 +81,7 @@ class Emission:
         self.kinds.update(other.kinds)
         self.no_text += other.no_text
         self.dead.update(other.dead)
+        self.stamps += other.stamps
         self.foreign += other.foreign
 
 
@@ -130,6 +133,8 @@ class Emitter:
         emission.kinds.update({Kind(kind): count for kind, count in Counter(kinds.tolist()).items()})
         emission.foreign += block.foreign
         emission.no_text += sum(kinds[row] == Kind.UNIQUE for row in block.no_text)
+        stamps = np.array(records.timestamps_ms, np.int64)
+        emission.stamps.append(stamps[(kinds != Kind.REPLAYED) & (stamps != NO_TIMESTAMP)])
         if not self.config.emit:
             return
         dead, held_back = self._held_back(block, kinds)

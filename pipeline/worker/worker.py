@@ -99,8 +99,10 @@ class Worker:
         self._emitted = Emission()
         self._committed_s = self._checked_s = clock.monotonic_s()
         self._stopping = False
+        # Whoever counts these sets them back.
         self.resyncs = 0
         self.trimmed = 0
+        self.rebalances = 0
 
     @property
     def pending_rows(self) -> dict[Partition, int]:
@@ -141,9 +143,10 @@ class Worker:
         return {at: (self._sessions[at].emitted, end) for at, end in ends.items() if at in self._sessions}
 
     def unread(self, ends: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
-        """Each partition's position and end. A position passes control markers and aborted messages, so that
-        one below the end means records that did not arrive."""
-        return {at: (self._consumer.position(at), ends[at]) for at in self._sessions if at in ends}
+        """Position and end of each partition that is read. A position passes control markers and aborted
+        messages, so that one below the end means records that did not arrive."""
+        read = [at for at, session in self._sessions.items() if session.reads and at in ends]
+        return {at: (self._consumer.position(at), ends[at]) for at in read}
 
     @property
     def idle(self) -> bool:
@@ -194,6 +197,7 @@ class Worker:
         self._hook(WorkerStep.POLLED)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
+            self.rebalances += 1
             self._sessions.clear()
             self._doubted.clear()
             self._outbox.blocked.clear()

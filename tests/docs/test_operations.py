@@ -31,6 +31,7 @@ def _metrics() -> list[str]:
     return [
         f"{family.name}_total" if family.type == "counter" else family.name
         for family in Metrics(SystemClock()).registry.collect()
+        if not family.name.startswith("process_")
     ]
 
 

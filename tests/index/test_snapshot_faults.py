@@ -15,7 +15,7 @@ from tests.service.test_changed_settings import COUNT, Deployment, base, deploym
 from tests.service.test_changed_settings import scheme as scheme
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
-from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore, UnreadableError
 from twinsieve.pipeline.settings.checks import cross_check
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system
@@ -83,15 +83,15 @@ def test_half_snapshots_of_killed_processes_are_swept(tmp_path: Path) -> None:
 def test_a_cut_snapshot_is_named_and_the_older_one_is_used(tmp_path: Path, cut: int) -> None:
     store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     store.write(snapshot(1))
-    newest = Path(store.write(snapshot(2)))
+    newest = Path(store.write(snapshot(2)).name)
     newest.write_bytes(newest.read_bytes()[:cut])
     snapshots = store.read(LOG_ID)
     damaged, older = next(snapshots), next(snapshots)
-    assert isinstance(damaged, StateError)
+    assert isinstance(damaged, UnreadableError)
     assert newest.name in str(damaged)
     assert "delete" in str(damaged)
     assert isinstance(older, FoundSnapshot)
-    assert (older.at, older.sieve().read(), older.sieve().read(2)) == (1, b"sieve", b"si")
+    assert (older.stamp.at, older.sieve().read(), older.sieve().read(2)) == (1, b"sieve", b"si")
 
 
 def _pieces(stream: BinaryIO, piece: bytes, count: int) -> None:
@@ -149,7 +149,7 @@ def test_snapshots_of_a_log_that_was_deleted_are_not_in_the_way(tmp_path: Path) 
     for at in (1, 2, 3):
         store.write(snapshot(at))
     assert store.kept_at(LOG_ID) == [3, 2]
-    assert [found.at for found in store.read(LOG_ID) if isinstance(found, FoundSnapshot)] == [3, 2]
+    assert [found.stamp.at for found in store.read(LOG_ID) if isinstance(found, FoundSnapshot)] == [3, 2]
     assert store.kept_at(b"an older log....")[0] == 90
 
 

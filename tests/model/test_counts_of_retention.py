@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.driver import OUTPUT, World, texts
 from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service.metrics import Metrics
 
 IN = Partition("in", 0)
@@ -57,5 +58,12 @@ def test_messages_that_were_judged_and_that_retention_took_are_counted() -> None
     assert world.cluster.values(OUTPUT) == [b"first", b"z"]
     assert process.index is not None
     metrics = Metrics(world.clock)
-    metrics.see_index(process.index)
-    assert metrics.registry.get_sample_value("twinsieve_index_given_up_messages") == 2
+    for _ in range(2):
+        metrics.take_judged(process.index)
+        given_up = {
+            reason: metrics.registry.get_sample_value(
+                "twinsieve_index_given_up_messages_total", {"reason": reason}
+            )
+            for reason in GivenUp
+        }
+        assert given_up == {GivenUp.RETENTION: 2, GivenUp.RESET: 0}

@@ -8,12 +8,13 @@ from tests.driver import World
 from tests.memory.broker import CrashError
 from tests.model.checker import check_complete, check_output, rebuild
 from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.worker.config import WorkerStep
 
 IN = Partition("in", 0)
 
 
-def test_what_retention_took_between_verdict_and_output_is_counted_also_after_a_restore(
+def test_what_retention_took_between_verdict_and_output_is_counted_once_and_not_after_a_restore(
     tmp_path: Path,
 ) -> None:
     world = World(partitions=1)
@@ -38,10 +39,10 @@ def test_what_retention_took_between_verdict_and_output_is_counted_also_after_a_
     check_complete(world, truth, check_output(world, truth))
     assert len(truth.given_up) == 5
     assert index.index is not None
-    assert index.index.state.ledger.given_up == 5
+    assert index.index.given_up == {GivenUp.RETENTION: 5}
     index.terminate()
     again = world.start("i", roles="index", snapshots=str(tmp_path))
     world.produce("in", 0, [b"last"])
     world.settle()
     assert again.index is not None
-    assert again.index.state.ledger.given_up == 5
+    assert again.index.given_up.total() == 0, "it has judged none of them"

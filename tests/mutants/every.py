@@ -306,7 +306,7 @@ LEDGERS = (
     Mutant(
         "messages given up are never counted",
         LEDGER,
-        "self.given_up += len(dropped)",
+        "self.given_up += Counter({GivenUp.RETENTION: lost, GivenUp.RESET: len(dropped) - lost})",
         "pass",
         ("tests/model/test_given_up.py",),
     ),
@@ -401,8 +401,8 @@ INDEXES = (
     Mutant(
         "the index does not see that its group has moved on",
         INDEX,
-        "        if polled.epoch != self._epoch:\n            self._epoch = polled.epoch\n            own",
-        "        if self._epoch < 1:\n            self._epoch = polled.epoch\n            own",
+        "        if polled.epoch != self._epoch:\n            self._epoch = polled.epoch\n            self.reb",
+        "        if self._epoch < 1:\n            self._epoch = polled.epoch\n            self.reb",
         CRASH,
     ),
     Mutant(
@@ -439,8 +439,8 @@ INDEXES = (
     Mutant(
         "the log is deleted behind what is judged, not behind the older snapshot",
         INDEX,
-        "needed_from = zip((self._config.log, self._config.decisions), found, strict=True)",
-        "needed_from = [(self._config.log, self.state.at)]",
+        "needed_from = {self._config.log: found.oldest_at, self._config.decisions: found.decisions_from}",
+        "needed_from: dict[object, int | None] = {self._config.log: self.state.at}",
         ("tests/index/test_trimmed_log.py",),
     ),
     Mutant(

@@ -127,8 +127,8 @@ def test_log_and_decisions_are_deleted_behind_the_older_snapshot(tmp_path: Path)
     )
     oldest = kept[-1]
     assert isinstance(oldest, FoundSnapshot)
-    assert log.beginning == oldest.at > 0
-    assert decisions.beginning == oldest.decisions_from > 0
+    assert log.beginning == oldest.stamp.at > 0
+    assert decisions.beginning == oldest.stamp.decisions_from > 0
     world.processes[0].kill()
     world.clock.sleep(20.0)
     # The newest snapshot is gone: the older one, and what is left of both topics, bring everything back.

@@ -343,21 +343,21 @@ def test_retention_before_a_snapshot_does_not_explain_a_loss_behind_it(tmp_path:
     snapshots = store.read(world.cluster.topics[LOG.topic].topic_id)
     found = next(snapshots)
     assert isinstance(found, FoundSnapshot)
-    sieve = found.sieve().read()
-    start = found.decisions_from - 6
-    ledger = ledger_to_bytes(found.ledger)
-    ids = (found.log_id, found.decisions_id, found.scheme)
-    store.write(Snapshot(found.at, start, *ids, ledger, lambda stream: stream.write(sieve)))
+    sieve, stamp = found.sieve().read(), found.stamp
+    start = stamp.decisions_from - 6
+    ledger = ledger_to_bytes(found.ledger())
+    ids = (stamp.log_id, stamp.decisions_id, stamp.scheme)
+    store.write(Snapshot(stamp.at, start, *ids, ledger, lambda stream: stream.write(sieve)))
     decisions = world.cluster.log(DECISIONS)
     decisions.trim(start + 2)
-    del decisions.entries[found.decisions_from - decisions.beginning :]
+    del decisions.entries[stamp.decisions_from - decisions.beginning :]
     # As an older version committed: without how far the decisions reach.
     committed = world.cluster.group(INDEX_GROUP).offsets[LOG]
     world.cluster.group(INDEX_GROUP).offsets[LOG] = Committed(committed.offset)
     world.start("a", **settings)
     world.run(100)
     (stop,) = world.stops
-    assert f"decisions end at block {found.at}, but {committed.offset} were judged" in stop
+    assert f"decisions end at block {stamp.at}, but {committed.offset} were judged" in stop
 
 
 @pytest.mark.parametrize("topics", [(LOG,), (DECISIONS,), BOTH])

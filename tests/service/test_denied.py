@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,7 +13,7 @@ from tests.memory.broker import ManualClock
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.records import FatalError
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexPhase
-from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.service.build import ALIVE_S, Builder
 from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.emit import Emission
@@ -71,18 +72,23 @@ class _Scripts:
         self.loop = IndexLoop(cast(Builder, self), self._clock, Metrics(self._clock))
         self.given_up = 0
 
-    def index(self, _: object) -> Any:
+    alive_s = ALIVE_S
+
+    def index(self, *_: object) -> Any:
         return SimpleNamespace(
-            state=SimpleNamespace(
-                at=0, ledger=SimpleNamespace(sessions_started=0, given_up=0), sieve=HashSieve()
-            ),
+            state=SimpleNamespace(at=0, sieve=HashSieve()),
             phase=Machine(INDEX_WAYS, IndexPhase.RESTORING),
             ready=True,
             live=False,
-            follower=SimpleNamespace(gaps=0, log_end=lambda: 0),
-            snapshots=SimpleNamespace(age_s=0.0),
+            follower=SimpleNamespace(log_end=lambda: 0),
+            snapshots=SimpleNamespace(since_s=None, stored_ms=None, failures=0),
+            take_gaps=lambda: 0,
             unjudged=0,
+            sessions=0,
+            given_up=Counter(),
+            rebalances=0,
             notices=[],
+            told=[],
             step=self._step,
             abandon=self._abandon,
             close=self._abandon,
@@ -127,6 +133,8 @@ class _Asking:
             index.error = FatalError("transaction app.index: not allowed", denied=True)
         self.loop = WorkerLoop(cast(Builder, self), self.clock, metrics, index=index)
 
+    alive_s = ALIVE_S
+
     def worker(self, _: object) -> Any:
         return SimpleNamespace(
             ready=True,
@@ -139,6 +147,7 @@ class _Asking:
             notices=[],
             resyncs=0,
             trimmed=0,
+            rebalances=0,
             step=self._step,
             finish=self._finish,
             close=lambda: None,

@@ -7,71 +7,37 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.memory.broker import ManualClock, MemoryBroker
-from tests.service.test_changed_settings import Deployment, base, deployment, posts
+from tests.memory.broker import ManualClock
+from tests.service.test_changed_settings import base, posts
 from tests.service.test_changed_settings import scheme as scheme
-from tests.twins import Later
+from tests.service.turned import Turned
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.service.build import Builder
-from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
+from twinsieve.pipeline.index.config import IndexStep
+from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
-from twinsieve.stages.contract import Flag, Kind, Verdicts
+from twinsieve.pipeline.worker.config import WorkerStep
+from twinsieve.pipeline.worker.emit import Emission
+from twinsieve.stages.contract import Flag, Kind, Verdicts, name_of
+from twinsieve.stages.contract import Reason as Difference
+from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.judge.scheme import Scheme
 
 LOG = Partition("t.fingerprints", 0)
 
 
-class Roles:
-    """Both loops of a process, turned by hand."""
-
-    def __init__(self, folder: Path, scheme: Scheme) -> None:
-        settings = base(str(folder))
-        self.world: Deployment = deployment(settings, scheme)
-        broker = MemoryBroker(self.world.cluster)
-        clock = self.world.clock
-        self.metrics = Metrics(clock)
-        builder = Builder(settings, scheme, clock, lambda _: broker, "one", emit=True, background=Later())
-        self.index = IndexLoop(builder, clock, self.metrics)
-        self.worker = WorkerLoop(builder, clock, self.metrics)
-        self.loops: list[Loop] = [self.worker, self.index]
-
-    def turn(self, times: int) -> None:
-        for _ in range(times):
-            for loop in self.loops:
-                loop._turn()
-
-    def value(self, name: str) -> float | None:
-        return self.metrics.registry.get_sample_value(f"twinsieve_{name}")
-
-
 @pytest.fixture
-def roles(tmp_path: Path, scheme: Scheme) -> Roles:
-    made = Roles(tmp_path, scheme)
+def roles(tmp_path: Path, scheme: Scheme) -> Turned:
+    made = Turned(base(str(tmp_path)), scheme)
     made.world.produce(posts(1, 9))
     made.turn(40)
     assert made.world.done()
     return made
 
 
-def test_an_index_that_no_broker_answers_does_not_say_that_it_judges(roles: Roles) -> None:
-    assert roles.value("index_live") == 1
-    before = roles.value("snapshot_age_seconds")
-    roles.world.cluster.reachable = False
-    roles.world.clock.sleep(240.0)
-    roles.turn(2)
-    assert roles.value("index_live") == 0
-    assert before is not None
-    assert roles.value("snapshot_age_seconds") >= before + 240.0  # type: ignore[operator]
-    roles.world.cluster.reachable = True
-    roles.turn(40)
-    assert roles.value("index_live") == 1
-
-
-def test_the_index_that_judges_says_how_large_the_log_is_and_no_other(roles: Roles) -> None:
+def test_the_index_that_judges_says_how_large_the_log_is_and_no_other(roles: Turned) -> None:
     def shown() -> float | None:
-        where = {"topic": "t.fingerprints"}
-        return roles.metrics.registry.get_sample_value("twinsieve_log_bytes", where)
+        return roles.value("log_bytes", "t.fingerprints")
 
     written = sum(len(entry.value or b"") for entry in roles.world.cluster.log(LOG).entries)
     for _ in range(8):
@@ -86,7 +52,7 @@ def test_the_index_that_judges_says_how_large_the_log_is_and_no_other(roles: Rol
     assert shown() is None
 
 
-def test_roles_that_are_gone_wait_for_nothing(roles: Roles) -> None:
+def test_roles_that_are_gone_wait_for_nothing(roles: Turned) -> None:
     roles.loops = [roles.worker]
     roles.world.produce(posts(2, 9))
     roles.turn(5)
@@ -96,8 +62,12 @@ def test_roles_that_are_gone_wait_for_nothing(roles: Roles) -> None:
     roles.worker._set_gauges()
     roles.index._give_up()
     roles.index._set_gauges()
-    assert roles.value("unanswered_blocks") == 0
-    assert roles.value("index_live") == 0
+    page = roles.page()
+    assert page["unanswered_blocks"] == {(): 0.0}
+    assert page["index_live"] == {(): 0.0}
+    assert "index_lag_blocks" not in page
+    assert "lag_messages" not in page
+    assert page["index_phase"][("restoring",)] == 1, "the next index is still to be made"
 
 
 def test_a_verdict_that_is_said_again_is_not_counted_again() -> None:
@@ -107,3 +77,97 @@ def test_a_verdict_that_is_said_again_is_not_counted_again() -> None:
     sources = np.array([Source.NEW, Source.NEW, Source.STORED, Source.NEW], np.uint8)
     metrics.ruled(Ruling(0, 1, Result.JUDGED, 0, 4, sources, verdicts))
     assert metrics.registry.get_sample_value("twinsieve_index_unconfirmed_total") == 2
+
+
+def test_every_label_that_is_known_beforehand_begins_at_zero(tmp_path: Path, scheme: Scheme) -> None:
+    """Else the first burst of its kind is no increase."""
+    page = Turned(base(str(tmp_path)), scheme).page()
+    known = {
+        "messages_total": [*(kind.name.lower() for kind in Kind), "no_text"],
+        "dead_letters_total": list(Reason),
+        "index_kept_apart_total": [name_of(reason) for reason in Difference if reason],
+        "index_given_up_messages_total": list(GivenUp),
+        "broker_errors_total": ["index", "worker"],
+        "rebalances_total": ["index", "worker"],
+        "aborted_transactions_total": ["index", "worker"],
+    }
+    assert {name: page[name] for name in known} == {
+        name: {(label,): 0.0 for label in labels} for name, labels in known.items()
+    }
+    steps = {**page["step_seconds_count"], **page["wait_seconds_count"]}
+    assert steps == {(str(step),): 0.0 for step in (*WorkerStep, *IndexStep)}
+
+
+def test_steps_are_timed_without_the_time_in_which_nothing_came(roles: Turned) -> None:
+    before = roles.page()
+    roles.run(600.0)
+    after = roles.page()
+    waited = sum(after["wait_seconds_sum"].values()) - sum(before["wait_seconds_sum"].values())
+    worked = sum(after["step_seconds_sum"].values()) - sum(before["step_seconds_sum"].values())
+    assert waited > 60.0
+    assert worked < 1.0
+
+
+def test_transactions_that_are_not_committed_are_counted(tmp_path: Path, scheme: Scheme) -> None:
+    fails: list[str] = []
+
+    def hook(step: str) -> None:
+        if step == "transactor.commit.before" and fails:
+            fails.pop()
+            made.world.cluster.reachable = False
+
+    made = Turned(base(str(tmp_path)), scheme, hook=hook)
+    made.world.produce(posts(1, 9))
+    made.turn(40)
+    assert made.page()["aborted_transactions_total"] == {("index",): 0.0, ("worker",): 0.0}
+    fails.append("the index's, which is the next to commit")
+    made.world.produce(posts(2, 9))
+    made.run_until(lambda: not made.world.cluster.reachable, 60.0)
+    made.world.cluster.reachable = True
+    made.run(10.0)
+    assert sum(made.page()["aborted_transactions_total"].values()) == 1
+
+
+def test_each_rebalance_of_each_role_is_counted(tmp_path: Path, scheme: Scheme, roles: Turned) -> None:
+    assert roles.page()["rebalances_total"] == {("index",): 1.0, ("worker",): 1.0}
+    other = Turned(base(str(tmp_path)), scheme, world=roles.world, name="two")
+    for _ in range(20):
+        other.turn(1)
+        roles.turn(1)
+    assert roles.page()["rebalances_total"] == {("index",): 2.0, ("worker",): 2.0}
+    assert other.page()["rebalances_total"] == {("index",): 1.0, ("worker",): 1.0}
+
+
+def test_the_delay_of_messages_is_from_their_timestamp_to_the_commit(roles: Turned) -> None:
+    before = roles.page()
+    roles.loops = [roles.worker]
+    roles.world.produce(posts(5, 7))
+    roles.clock.sleep(42.0)
+    roles.loops = [roles.worker, roles.index]
+    roles.turn(40)
+    assert roles.world.done()
+    after = roles.page()
+    grown = {
+        at: count - before["end_to_end_seconds_bucket"][at]
+        for at, count in after["end_to_end_seconds_bucket"].items()
+    }
+    assert (grown[("30.0",)], grown[("60.0",)], grown[("+Inf",)]) == (0, 7, 7)
+    took = after["end_to_end_seconds_sum"][()] - before["end_to_end_seconds_sum"][()]
+    assert 7 * 42.0 <= took <= 7 * 45.0
+
+
+def test_a_clock_that_runs_ahead_makes_no_negative_delay_and_no_stamp_none() -> None:
+    clock = ManualClock()
+    metrics = Metrics(clock)
+    stamps = np.array([clock.now_ms() + 60_000, clock.now_ms() - 200], np.int64)
+    metrics.emitted(Emission(stamps=[stamps, stamps[:0]]))
+    count = metrics.registry.get_sample_value
+    assert count("twinsieve_end_to_end_seconds_bucket", {"le": "0.01"}) == 1
+    assert count("twinsieve_end_to_end_seconds_bucket", {"le": "0.25"}) == 2
+    assert count("twinsieve_end_to_end_seconds_count") == 2
+    assert count("twinsieve_end_to_end_seconds_sum") == pytest.approx(0.2)
+
+
+def test_the_page_tells_of_the_process(roles: Turned) -> None:
+    assert (roles.value("process_resident_memory_bytes") or 0) > 1 << 20
+    assert (roles.value("process_open_fds") or 0) > 1

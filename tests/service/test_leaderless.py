@@ -10,7 +10,7 @@ import pytest
 from tests.driver import OUTPUT, WORKER, World
 from tests.memory.clients import MemoryReader
 from twinsieve.pipeline.broker.records import AbortableError, Partition
-from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.service.build import ALIVE_S, Builder
 from twinsieve.pipeline.service.loops import WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.worker import Worker
@@ -24,6 +24,8 @@ _DEAD = Partition("in", 2)
 
 class _Builder:
     """Hands the loop the worker that the world has made."""
+
+    alive_s = ALIVE_S
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker

@@ -24,6 +24,8 @@ from twinsieve.pipeline.service import run as service
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.dead_letter_reasons import Reason
 
 LOG = Partition("t.fingerprints", 0)
 LOOK_S = 5.0
@@ -105,6 +107,12 @@ def came_out(cluster: MemoryCluster) -> int:
     return sum(len(cluster.values(name, number)) for name in names for number in range(2))
 
 
+def of_kinds(**counts: float) -> dict[tuple[str, ...], float]:
+    """Messages of each kind, 0 where none is given."""
+    names = [*(kind.name.lower() for kind in Kind), "no_text"]
+    return {(name,): counts.get(name, 0.0) for name in names}
+
+
 def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: MemoryCluster) -> None:
     running = start(member="one")
     began_ms, every_ms = running.clock.now_ms() - 7_200_000, 600_000
@@ -116,8 +124,12 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
     wait_for(lambda: came_out(cluster) == 14, "all of the second partition")
     running.clock.sleep(LOOK_S)
     running.tells(
-        messages_total={("unique",): 7, ("exact",): 3, ("near",): 1, ("unreadable",): 3},
-        dead_letters_total={("invalid_json",): 1, ("not_an_object",): 1, ("not_utf8",): 1},
+        messages_total=of_kinds(unique=7, exact=3, near=1, unreadable=3),
+        dead_letters_total={
+            (str(reason),): float(reason in ("invalid_json", "not_an_object", "not_utf8"))
+            for reason in Reason
+        },
+        end_to_end_seconds_count=14,
         pending_messages={("0", "posts"): 0, ("1", "posts"): 0},
         lag_messages={("0", "posts"): 0, ("1", "posts"): 0},
         unanswered_blocks=0,
@@ -126,17 +138,19 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
         resyncs_total=0,
         index_live=1,
         index_lag_blocks=0,
-        index_sessions=2,
-        index_gaps=0,
+        index_sessions_total=2,
+        index_gap_blocks_total=0,
         index_unjudged_blocks_total=0,
-        index_given_up_messages=0,
+        index_given_up_messages_total={("retention",): 0, ("reset",): 0},
         # The first post had left the ring when it came again, the others had not.
         index_unconfirmed_total=1,
         window_messages=RING,
         window_capacity_messages=RING,
         # Posts 3, 4, 5 and 6 are held, ten minutes apart.
-        window_hours=0.5,
+        window_seconds=1_800,
         snapshot_age_seconds=LOOK_S,
+        snapshot_failures_total=0,
+        broker_errors_total={("index",): 0, ("worker",): 0},
     )
     assert running.metrics()["step_seconds_count"].keys() >= {("worker.committed",), ("index.judged",)}
 
@@ -153,10 +167,14 @@ def test_the_age_of_the_snapshot_is_that_of_the_one_on_disk(
         running.tells(snapshot_age_seconds=looks * LOOK_S)
     assert not folder.exists()
     running.clock.sleep(LOOK_S)
-    produce(cluster, 0, [post(2)])
     wait_for(lambda: len(list(folder.glob("*.snapshot"))) == 1, "a snapshot after twelve seconds")
+    wait_for(lambda: "snapshot_age_seconds" not in running.metrics(), "nothing is left to follow")
+    stored_s = running.clock.now_ms() / 1000
+    running.tells(snapshot_last_success_timestamp_seconds=stored_s)
+    produce(cluster, 0, [post(2)])
+    wait_for(lambda: came_out(cluster) == 2, "a second message")
     running.clock.sleep(LOOK_S)
-    running.tells(snapshot_age_seconds=LOOK_S)
+    running.tells(snapshot_age_seconds=LOOK_S, snapshot_last_success_timestamp_seconds=stored_s)
 
 
 def test_what_waits_for_an_index_is_pending_and_lags_until_it_comes(
@@ -178,7 +196,7 @@ def test_what_waits_for_an_index_is_pending_and_lags_until_it_comes(
     worker.clock.sleep(LOOK_S)
     waiting = {("0", "posts"): 5.0, ("1", "posts"): 3.0}
     worker.tells(pending_messages=waiting, lag_messages=waiting, unanswered_blocks=4, index_live=0)
-    assert "messages_total" not in worker.metrics()
+    assert worker.metrics()["messages_total"] == of_kinds()
     index = start(member="one", role="index")
     wait_for(lambda: came_out(cluster) == 10, "the answers")
     for each in (worker, index):
@@ -187,10 +205,10 @@ def test_what_waits_for_an_index_is_pending_and_lags_until_it_comes(
         pending_messages=dict.fromkeys(waiting, 0.0),
         lag_messages=dict.fromkeys(waiting, 0.0),
         unanswered_blocks=0,
-        messages_total={("unique",): 8},
+        messages_total=of_kinds(unique=8),
         index_live=0,
     )
-    index.tells(index_live=1, index_sessions=4, window_messages=RING)
+    index.tells(index_live=1, index_sessions_total=2, window_messages=RING)
 
 
 class Gate:
@@ -276,7 +294,7 @@ def test_a_restore_is_healthy_not_ready_and_tells_how_long_it_takes(
     assert f"index: live at block {end}" in caplog.messages
     assert len([line for line in caplog.messages if "restoring block=" in line]) == 3
     running.clock.sleep(LOOK_S)
-    running.tells(index_live=1, index_lag_blocks=0, index_sessions=2, window_messages=RING)
+    running.tells(index_live=1, index_lag_blocks=0, index_sessions_total=0, window_messages=RING)
 
 
 def test_a_role_that_no_longer_goes_round_is_not_healthy(start: Callable[..., Scraped]) -> None:
