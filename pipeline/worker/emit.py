@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -92,20 +94,21 @@ def without_foreign(records: Records) -> tuple[Records, dict[int, int]]:
     >>> came = Records(Partition("posts", 0), [7], headers=[(("twinsieve-leader", b"me"), ("trace", b"1"))])
     >>> own, foreign = without_foreign(came)
     >>> own.headers, foreign
-    ([(('trace', b'1'),)], {0: 1})
+    ([[('trace', b'1')]], {0: 1})
     """
-    foreign: dict[int, int] = {}
-    # Most messages have no header: of a batch without any, nothing more is looked at.
+    # Most batches have no header at all, or none like ours: no message of them is looked at by itself.
     if not any(records.headers):
-        return records, foreign
-    headers = list(records.headers)
-    for row, came in enumerate(headers):
-        for name, _ in came:
-            if name.startswith(OWN_HEADERS):
-                kept = tuple(header for header in came if not header[0].startswith(OWN_HEADERS))
-                headers[row], foreign[row] = kept, len(came) - len(kept)
-                break
-    return (replace(records, headers=headers) if foreign else records), foreign
+        return records, {}
+    names = set(map(itemgetter(0), chain.from_iterable(records.headers)))
+    ours = {name for name in names if name.startswith(OWN_HEADERS)}
+    if not ours:
+        return records, {}
+    headers: list[Sequence[Header]] = [
+        [header for header in came if header[0] not in ours] for came in records.headers
+    ]
+    pairs = enumerate(zip(records.headers, headers, strict=True))
+    foreign = {row: len(came) - len(kept) for row, (came, kept) in pairs if len(came) != len(kept)}
+    return replace(records, headers=headers), foreign
 
 
 def unsendable(config: EmitConfig, records: Records, transactor: TransactionalProducer) -> dict[int, Reason]:
