@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
@@ -36,6 +37,7 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
     "dedup",
     epilog=help_examples(
         "twinsieve dedup posts.jsonl -o unique.jsonl --duplicates dropped.jsonl",
+        "twinsieve dedup posts/ -o unique/ --duplicates dropped.jsonl",
         "twinsieve dedup posts.jsonl --mark -o marked.jsonl --clusters clusters.jsonl",
         "twinsieve dedup posts.csv --text-field text --similarity 0.8 -o unique.csv.gz",
         "twinsieve dedup posts.jsonl --keep longest -o unique.jsonl --clusters clusters.jsonl",
@@ -46,7 +48,13 @@ _HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of 
 )
 @click.argument("inputs", nargs=-1, type=FILE_NAME, metavar="[INPUT]...")
 @settings_options
-@click.option("-o", "--output", default="-", type=FILE_NAME, help="Kept rows, byte for byte (stdout).")
+@click.option(
+    "-o",
+    "--output",
+    default="-",
+    type=FILE_NAME,
+    help="Kept rows, byte for byte (stdout); FOLDER/: into a file for each input.",
+)
 @click.option("--duplicates", type=FILE_NAME, help="Dropped messages and their leaders, JSON lines.")
 @click.option("--dead-letter", type=FILE_NAME, help="Rows that could not be read, JSON lines.")
 @click.option(
@@ -111,17 +119,21 @@ def command(
         refuse_endings_of_reports,
         refuse_output_ending,
     )
-    from twinsieve.pipeline.files.names import expand
+    from twinsieve.pipeline.files.names import expand, is_folder, outputs_in
     from twinsieve.pipeline.files.unreadable import unreadable_line
+    from twinsieve.stages.errors import shown
 
     if strict and max_unreadable is not None:
         raise click.UsageError("--strict is --max-unreadable 0; give one of the two")
     settings = flags.settings(on_files=True)
     refuse_empty_names(list(inputs))
-    names, stood_for = expand(list(inputs) or ["-"], [*wanted.outputs().values(), wanted.state])
+    inputs_ = expand(list(inputs) or ["-"], [*wanted.outputs().values(), wanted.state])
+    names, to_folder = inputs_.names, is_folder(wanted.output)
+    outputs = outputs_in(wanted.output, inputs_) if to_folder else []
     dialect = spelt.dialect_of(names, settings)
     said = spelt.form is not None or spelt.delimiter is not None or settings.input.encoding != "json"
-    refuse_output_ending(wanted.output, dialect, given=said)
+    if not to_folder:
+        refuse_output_ending(wanted.output, dialect, given=said)
     refuse_endings_of_reports(wanted.reports())
     typed = "-" in names and sys.stdin is not None and sys.stdin.isatty()
     if typed and not quiet:
@@ -129,18 +141,21 @@ def command(
             f"reading {_HELD.get(dialect.format, dialect.format)} from this terminal; "
             "end them with Ctrl-D, or name a file"
         )
-    job = Job(names, dialect, wanted, flags.config, 0.0 if strict else max_unreadable)
+    job = Job(names, dialect, wanted, flags.config, 0.0 if strict else max_unreadable, outputs)
     if not quiet:
-        for line in stood_for:
+        for line in inputs_.said:
             say_error(line)
+    for name, count in Counter(names).items():
+        if count > 1:
+            say_error(f"{shown(name)}: is named {count:,} times; its rows are read as often")
     with _stopped_by_signals() as signals, ExitStack() as stack:
         with loading(quiet):
             dedup = stack.enter_context(Dedup(job, settings, int(time.time() * 1000)))
             dedup.warm_up()
         signals.interrupted = dedup.interrupted
         dedup.summary.seconds["start"] = time.perf_counter() - started
-        with _progress(quiet or typed) as shown:
-            summary = dedup.run(shown, before_placing=signals.no_more, stop=signals.stop, warn=say_error)
+        with _progress(quiet or typed) as progress:
+            summary = dedup.run(progress, before_placing=signals.no_more, stop=signals.stop, warn=say_error)
     if wanted.examples:
         from twinsieve.pipeline.commands.terminal import pair_panel
 

@@ -54,7 +54,7 @@ def command(
     ]
     unweighted = replace(flags, pairs=(*others, "features.weights=tf", "features.idf_file="))
     settings = unweighted.settings(on_files=True)
-    names, _ = expand(list(inputs), [output])
+    names = expand(list(inputs), [output]).names
     refuse_clashes(names, {"-o": output}, settings=settings, config=flags.config)
     refuse_other_endings("lines of features and weights", ("text", "tsv"), {"-o": output})
     scheme = scheme_of(settings)

@@ -8,7 +8,7 @@ of an input, or one that was touched, has another path or time of change.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from hashlib import blake2b
 from itertools import chain, islice
@@ -32,6 +32,7 @@ class Inputs:
     done: how many inputs were read to their end
     stopped: why reading ended before that, None while it did not
     saves: of a run that saves and can stop in good order
+    ended: called when all rows of an input were handled
     """
 
     def __init__(self, names: list[str], reader: InputReader, seconds: dict[str, float]) -> None:
@@ -41,6 +42,7 @@ class Inputs:
         self.done = 0
         self.stopped: StoppedError | None = None
         self.saves: Saves | None = None
+        self.ended: Callable[[], None] = lambda: None
 
     def chunks(
         self, sizes: list[int | None], warn: Callable[[str], None]
@@ -72,6 +74,7 @@ class Inputs:
                 if self.stopped is not None:
                     return
             before += size or 0
+            self.ended()
             self.done = number
 
     def _open(self, name: str, opened: ExitStack) -> InputSource | None:
@@ -153,7 +156,7 @@ def content_digest(name: str) -> str | None:
         return None
 
 
-def refuse_empty_replacement(repeated: str, state: str, outputs: dict[str, str | None]) -> None:
+def refuse_empty_replacement(repeated: str, state: str, outputs: Mapping[str, str | None]) -> None:
     """Refuse a repeated run where one of these outputs has content that would be replaced.
 
     repeated: an input that an earlier run on this state has read

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Self
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from twinsieve.pipeline.dedup import Wanted
 from twinsieve.pipeline.dedup.inputs import Inputs, content_digest, refuse_empty_replacement
-from twinsieve.pipeline.dedup.kept import KeptRows
+from twinsieve.pipeline.dedup.kept import KeptByInput, KeptRows
 from twinsieve.pipeline.dedup.leaders import LeaderBook
 from twinsieve.pipeline.dedup.marked import Marker, refuse_unmarked
 from twinsieve.pipeline.dedup.report import Examples, Reaches, Summary
@@ -49,7 +49,7 @@ from twinsieve.pipeline.files.unreadable import (
     strict_line,
     too_many_line,
 )
-from twinsieve.pipeline.files.write import Output, place_all, refuse_clashes
+from twinsieve.pipeline.files.write import FileUse, Output, place_all, refuse_clashes
 from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.show import near_in_force
@@ -64,6 +64,7 @@ class Job:
 
     max_unreadable: share of the rows, 0 to 1, beyond which unreadable ones fail the run; None: it may lose
         a few where they go nowhere
+    outputs: of each input the output of its kept rows, where `-o` is a folder, else none
     """
 
     inputs: list[str]
@@ -71,6 +72,7 @@ class Job:
     wanted: Wanted
     settings_file: str | None = None
     max_unreadable: float | None = None
+    outputs: list[str] = field(default_factory=list)
 
 
 OnProgress = Callable[[int, int, float | None], None]
@@ -85,11 +87,13 @@ class _Outputs:
     """What a run writes.
 
     sinks: take the judged chunks; the sink of kept rows is the first
+    kept: writes those; it is that sink, or behind it
     files: by flag, in the order in which they get their names
     may_save_between_chunks: kept rows are out at once, so that a state may be saved before the end
     """
 
     sinks: list[Sink]
+    kept: KeptRows | KeptByInput
     files: dict[str, Output]
     state: Output | None
     book: LeaderBook | None
@@ -110,7 +114,11 @@ class Dedup:
         refuse_keep(wanted, job.inputs)
         places = state_places(wanted.state) if wanted.state is not None else []
         refuse_clashes(
-            job.inputs, wanted.outputs(), settings=settings, config=job.settings_file, state=places
+            job.inputs,
+            self._named_outputs(job),
+            settings=settings,
+            config=job.settings_file,
+            state=[*places, *(FileUse("-o", name) for name in job.outputs)],
         )
         self._job = job
         self._arrival_ms = arrival_ms
@@ -129,7 +137,9 @@ class Dedup:
             self.repeated = self._repeated()
             self._held = undo.pop_all()
         self._keeps_book = wanted.shows_leaders or bool(self._state.leaders)
-        self._reader = InputReader(settings, job.dialect, whole=True, ids_shown=self._keeps_book)
+        self._reader = InputReader(
+            settings, job.dialect, whole=True, ids_shown=self._keeps_book, apart=bool(job.outputs)
+        )
         self._reaches = Reaches(config, self._sieve.stats())
         self.summary = Summary(
             examples=Examples(wanted.examples),
@@ -140,6 +150,11 @@ class Dedup:
         self._streams = False
         self._text_field = TextField()
         self._fails_without_text = settings.input.null_text == "fail"
+
+    @staticmethod
+    def _named_outputs(job: Job) -> dict[str, str]:
+        """Flag → name of every output that is one file."""
+        return {flag: name for flag, name in job.wanted.outputs().items() if flag != "-o" or not job.outputs}
 
     def __enter__(self) -> Self:
         return self
@@ -152,8 +167,9 @@ class Dedup:
         wanted, known = self._job.wanted, set(self._state.inputs)
         repeated = [name for name, one in zip(self._job.inputs, self._digests, strict=False) if one in known]
         if wanted.state is not None:
-            outputs = {"-o": wanted.output, "--duplicates": wanted.duplicates}
+            each = dict(zip(self._job.inputs, self._job.outputs, strict=False))
             for name in repeated:
+                outputs = {"-o": each.get(name, wanted.output), "--duplicates": wanted.duplicates}
                 refuse_empty_replacement(name, wanted.state, outputs)
         return repeated
 
@@ -249,18 +265,22 @@ class Dedup:
     def _open_outputs(self, stack: ExitStack) -> _Outputs:
         """All outputs and their sinks, which `stack` discards unless they were placed."""
         job, wanted, reader = self._job, self._job.wanted, self._reader
-        files = {flag: stack.enter_context(Output(name)) for flag, name in wanted.outputs().items()}
+        named = self._named_outputs(job)
+        files = {flag: stack.enter_context(Output(name)) for flag, name in named.items()}
         state = stack.enter_context(state_output(wanted.state)) if wanted.state is not None else None
         in_bits = self._sieve.config.near.method == "hamming"
-        marker = None
-        if wanted.mark:
-            marker = Marker(reader, job.inputs[0], in_bits=in_bits)
-        kept_rows = KeptRows(files["-o"], reader, marker)
+        kept_rows: KeptRows | KeptByInput
+        if job.outputs:
+            kept_rows = KeptByInput(job.inputs, job.outputs, reader, mark=wanted.mark, in_bits=in_bits)
+        else:
+            marker = Marker(reader, job.inputs[0], in_bits=in_bits) if wanted.mark else None
+            kept_rows = KeptRows(files["-o"], reader, marker)
         stack.callback(kept_rows.close)
         second = None
         if wanted.keep != "first":
             second = SecondPass(wanted.keep, job.inputs, self._state.rows + 1, reader, kept_rows)
         sinks: list[Sink] = [second or kept_rows]
+        self._inputs.ended = (second or kept_rows).end_input
         book = None
         if self._keeps_book:
             exact, near = self._sieve.config.exact.window, self._sieve.config.near.window
@@ -273,11 +293,11 @@ class Dedup:
             sinks.append(KeptApart(files["--kept-apart"], self._scheme, self._sieve.config))
         if "--dead-letter" in files:
             sinks.append(DeadLetters(files["--dead-letter"], reader.codec))
-        self._streams = files["-o"].is_stream
+        self._streams = not job.outputs and files["-o"].is_stream
         # A table has no rows before its end is written, a second pass none before all are judged: a state
         # must not be ahead of that.
         may_save = state is not None and self._streams and job.dialect.format not in TABLES and second is None
-        return _Outputs(sinks, files, state, book, may_save)
+        return _Outputs(sinks, kept_rows, files, state, book, may_save)
 
     def _refuse_rows(self, chunk: RowChunk) -> None:
         """Note the first row that cannot be read. raises: FileError for rows that the run may not have"""
@@ -366,7 +386,7 @@ class Dedup:
             stats.write(summary.as_json(self._sieve.stats()))
             stats.sync()
         before_placing()
-        place_all([*outputs.files.values(), *filter(None, [outputs.state])])
+        place_all([*outputs.kept.finished, *outputs.files.values(), *filter(None, [outputs.state])])
         if outputs.book is not None:
             outputs.book.tidy()
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.dedup import Keep, Wanted
-from twinsieve.pipeline.dedup.kept import KeptRows
+from twinsieve.pipeline.dedup.kept import KeptByInput, KeptRows
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.messages import InputReader
@@ -66,7 +66,12 @@ class SecondPass:
     """
 
     def __init__(
-        self, keep: Keep, inputs: list[str], first: int, reader: InputReader, kept_rows: KeptRows
+        self,
+        keep: Keep,
+        inputs: list[str],
+        first: int,
+        reader: InputReader,
+        kept_rows: KeptRows | KeptByInput,
     ) -> None:
         self._reader = reader
         self._kept_rows = kept_rows
@@ -116,6 +121,9 @@ class SecondPass:
         row = leader - self._first
         return leader if row < 0 else self._first + self._chosen[row]
 
+    def end_input(self) -> None:
+        """Nothing is written before all inputs were judged."""
+
     def end(self) -> None:
         """Write the chosen rows in the order of the inputs; `kept` may not be asked afterwards.
 
@@ -135,6 +143,7 @@ class SecondPass:
                     f"{name}: was changed while it was read, and --keep reads it twice; run again"
                 )
             start = at
+            self._kept_rows.end_input()
         self._kept_rows.end()
 
     def choose(self) -> NDArray[np.bool_]:

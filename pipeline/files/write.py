@@ -132,6 +132,15 @@ class Output:
             elif self._descriptor is None:
                 self._raw.close()
 
+    def rest(self) -> None:
+        """Hold no descriptor of what `sync` put on disk; only `place` is left."""
+        with self._named():
+            if self._part is not None and not self._named_already:
+                _give_name(self._raw.fileno(), self._part)
+                self._named_already = True
+        if not self.is_stream:
+            self._raw.close()
+
     def place(self) -> None:
         """Give what `sync` put on disk its name."""
         with self._named():
@@ -409,7 +418,9 @@ def refuse_clashes(
     if settings is not None:
         read += [FileUse(key, name) for key, name in named_files(settings)]
     written = [FileUse(flag, name) for flag, name in outputs.items() if name is not None]
-    taken = [(place, _Identity(place, writes=False)) for place in read]
+    taken = _Taken()
+    for place in read:
+        taken.add(place, _Identity(place, writes=False))
     for place in (*written, *state):
         if not place.name:
             raise UsageError(f"{place.use}: the name is empty; name a file, or `-` for stdout")
@@ -418,12 +429,38 @@ def refuse_clashes(
                 f"{place.use} {shown(place.name)}: outputs are files here; write to one, and copy it there"
             )
         identity = _Identity(place, writes=True)
-        for other, known in taken:
-            if identity.marks & known.marks or identity.holds(known) or known.holds(identity):
-                raise UsageError(
-                    f"{place.use} {place.name}: is also {other.use} ({shown(other.name)}); name another file"
-                )
-        taken.append((place, identity))
+        other = taken.same_as(identity)
+        if other is not None:
+            raise UsageError(
+                f"{place.use} {place.name}: is also {other.use} ({shown(other.name)}); name another file"
+            )
+        taken.add(place, identity)
+
+
+class _Taken:
+    """Files in use, found by their marks: there may be thousands of inputs, each with an output."""
+
+    def __init__(self) -> None:
+        self._by_mark: dict[object, FileUse] = {}
+        self._all: list[tuple[FileUse, _Identity]] = []
+        self._folders: list[tuple[FileUse, _Identity]] = []
+
+    def add(self, place: FileUse, identity: _Identity) -> None:
+        for mark in identity.marks:
+            self._by_mark.setdefault(mark, place)
+        self._all.append((place, identity))
+        if place.folder:
+            self._folders.append((place, identity))
+
+    def same_as(self, identity: _Identity) -> FileUse | None:
+        """A use of the same file, or of one below a folder that the other one stands for."""
+        for mark in identity.marks:
+            if mark in self._by_mark:
+                return self._by_mark[mark]
+        for other, known in self._all if identity.folder else self._folders:
+            if identity.holds(known) or known.holds(identity):
+                return other
+        return None
 
 
 class _Identity:
@@ -435,7 +472,7 @@ class _Identity:
     def __init__(self, place: FileUse, *, writes: bool) -> None:
         descriptor = descriptor_of(place.name, writes=writes)
         self.path = None if descriptor is not None else os.path.realpath(place.name)
-        self._folder = place.folder
+        self.folder = place.folder
         self.marks: set[object] = {descriptor} if self.path is None else {self.path}
         with suppress(OSError, ValueError):
             status = os.stat(place.name) if descriptor is None else os.fstat(descriptor)
@@ -445,4 +482,4 @@ class _Identity:
                 self.marks.clear()
 
     def holds(self, other: _Identity) -> bool:
-        return self._folder and other.path is not None and other.path.startswith(f"{self.path}{os.sep}")
+        return self.folder and other.path is not None and other.path.startswith(f"{self.path}{os.sep}")

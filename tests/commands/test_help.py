@@ -70,7 +70,8 @@ def _stdout_to(name: str | None) -> Iterator[None]:
 def test_the_examples_run(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     posts = list(generate(60, seed=1))
     monkeypatch.chdir(tmp_path)
-    for file in ("posts.jsonl", "monday.jsonl"):
+    Path("posts").mkdir()
+    for file in ("posts.jsonl", "monday.jsonl", "posts/1.jsonl"):
         Path(file).write_bytes(b"".join(to_json(post) + b"\n" for post in posts))
     Path("posts.csv").write_text("id,text\n1,a very short post\n", "utf-8")
     Path("posts.txt").write_text("one line\nanother line\none more line\n", "utf-8")

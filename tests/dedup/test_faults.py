@@ -69,7 +69,8 @@ def test_a_full_disk_is_one_line(tmp_path: Path, source: Path, run: Run, flag: s
 
 
 def test_a_directory_or_a_closed_door_is_one_line(tmp_path: Path, source: Path, run: Run) -> None:
-    ran = run("dedup", source, "-o", tmp_path)
+    (tmp_path / "folder").mkdir()
+    ran = run("dedup", source, "-o", tmp_path / "out", "--duplicates", tmp_path / "folder")
     assert (ran.code, _one_line(ran.err)) == (1, True)
     ran = run("dedup", source, "-o", "/proc/no-such-place")
     assert (ran.code, _one_line(ran.err)) == (1, True)

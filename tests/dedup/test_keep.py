@@ -88,7 +88,7 @@ def test_first_is_what_a_run_without_keep_writes(tmp_path: Path, run: Run) -> No
 
 @pytest.mark.parametrize(("keep", "kept"), [("last", [3, 5, 7]), ("longest", [2, 3, 7])])
 def test_ties_and_rows_that_are_no_messages(tmp_path: Path, run: Run, keep: str, kept: list[int]) -> None:
-    texts = [_A, f"{_A}！！", _B, None, f"{_A}。。", "", f"还有一句谁都没有见过的话{'x' * 9}"]
+    texts = [_A, f"{_A}！！", _B, 5, f"{_A}。。", "", f"还有一句谁都没有见过的话{'x' * 9}"]
     rows = [b"" if text == "" else to_json({"n": at, "text": text}) for at, text in enumerate(texts, start=1)]
     source, out, dead = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "dead"
     source.write_bytes(b"\n".join(rows))
