@@ -19,7 +19,7 @@ from twinsieve.pipeline.dedup.report import Summary
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.write import ByteSink, Output
-from twinsieve.pipeline.messages.columns import said_apart
+from twinsieve.pipeline.messages.columns import said_apart, similarity_at
 from twinsieve.pipeline.messages.decode import Unreadable
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.contract import (
@@ -244,7 +244,7 @@ class KeptApart:
         batch = replace(Batch.blank(len(bodies)), bodies=bodies, fingerprints=fingerprints)
         batch.scopes[:] = np.arange(len(bodies)) // 2 + 1
         said = Sieve(replace(self._config, exact=exact, near=near, scoped=True)).judge(batch)
-        return [{"similarity": round(said.similarity(row), 4)} for row in range(1, len(bodies), 2)]
+        return [{"similarity": similarity_at(said, row)} for row in range(1, len(bodies), 2)]
 
     def end(self) -> None:
         """Every pair is out already."""
@@ -299,7 +299,7 @@ def similarity_of(verdicts: Verdicts, row: int, *, in_bits: bool) -> float | Non
     """How alike a dropped row and its leader are, 0 to 1; None where a distance says that."""
     if verdicts.kinds[row] == Kind.EXACT:
         return 1.0
-    return None if in_bits else round(verdicts.similarity(row), 4)
+    return None if in_bits else similarity_at(verdicts, row)
 
 
 @cache

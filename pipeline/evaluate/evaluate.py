@@ -13,6 +13,7 @@ import orjson
 from twinsieve.pipeline.evaluate.scores import Scores, score
 from twinsieve.pipeline.evaluate.truth import Truth, covered_rows, ideal_pass, read_lines, read_pairs
 from twinsieve.pipeline.files.write import Output
+from twinsieve.pipeline.messages.columns import similarity_at
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import InputSettings, Settings
@@ -254,7 +255,7 @@ def _wrong_rows(
                 "ideal_leader": named(leader, truth.similarities[row] / SIMILARITY_SCALE)
                 if leader >= 0
                 else None,
-                "leader": named(found, verdicts.similarity(row)) if found != NO_LEADER else None,
+                "leader": named(found, similarity_at(verdicts, row)) if found != NO_LEADER else None,
             },
             option=orjson.OPT_APPEND_NEWLINE,
         )

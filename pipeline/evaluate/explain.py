@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from twinsieve.pipeline.files.messages import InputReader
 from twinsieve.pipeline.files.source import InputSource
+from twinsieve.pipeline.messages.columns import ten_thousandths
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.settings.model import Settings
@@ -140,9 +141,10 @@ def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tu
     near, layout = settings.near, settings.near.layout
     limit = near.similarity / SIMILARITY_SCALE
     how = "estimated over the whole bodies" if report.estimated else f"{report.matched} of {report.compared}"
-    enough = report.matched * SIMILARITY_SCALE >= near.similarity * report.compared
+    share = ten_thousandths(report.matched, report.compared)
+    side = "at least" if share >= near.similarity else "below"
     lines = [
-        ("similarity", f"{report.similarity:.4f} ({how}), {'at least' if enough else 'below'} {limit:.4g}"),
+        ("similarity", f"{share / SIMILARITY_SCALE:.4f} ({how}), {side} {limit:.4g}"),
         ("MinHash lane", _found(report.bands_shared, f"of {layout.bands} bands shared")),
     ]
     if min(lengths) < layout.simhash_from:

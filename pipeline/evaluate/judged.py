@@ -13,6 +13,7 @@ from rich.text import Text
 
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.pipeline.evaluate.truth import read_lines
+from twinsieve.pipeline.messages.columns import similarity_at
 from twinsieve.stages.contract import Kind, Reason, SieveConfig, Window, name_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
@@ -127,7 +128,7 @@ def judge_pairs(
     for at, pair in enumerate(pairs):
         row = 2 * at + 1
         kind = Kind(int(said.kinds[row]))
-        similarity = 1.0 if kind == Kind.EXACT else said.similarity(row) if kind == Kind.NEAR else None
+        similarity = 1.0 if kind == Kind.EXACT else similarity_at(said, row) if kind == Kind.NEAR else None
         verdicts.append(JudgedVerdict(pair, kind != Kind.UNIQUE, similarity, Reason(int(said.reasons[row]))))
     return verdicts
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar, overload
 
-from twinsieve.stages.contract import Verdicts
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import SIMILARITY_SCALE, Verdicts
 
 Item = TypeVar("Item")
 
@@ -26,3 +29,27 @@ def said_apart(verdicts: Verdicts, row: int) -> tuple[str, str] | None:
         return None
     earlier, later = ("".join(map(chr, side)).partition("\0")[0] for side in verdicts.details[place].tolist())
     return earlier, later
+
+
+@overload
+def ten_thousandths(matched: int, compared: int) -> int: ...
+@overload
+def ten_thousandths(matched: NDArray[np.int64], compared: NDArray[np.int64]) -> NDArray[np.int64]: ...
+def ten_thousandths(
+    matched: int | NDArray[np.int64], compared: int | NDArray[np.int64]
+) -> int | NDArray[np.int64]:
+    """How alike, out of SIMILARITY_SCALE, as every output says it: rounded down, so that it is never 1 for
+    what differs, and at no threshold that it is below.
+
+    compared: above 0
+
+    >>> ten_thousandths(29999, 30000), ten_thousandths(2, 3)
+    (9999, 6666)
+    """
+    return matched * SIMILARITY_SCALE // compared
+
+
+def similarity_at(verdicts: Verdicts, row: int) -> float:
+    """`ten_thousandths` of one row from 0 to 1; 0.0 where nothing was compared by text."""
+    compared = int(verdicts.compared[row])
+    return ten_thousandths(int(verdicts.matched[row]), compared) / SIMILARITY_SCALE if compared else 0.0

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Records
-from twinsieve.pipeline.messages.columns import pick, said_apart
+from twinsieve.pipeline.messages.columns import pick, said_apart, ten_thousandths
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock
@@ -284,8 +284,8 @@ def explain_rows(ruling: Ruling, rows: list[int]) -> list[list[Header]]:
         if leader != NO_LEADER:
             headers.append((LEADER, _place(leader, ruling.topics)))
         if compared:
-            share = matched * SIMILARITY_SCALE // compared
-            headers.append((SIMILARITY, b"%d.%04d" % divmod(share, SIMILARITY_SCALE)))
+            share = divmod(ten_thousandths(matched, compared), SIMILARITY_SCALE)
+            headers.append((SIMILARITY, b"%d.%04d" % share))
         if distance >= 0 and kind == Kind.NEAR:
             headers.append((DISTANCE, b"%d" % distance))
         if _NOTES[flags]:

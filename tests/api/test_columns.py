@@ -80,9 +80,9 @@ def test_every_column_of_texts_and_ids_gives_the_verdicts_of_a_list(make: Callab
     assert [one.stage for one in expected] == [
         "unique",
         "unique",
-        "unreadable",
+        "no_text",
         "exact",
-        "unreadable",
+        "no_text",
         "near",
     ]
     assert list(Sieve(window=100).judge(make(_TEXTS), ids=make(_IDS))) == expected

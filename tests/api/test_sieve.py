@@ -6,7 +6,7 @@ import logging
 import os
 import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_verdicts_are_those_of_the_command(
             "duplicate_of": None if one.leader is None else one.leader + 1,
             "duplicate_of_id": one.leader_id,
             "stage": one.stage,
-            "likeness": one.distance if one.distance is not None else round(one.similarity or 0.0, 4),
+            "likeness": one.distance if one.distance is not None else one.similarity,
         }
         for one in found
     ] == [
@@ -158,8 +158,8 @@ def test_slices_of_a_long_column_change_nothing(
 def test_a_missing_text_is_kept_and_met_by_nobody() -> None:
     verdicts = Sieve(window=9).judge([None, None, "", ""])
     assert [(one.kept, one.stage, one.leader) for one in verdicts] == [
-        (True, "unreadable", None),
-        (True, "unreadable", None),
+        (True, "no_text", None),
+        (True, "no_text", None),
         (True, "unique", None),
         (False, "exact", 2),
     ]
@@ -221,17 +221,24 @@ def test_columns_are_arrays_and_rows_say_the_same() -> None:
         "distance": "i", "estimated": "b", "unconfirmed": "b", "reason": "U", "apart_from": "i",
     }  # fmt: skip
     rows = verdicts.to_dict()
+    nothing = {"leader": -1, "distance": -1, "apart_from": -1, "similarity": -1.0, "reason": ""}
     for row, one in enumerate(verdicts):
-        assert {name: getattr(one, name) for name in rows} == {
-            name: column[row] for name, column in rows.items()
+        said = {name: getattr(one, name) for name in rows}
+        said |= {name: empty for name, empty in nothing.items() if said[name] is None}
+        assert said == {
+            name: -1.0 if column[row] != column[row] else column[row] for name, column in rows.items()
         }
-    assert rows["leader"] == [None, None, 0, 0]
+    assert rows.keys() == columns.keys()
+    assert {name: column.tolist() for name, column in columns.items() if name != "similarity"} == {
+        name: column for name, column in rows.items() if name != "similarity"
+    }
+    assert verdicts.reason.tolist() == [one.reason or "" for one in verdicts]
+    assert rows["leader"] == [-1, -1, 0, 0]
     assert rows["leader_id"] == [None, None, "a", "a"]
-    assert rows["similarity"][:3] == [None, None, 1.0]
     assert 0.85 <= rows["similarity"][3] < 1.0
     assert pd.DataFrame(columns)["kept"].tolist() == [True, True, False, False]
-    assert pl.DataFrame(columns)["stage"].to_list() == ["unique", "unreadable", "exact", "near"]
-    assert pa.table(rows)["leader"].to_pylist() == [None, None, 0, 0]
+    assert pl.DataFrame(columns)["stage"].to_list() == ["unique", "no_text", "exact", "near"]
+    assert pd.DataFrame(rows)["leader"].tolist() == pa.table(rows)["leader"].to_pylist() == [-1, -1, 0, 0]
     assert verdicts[-1] == verdicts[3]
     assert list(verdicts[1:3]) == list(verdicts)[1:3]
     with pytest.raises(IndexError):
@@ -313,7 +320,15 @@ def test_what_was_read_before_the_source_failed_is_judged_and_yielded() -> None:
         ({"items": [{"t": "x", "i": 1.5}], "text": "t", "ids": "i"}, "ids[0] is a float (1.5); use int or str"),
         ({"items": "text"}, "items is one str, not a column"),
         ({"items": 5}, "items is an int; give a list, a generator or another iterable"),
-        ({"items": pd.DataFrame({"t": ["x"]})}, "items is a DataFrame of 2 dimensions"),
+        ({"items": pd.DataFrame({"t": ["x"]})},
+         "items is a DataFrame; name the column of its texts, as in dedup(frame, text='title')"),
+        ({"items": pl.DataFrame({"title": ["x"], "n": [1]}), "text": "titel"},
+         "text: the DataFrame has no column 'titel' but 'title', 'n'; did you mean 'title'?"),
+        ({"items": pa.table({"t": ["x"]}), "text": "t", "ids": "i"}, "ids: the Table has no column 'i' but 't'"),
+        ({"items": pd.DataFrame([["x", "y"]], columns=["t", "t"]), "text": "t"},
+         "text: the DataFrame has several columns 't'; rename them"),
+        ({"items": pd.DataFrame({"t": ["x"]}), "text": str}, "text is a type; of a DataFrame name a column"),
+        ({"items": pd.DataFrame({"t": ["x", 5]}), "text": "t"}, "text[1] is an int (5), not str"),
         ({"items": [], "chunk": 0}, "chunk is 0; it is a whole number of items, at least 1"),
         ({"items": [], "text": 3}, "text is an int; give a key or a function of an item"),
     ],
@@ -322,6 +337,75 @@ def test_a_misuse_of_dedup_names_argument_and_item(arguments: dict[str, Any], sa
     with pytest.raises(UsageError) as error:
         list(Sieve(window=9).dedup(**arguments))
     assert str(error.value).startswith(said)
+
+
+def _elsewhere(columns: dict[str, list[Any]]) -> pd.DataFrame:
+    return pd.DataFrame(columns, index=[3, 3, 1, 0, 9])
+
+
+_FRAMES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
+    "pandas": pd.DataFrame,
+    "pandas with an index": _elsewhere,
+    "polars": pl.DataFrame,
+    "arrow": pa.table,
+    "arrow batch": pa.RecordBatch.from_pydict,
+    "arrow chunks": lambda columns: pa.concat_tables([pa.table(columns)[:2], pa.table(columns)[2:]]),
+}
+
+
+@pytest.mark.parametrize("make", _FRAMES.values(), ids=_FRAMES.keys())
+def test_a_frame_comes_back_as_one_of_its_type_with_the_kept_rows(make: Callable[..., Any]) -> None:
+    first = "The bridge is closed."
+    frame = make(
+        {
+            "n": [1, 2, 3, 4, 5],
+            "title": [first, None, first.lower(), "A ferry was late", f"{first}!"],
+            "forum": ["a", "a", "b", "b", "a"],
+        }
+    )
+
+    def rows(numbers: list[int]) -> Any:
+        return (
+            frame.iloc[numbers]
+            if isinstance(frame, pd.DataFrame)
+            else frame[numbers]
+            if isinstance(frame, pl.DataFrame)
+            else frame.take(pa.array(numbers, pa.int64()))
+        )
+
+    for kept, numbers in (
+        (Sieve(window=9).dedup(frame, text="title"), [0, 1, 3]),
+        (Sieve(window=9).dedup(frame, "title", ids="n", scopes="forum"), [0, 1, 2, 3]),
+        (Sieve(window=9).dedup(rows([]), text="title"), []),
+    ):
+        assert type(kept) is type(frame)
+        assert kept.equals(rows(numbers))
+
+
+def test_times_of_a_frame_let_texts_grow_old() -> None:
+    days = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-09"])
+    frame = pd.DataFrame({"t": ["the same words"] * 3, "at": days})
+    kept = Sieve(window=9, max_age="3d").dedup(frame, text="t", times="at")
+    assert kept.index.tolist() == [0, 2]
+
+
+def test_an_age_limit_without_times_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    sieve, timed, plain = Sieve(window=9, max_age="1d"), Sieve(window=9, max_age="1d"), Sieve(window=9)
+    sieve.judge([])
+    for _ in range(2):
+        sieve.judge(["one and the same words"])
+    timed.judge(["one and the same words"], times=["2020-01-01"])
+    plain.judge(["one and the same words"])
+    told = [record.getMessage() for record in caplog.records if "times" in record.getMessage()]
+    assert told == [
+        "max_age counts by times, and none were given: nothing grows old; "
+        "give judge(…, times=…), or no max_age"
+    ]
+
+
+def test_a_shown_table_has_no_blanks_at_the_ends_of_its_lines() -> None:
+    shown = repr(Sieve(window=9).judge(["one and the same words", "One and the same words"]))
+    assert [line for line in shown.splitlines() if line != line.rstrip()] == []
 
 
 # --- settings ---
@@ -360,17 +444,21 @@ def test_every_problem_of_the_settings_is_told_at_once_with_its_argument() -> No
     with pytest.raises(ConfigError) as error:
         Sieve(similarity=2, window=0, near="meaning", max_age="3")  # type: ignore[arg-type]
     assert [finding.split(" is ")[0] for finding in error.value.findings] == [
-        "max_age: exact.window.age",
-        "max_age: near.window.age",
-        "near: near.method",
-        "similarity: near.similarity",
-        "window: near.window.messages",
+        "max_age", "near", "similarity", "window",
+    ]  # fmt: skip
+    with pytest.raises(ConfigError) as error:
+        Sieve(max_age=3600)  # type: ignore[arg-type]
+    assert error.value.findings == [
+        "max_age is 3600, not a duration; write a number and a unit (ms, s, m, h, d, w), as in 24h"
     ]
+    with pytest.raises(ConfigError, match=r"^window is 2\.5, not a whole number; write digits alone"):
+        Sieve(window=2.5)  # type: ignore[arg-type]
+    assert Sieve(window=1e3).stats().capacity == 1_000  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="settings: unknown key 'similarty'; did you mean"):
         Sieve(settings={"similarty": 0.9})
     with pytest.raises(ConfigError, match=r"near\.similarity is given twice"):
         Sieve(settings={"near.similarity": 0.9, "near": {"similarity": 0.8}})
-    with pytest.raises(ConfigError, match=r"seed: digest.seed cannot be read") as secret:
+    with pytest.raises(ConfigError, match=r"seed cannot be read") as secret:
         Sieve(seed=-77)
     assert "77" not in str(secret.value)
 
@@ -385,6 +473,8 @@ def test_every_problem_of_the_settings_is_told_at_once_with_its_argument() -> No
         ),
         ({"settings": {"scope": ["tenant"]}}, "scope names fields of messages"),
         ({"distance": 3}, "distance is for near='hamming'"),
+        ({"threads": 0}, "threads is 0; give a whole number from 1 on"),
+        ({"threads": True}, "threads is True; give a whole number from 1 on"),
         ({"near": "hamming", "similarity": 0.9}, "similarity is for near='text', but near is 'hamming'"),
     ],
 )

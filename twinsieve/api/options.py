@@ -9,11 +9,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from twinsieve.api.columns import a_type
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.load import Override, check_tree, load_settings, tree_of
+from twinsieve.pipeline.settings.load import Override, check_tree, tree_of, tree_of_file
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
+from twinsieve.pipeline.settings.yaml_tree import Finding
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import UsageError
 
@@ -56,6 +59,9 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "threads": ("near.shards",),
 }
 
+_WHOLE = frozenset({"window", "exact_window", "distance", "threads"})
+"""Counts, which may come as floats: 1e5."""
+
 _DEFAULTS: dict[str, object] = {
     "profile": "plain",
     "near.window": {"messages": WINDOW, "age": None},
@@ -71,14 +77,21 @@ def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, o
         defaults of the face
     raises: ConfigError with every problem, UsageError for what no sieve of texts can do
     """
+    if options.threads is not None and not _is_count(options.threads):
+        raise UsageError(
+            f"threads is {options.threads!r}; give a whole number from 1 on, or None for one a core"
+        )
     overrides = list(_overrides(options))
     if given is None or isinstance(given, Mapping):
         tree = tree_of(_DEFAULTS if given is None else given)
         settings, findings = check_tree(tree, None, overrides, on_files=True)
         if findings or settings is None:
-            raise ConfigError([str(finding) for finding in findings])
+            raise ConfigError(_by_argument(findings, options))
     elif isinstance(given, (str, os.PathLike)):
-        settings = load_settings(Path(given), os.environ, overrides, on_files=True)
+        tree = tree_of_file(Path(given))
+        settings, findings = check_tree(tree, os.environ, overrides, on_files=True)
+        if findings or settings is None:
+            raise ConfigError(_by_argument(findings, options))
     else:
         raise UsageError(f"settings is {a_type(given)}; give the path of a YAML file, or a mapping")
     _refuse_fields(settings)
@@ -106,12 +119,31 @@ def _overrides(options: Options) -> list[Override]:
         value: Any = getattr(options, option.name)
         if value is None:
             continue
+        if option.name in _WHOLE and isinstance(value, float) and value.is_integer():
+            value = int(value)
         if option.name == "distance":
             value = f"8:{value}"
         elif isinstance(value, timedelta):
             value = f"{value // timedelta(milliseconds=1)}ms"
         found += [Override(key, str(value).lower(), option.name) for key in _KEYS[option.name]]
     return found
+
+
+def _by_argument(findings: list[Finding], options: Options) -> list[str]:
+    """What is wrong, once for each keyword argument, however many settings it stands for."""
+    found: dict[str, None] = {}
+    for finding in findings:
+        name, said = finding.place.source, str(finding)
+        for key in _KEYS.get(name, ()):
+            if finding.message.startswith(f"{key} "):
+                value = getattr(options, name)
+                said = f"{name}{finding.message.removeprefix(key)}".replace(repr(str(value)), repr(value))
+        found[said] = None
+    return list(found)
+
+
+def _is_count(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, (int, float, np.integer)) and bool(value >= 1)
 
 
 def _refuse_fields(settings: Settings) -> None:

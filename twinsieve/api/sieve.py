@@ -10,18 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import islice
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.api import state
 from twinsieve.api.columns import a_type, is_arrow, refuse_no_column, values_of
+from twinsieve.api.frames import FrameT, column_of, is_frame, rows_of
 from twinsieve.api.given import Given, Part, read_columns, read_items
 from twinsieve.api.leader_ids import LeaderIds
 from twinsieve.api.options import Options, engine_config, settings_of
 from twinsieve.api.times import TimeUnit
-from twinsieve.api.verdicts import NO_POSITION, Verdicts
+from twinsieve.api.verdicts import NO_POSITION, NO_TEXT, Verdicts
+from twinsieve.pipeline.messages.columns import ten_thousandths
 from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_of
@@ -54,7 +56,8 @@ class Sieve:
     window: kept texts that near duplicates are looked for among, the newest ones (200,000); takes about 300
         bytes each at once, and 2 bytes a character (at most 512 of a text) as they come
     exact_window: kept texts that equal ones are looked for among (2,000,000); about 5 bytes each
-    max_age: and none older, as "24h" or a timedelta, by `times` (default: no limit)
+    max_age: and none older, as "24h" or a timedelta, by `times`, without which nothing grows old (default: no
+        limit)
     near: `text` (default), `hamming` (bits of SimHash, see `distance`) or `none`
     exact: `bloom` (default), `trie` (never wrong, more memory) or `none`
     distance: of near="hamming": bits, 0 to 7 (3)
@@ -131,6 +134,10 @@ class Sieve:
         self._process = os.getpid()
         self._between = False
         self._tells_when_full = False
+        windows = (engine.config.near, engine.config.exact)
+        self._tells_without_times = any(
+            one.window.age_ms is not None for one in windows if one.method != "none"
+        )
 
     def judge(
         self,
@@ -146,7 +153,7 @@ class Sieve:
         Columns are lists or other iterables, NumPy arrays, Arrow arrays, Series of pandas or polars. They
         are matched by order; the index of a pandas Series is not looked at.
 
-        texts: str. A missing one (None, NaN, NA) is kept and has stage `unreadable`; nothing is compared
+        texts: str. A missing one (None, NaN, NA) is kept and has stage `no_text`; nothing is compared
             with it. Bytes and numbers are refused
         ids: int or str, None for none; `Verdicts.leader_id` gives them back as they came, for leaders within
             the window
@@ -163,6 +170,20 @@ class Sieve:
         """
         return self._judge(read_columns(texts, ids, times, scopes, time_unit))
 
+    @overload
+    def dedup(
+        self,
+        items: FrameT,
+        text: str,
+        *,
+        ids: str | None = None,
+        times: str | None = None,
+        scopes: str | None = None,
+        time_unit: TimeUnit | None = None,
+        chunk: int = 1_000,
+    ) -> FrameT: ...
+
+    @overload
     def dedup(
         self,
         items: Iterable[Item],
@@ -173,14 +194,28 @@ class Sieve:
         scopes: Part | None = None,
         time_unit: TimeUnit | None = None,
         chunk: int = 1_000,
-    ) -> Iterator[Item]:
+    ) -> Iterator[Item]: ...
+
+    def dedup(
+        self,
+        items: Any,
+        text: Part | None = None,
+        *,
+        ids: Part | None = None,
+        times: Part | None = None,
+        scopes: Part | None = None,
+        time_unit: TimeUnit | None = None,
+        chunk: int = 1_000,
+    ) -> Any:
         """The kept items, in order, as they come; the sieve remembers them.
 
-        Reads `chunk` items, then yields those of them that are kept. Smaller chunks give items sooner and
-        take more time an item. Whoever stops early has up to `chunk` items judged and not yielded. If
-        `items` raises, what was read before is judged and yielded first. Items without text are kept.
+        A data frame (pandas, polars) or an Arrow table comes back as one of its type, with the kept rows and
+        all columns, at once; `text`, `ids`, `times` and `scopes` name columns then.
+        Of all else it reads `chunk` items, then yields those of them that are kept. Smaller chunks give items
+        sooner and take more time an item. Whoever stops early has up to `chunk` items judged and not yielded.
+        If `items` raises, what was read before is judged and yielded first. Items without text are kept.
 
-        items: texts, or anything that `text` finds a text in; read once, while results are taken
+        items: texts, or anything that `text` finds a text in, read once, while results are taken; or a frame
         text, ids, times, scopes: key of an item (`item[key]`) or a function of it; without `text` the item
             is the text
         raises: UsageError, naming argument and item, as in `text[17]`; the chunk that holds it was not judged
@@ -189,6 +224,16 @@ class Sieve:
         >>> [post["n"] for post in Sieve().dedup(posts, text="body")]
         [1]
         """
+        if is_frame(items):
+            named = {"text": text, "ids": ids, "times": times, "scopes": scopes}
+            columns = {
+                name: column_of(items, part, name)
+                for name, part in named.items()
+                if part is not None or name == "text"
+            }
+            texts, its_ids, its_times, its_scopes = map(columns.get, named)
+            given = read_columns(texts, its_ids, its_times, its_scopes, time_unit, name="text")
+            return rows_of(items, self._judge(given).kept)
         refuse_no_column(items, "items")
         if not isinstance(items, Iterable):
             raise UsageError(f"items is {a_type(items)}; give a list, a generator or another iterable")
@@ -279,6 +324,7 @@ class Sieve:
             parts = [self._judge_slice(given.rows(low, low + _SLICE)) for low in ends]
             self._between = False
             self._tell_when_full()
+            self._tell_without_times(given)
         return Verdicts.joined(parts)
 
     def _judge_slice(self, given: Given) -> Verdicts:
@@ -303,7 +349,7 @@ class Sieve:
 
         return Verdicts(
             np.arange(first, first + n, dtype=np.int64),
-            column(Kind.UNREADABLE, said.kinds, np.uint8),
+            column(NO_TEXT, said.kinds, np.uint8),
             column(NO_POSITION, leaders, np.int64),
             column(None, leader_ids, object),
             column(np.nan, _similarities(said), np.float64),
@@ -338,6 +384,15 @@ class Sieve:
                 f"{stats.capacity:,}",
             )
 
+    def _tell_without_times(self, given: Given) -> None:
+        if self._tells_without_times and len(given):
+            self._tells_without_times = False
+            if given.times_ms is None:
+                _log.warning(
+                    "max_age counts by times, and none were given: nothing grows old; "
+                    "give judge(…, times=…), or no max_age"
+                )
+
     @contextmanager
     def _used(self) -> Iterator[None]:
         """Hold the sieve for one call. raises: UsageError where it cannot be used any more"""
@@ -360,9 +415,10 @@ def _positions(named: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _similarities(said: EngineVerdicts) -> NDArray[np.float64]:
-    """float64[n]: 1 for exact rows, NaN where nothing was compared by text."""
-    compared = np.where(said.compared > 0, said.compared, 1)
-    found = np.where(said.compared > 0, said.matched / compared, np.nan)
+    """float64[n]: 1 for exact rows, NaN where nothing was compared by text; rounded as everywhere."""
+    compared = np.where(said.compared > 0, said.compared, 1).astype(np.int64)
+    shares = ten_thousandths(said.matched.astype(np.int64), compared) / SIMILARITY_SCALE
+    found = np.where(said.compared > 0, shares, np.nan)
     found[said.kinds == Kind.EXACT] = 1.0
     found[said.kinds == Kind.UNIQUE] = np.nan
     return found

@@ -12,20 +12,23 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Flag, Kind, Reason, name_of
 
-Stage = Literal["unique", "exact", "near", "unreadable"]
+Stage = Literal["unique", "exact", "near", "no_text"]
 
 NO_POSITION = -1
-"""In the column `leader`: no kept text is named."""
+"""In the columns `leader` and `apart_from`: no kept text is named."""
+
+NO_TEXT = int(Kind.UNREADABLE)
+"""In the column `kind`: there is no text."""
 
 _STAGES: dict[int, Stage] = {
     Kind.UNIQUE: "unique",
     Kind.EXACT: "exact",
     Kind.NEAR: "near",
-    Kind.UNREADABLE: "unreadable",
+    NO_TEXT: "no_text",
 }
 _SHOWN_ROWS = 12
 _COLUMNS = (
-    "position", "kind", "leader", "leader_id", "similarity", "distance", "flags", "reason", "apart_from",
+    "position", "kind", "leader", "leader_id", "similarity", "distance", "flags", "reason_code", "apart_from",
 )  # fmt: skip
 
 
@@ -33,14 +36,16 @@ _COLUMNS = (
 class Verdict:
     """What the sieve says of one text.
 
-    position: of the text, from 0, counted on over all calls of this sieve, saved and loaded ones too
+    position: of the text, from 0, counted on over all calls of this sieve, saved and loaded ones too; the
+        commands count rows from 1
     kept: False for a duplicate
-    stage: `unique`, `exact` (equal but for what the profile drops), `near`, or `unreadable`: there is no
-        text, the row is kept and compared with nothing
+    stage: `unique`, `exact` (equal but for what the profile drops), `near`, or `no_text`: there is none,
+        the row is kept and compared with nothing
     leader: position of the kept text that this one repeats; None for kept rows, and where `unconfirmed` is in
         notes
     leader_id: the leader's id as it was given; None where there was none
-    similarity: 0 to 1; 1.0 for exact; None for kept rows, and for near ones of the hamming method
+    similarity: 0 to 1, rounded down to four places; 1.0 for exact; None for kept rows, and for near ones of
+        the hamming method
     distance: differing bits of a near duplicate of the hamming method, else None
     notes: `estimated`: a text of more than 512 characters was compared by estimate; `unconfirmed`: the Bloom
         filter alone says that an older text was equal (see `error_rate`); `late`: kept, but too late to lead
@@ -74,15 +79,17 @@ class Verdict:
 class Verdicts(Sequence[Verdict]):
     """What the sieve says of n texts: columns as attributes, `Verdict` rows when iterated or indexed.
 
+    A row says None where there is nothing, a column -1, NaN or the empty text.
+
     position: int64[n], from 0, counted on over all calls
     kept: bool[n]; False for duplicates. Rows without text are kept.
-    kind: uint8[n], `Kind`: 0 unique, 1 exact, 2 near, 4 unreadable; `stage` has the words
+    kind: uint8[n]: 0 unique, 1 exact, 2 near, 4 no text; `stage` has the words
     leader: int64[n], position of the leader, or -1
     leader_id: object[n], its id, or None
     similarity: float64[n], 1.0 for exact, NaN where nothing was compared
     distance: int16[n], bits (hamming method), or -1
     flags: uint8[n], `Flag` bits; `Verdict.notes` has the words
-    reason: uint8[n], `Reason`, 0 for none; `Verdict.reason` has the word
+    reason_code: uint8[n], `Reason`, 0 for none; `reason` has the words
     apart_from: int64[n], position of the text that a kept one was kept apart from, or -1
 
     >>> verdicts = Verdicts.of_kinds([0, 1], leader=[-1, 0], similarity=[np.nan, 1.0])
@@ -93,7 +100,7 @@ class Verdicts(Sequence[Verdict]):
     """
 
     __slots__ = (
-        "apart_from", "distance", "flags", "kept", "kind", "leader", "leader_id", "position", "reason",
+        "apart_from", "distance", "flags", "kept", "kind", "leader", "leader_id", "position", "reason_code",
         "similarity",
     )  # fmt: skip
 
@@ -106,7 +113,7 @@ class Verdicts(Sequence[Verdict]):
         similarity: NDArray[np.float64],
         distance: NDArray[np.int16],
         flags: NDArray[np.uint8],
-        reason: NDArray[np.uint8],
+        reason_code: NDArray[np.uint8],
         apart_from: NDArray[np.int64],
     ) -> None:
         self.position = position
@@ -117,7 +124,7 @@ class Verdicts(Sequence[Verdict]):
         self.similarity = similarity
         self.distance = distance
         self.flags = flags
-        self.reason = reason
+        self.reason_code = reason_code
         self.apart_from = apart_from
 
     @classmethod
@@ -147,9 +154,15 @@ class Verdicts(Sequence[Verdict]):
 
     @property
     def stage(self) -> NDArray[np.str_]:
-        """str[n]: `unique`, `exact`, `near` or `unreadable`."""
+        """str[n]: `unique`, `exact`, `near` or `no_text`."""
         words = np.array([_STAGES.get(kind, "") for kind in range(max(_STAGES) + 1)])
         return words[self.kind]
+
+    @property
+    def reason(self) -> NDArray[np.str_]:
+        """str[n]: why a text was kept though a kept one is alike to it, in words; else empty."""
+        words = np.array([_word(one) or "" for one in range(len(Reason))])
+        return words[self.reason_code]
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns by name, as NumPy arrays: `pandas.DataFrame(verdicts.columns())`, polars likewise."""
@@ -163,19 +176,13 @@ class Verdicts(Sequence[Verdict]):
             "distance": self.distance,
             "estimated": self._has(Flag.ESTIMATED),
             "unconfirmed": self._has(Flag.UNCONFIRMED),
-            "reason": np.array([_word(one) or "" for one in range(len(Reason))])[self.reason],
+            "reason": self.reason,
             "apart_from": self.apart_from,
         }
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """The columns by name, as lists, None where there is nothing: `pyarrow.table(verdicts.to_dict())`."""
-        lists: dict[str, list[Any]] = {name: column.tolist() for name, column in self.columns().items()}
-        lists["leader"] = [None if one < 0 else one for one in lists["leader"]]
-        lists["similarity"] = [None if one != one else one for one in lists["similarity"]]
-        for name in ("distance", "apart_from"):
-            lists[name] = [None if one < 0 else one for one in lists[name]]
-        lists["reason"] = [one or None for one in lists["reason"]]
-        return lists
+        """`columns()` as lists, with the same values: `pyarrow.table(verdicts.to_dict())`."""
+        return {name: column.tolist() for name, column in self.columns().items()}
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -201,7 +208,7 @@ class Verdicts(Sequence[Verdict]):
             similarity=None if similarity != similarity else similarity,
             distance=None if distance < 0 else distance,
             notes=_notes(int(self.flags[row])),
-            reason=_word(int(self.reason[row])),
+            reason=_word(int(self.reason_code[row])),
             apart_from=None if self.apart_from[row] < 0 else int(self.apart_from[row]),
         )
 
@@ -215,7 +222,8 @@ class Verdicts(Sequence[Verdict]):
             rows.insert(0, _HEADINGS)
             widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
             lines += [
-                "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+                "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+                for row in rows
             ]
         if len(self) > _SHOWN_ROWS:
             lines.append(f"… {len(self) - _SHOWN_ROWS:,} more")
