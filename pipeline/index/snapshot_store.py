@@ -1,7 +1,9 @@
 """Snapshots of the index: its state and the log offset it is true for, in a folder or at any fsspec address.
 
 A snapshot is written beside its final name and moved there, so that a half one is never found; `keep` of them
-stay. Files are private to their owner (they hold texts of kept messages). Their names tell the log they
+stay. In a folder it is on disk before it has its name, and what is made there is for its owner alone,
+whatever the umask: it holds texts of kept messages. Of a store's error its kind is told, for its words may
+repeat an address or a key. Names of snapshots tell the log they
 belong to: those of a log that was deleted are neither read nor counted, however high their offsets are.
 
 As bytes it is a header, the ledger, the sieve, and a checksum of it all. Neither writing nor reading holds it
@@ -11,20 +13,25 @@ a damaged one is known when its end is read.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import io
 import os
 import re
+import secrets
+import stat
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import BinaryIO, Literal, NamedTuple, cast
 
 from fsspec import AbstractFileSystem
 
 from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes
-from twinsieve.stages.errors import StateError
+from twinsieve.stages.errors import StateError, shown
 
 _HEADER = struct.Struct("<4sH16s16s16sqqQQ")
 _MAGIC = b"TSVS"
@@ -33,7 +40,9 @@ _VERSION = 3
 _DIGEST_SIZE = 32
 _CHUNK_BYTES = 1 << 20
 _NAME = re.compile(r"index-([0-9]{16})-([0-9a-f]{8})\.snapshot")
-_PARTIAL = re.compile(r"index-[0-9]{16}-[0-9a-f]{8}\.snapshot\.[0-9]+\.partial")
+_PARTIAL = re.compile(r"index-[0-9]{16}-[0-9a-f]{8}\.snapshot\.[0-9a-f]+\.partial")
+_ABANDONED = timedelta(days=1)
+"""Age of a half snapshot that nobody writes any more, where no lock can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,15 +172,25 @@ class SnapshotStore:
     """Snapshots of one app, newest first.
 
     place: a file system and the folder there; keep: how many snapshots are kept
+    said: what is told of an error of a store that is no folder here
     """
 
-    def __init__(self, place: tuple[AbstractFileSystem, str], app: str, keep: int) -> None:
+    def __init__(
+        self,
+        place: tuple[AbstractFileSystem, str],
+        app: str,
+        keep: int,
+        said: Callable[[Exception], str] = lambda error: type(error).__name__,
+    ) -> None:
         self._files, folder = place
         self._folder = f"{folder.rstrip('/')}/{app}"
         self._keep = keep
         protocol = self._files.protocol
         self._is_local = "file" in ((protocol,) if isinstance(protocol, str) else protocol)
-        self._address = self._folder if self._is_local else str(self._files.unstrip_protocol(self._folder))
+        self._said = said
+        self._address = (
+            self._folder if self._is_local else shown(str(self._files.unstrip_protocol(self._folder)))
+        )
 
     def write(self, snapshot: Snapshot, watch: Watch = no_watch) -> Stored:
         """Store one and forget the oldest beyond `keep`; returns what is where now.
@@ -179,32 +198,52 @@ class SnapshotStore:
         raises: StateError when the folder cannot be written (no permission, disk full); the older ones stay
         """
         name = f"{self._folder}/index-{snapshot.at:016d}-{_short(snapshot.log_id)}.snapshot"
-        partial = f"{name}.{os.getpid()}.partial"
+        partial = f"{name}.{secrets.token_hex(8)}.partial"
         try:
-            self._files.makedirs(self._folder, exist_ok=True)
-            with self._files.open(partial, "wb") as stream:
-                if self._is_local:
-                    os.chmod(partial, 0o600)
+            with self._partial(partial) as stream:
                 size = _write(snapshot, stream, watch)
-            self._files.mv(partial, name)
+                if self._is_local:
+                    _put_on_disk(stream, partial, name)
+            if not self._is_local:
+                self._files.mv(partial, name)
             for _, old in self._found(snapshot.log_id)[self._keep :]:
                 self._files.rm(old)
             self._sweep()
-        except Exception as error:
-            # Stores raise what they like beside OSError: errors of HTTP, of credentials, of their own.
+        except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             with suppress(Exception):
                 self._files.rm(partial)
             raise StateError(
-                f"{self._address}: snapshot cannot be written ({error}); free space or fix permissions; "
-                "the index goes on with its older snapshot"
-            ) from error
+                f"{self._address}: snapshot cannot be written ({self._kind(error)}); free space or fix "
+                "permissions; the index goes on with its older snapshot"
+            ) from None
         return Stored(name, size)
 
+    def _partial(self, partial: str) -> BinaryIO:
+        if self._is_local:
+            _make_folder(self._folder)
+            return private_file(partial)
+        self._files.makedirs(self._folder, exist_ok=True)
+        return cast("BinaryIO", self._files.open(partial, "wb"))
+
+    def _kind(self, error: Exception) -> str:
+        """What is told of an error: of one of this machine its words, which are the system's."""
+        if isinstance(error, StateError):
+            return str(error)
+        is_here = self._is_local and isinstance(error, OSError) and error.strerror
+        return str(error.strerror) if is_here and isinstance(error, OSError) else self._said(error)
+
     def _sweep(self) -> None:
-        """Half snapshots of processes that were killed take no room for ever."""
-        for name in self._files.ls(self._folder, detail=False):
-            if _PARTIAL.fullmatch(str(name).rsplit("/", 1)[-1]):
-                self._files.rm(str(name))
+        """Half snapshots of processes that were killed take no room for ever; others are being written."""
+        for name in map(str, self._files.ls(self._folder, detail=False)):
+            if _PARTIAL.fullmatch(name.rsplit("/", 1)[-1]):
+                if self._is_local:
+                    _remove_abandoned(name)
+                    continue
+                with suppress(NotImplementedError, FileNotFoundError):
+                    modified = self._files.modified(name)
+                    aware = modified if modified.tzinfo else modified.replace(tzinfo=UTC)
+                    if datetime.now(UTC) - aware > _ABANDONED:
+                        self._files.rm(name)
 
     def kept_at(self, log_id: bytes) -> list[int]:
         """Log offsets of the snapshots of a log, the newest first; below the last one nothing is needed for a
@@ -217,12 +256,13 @@ class SnapshotStore:
         for _, name in self._found(log_id):
             with ExitStack() as stack:
                 try:
+                    shown_as = f"{self._address}/{name.rsplit('/', 1)[-1]}"
                     stream = stack.enter_context(self._files.open(name, "rb"))
-                    found: FoundSnapshot | UnreadableError = FoundSnapshot(stream, name, watch)
+                    found: FoundSnapshot | UnreadableError = FoundSnapshot(stream, shown_as, watch)
                 except UnreadableError as error:
                     found = error
                 except Exception as error:  # noqa: BLE001 (as in `write`)
-                    found = _unreadable(name, error)
+                    found = _unreadable(shown_as, self._kind(error))
                 yield found
 
     def _found(self, log_id: bytes) -> list[tuple[int, str]]:
@@ -232,8 +272,10 @@ class SnapshotStore:
             names = self._files.ls(self._folder, detail=False)
         except FileNotFoundError:
             return []
-        except Exception as error:
-            raise StateError(f"{self._address}: cannot be listed ({error}); fix permissions") from error
+        except Exception as error:  # noqa: BLE001 (as in `write`)
+            raise StateError(
+                f"{self._address}: cannot be listed ({self._kind(error)}); fix permissions"
+            ) from None
         matches = [(_NAME.fullmatch(str(name).rsplit("/", 1)[-1]), str(name)) for name in names]
         ours = _short(log_id)
         return sorted(
@@ -241,13 +283,76 @@ class SnapshotStore:
         )
 
 
+def private_file(path: str) -> BinaryIO:
+    """A new file for this user alone, locked as long as it is open: a lock tells that it is being written.
+
+    Processes in two containers may have one number and not see each other; a lock on the file they share.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    while True:
+        file = os.fdopen(os.open(path, flags, 0o600), "w+b")
+        # Some network file systems have no locks; there a half snapshot is told by its age.
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        # The sweep of another process came between the two lines.
+        file.close()
+
+
+def _put_on_disk(file: BinaryIO, partial: str, name: str) -> None:
+    """Give a whole file its name, once it would outlive a power cut. raises: OSError"""
+    file.flush()
+    os.fsync(file.fileno())
+    os.replace(partial, name)
+    folder = os.open(os.path.dirname(name), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _make_folder(folder: str) -> None:
+    """Make the folder, and those above it that are missing, for this user alone. raises: OSError"""
+    if not os.path.isdir(folder):
+        _make_folder(os.path.dirname(folder))
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+
+
+def _remove_abandoned(partial: str) -> None:
+    """Remove a half snapshot of this user that no process writes."""
+    try:
+        opened = os.open(partial, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return  # it has its name by now, belongs to somebody else, or is a link
+    try:
+        held = os.fstat(opened)
+        if not stat.S_ISREG(held.st_mode) or held.st_uid != os.geteuid():
+            return
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        except OSError:
+            if datetime.now(UTC) - datetime.fromtimestamp(held.st_mtime, UTC) < _ABANDONED:
+                return
+        # What has its final name since it was listed is another name's file.
+        if os.path.lexists(partial) and os.path.samestat(os.lstat(partial), held):
+            os.unlink(partial)
+    except FileNotFoundError:
+        return
+    finally:
+        os.close(opened)
+
+
 def _short(log_id: bytes) -> str:
     return hashlib.blake2b(log_id, digest_size=4).hexdigest()
 
 
-def _unreadable(name: str, error: Exception) -> UnreadableError:
+def _unreadable(name: str, kind: str) -> UnreadableError:
     """What to say of a snapshot whose store failed."""
-    return UnreadableError(f"{name}: cannot be read ({error}); fix permissions or delete it")
+    return UnreadableError(f"{name}: cannot be read ({kind}); fix permissions or delete it")
 
 
 def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int:
@@ -267,6 +372,15 @@ def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int
     snapshot.sieve(cast("BinaryIO", hashed))
     stream.write(hashed.digest.digest())
     return size
+
+
+def _kind_of(error: Exception) -> str:
+    """What is told of an error while a stream is read: the stream may be of any store."""
+    return (
+        errno.errorcode.get(error.errno or 0, type(error).__name__)
+        if isinstance(error, OSError)
+        else type(error).__name__
+    )
 
 
 class _Counted:
@@ -319,8 +433,8 @@ class _Part:
         wanted = self._left if size < 0 else min(size, self._left)
         try:
             data = self._stream.read(wanted)
-        except Exception as error:
-            raise _unreadable(self._name, error) from error
+        except Exception as error:  # noqa: BLE001 (as in `write`)
+            raise _unreadable(self._name, _kind_of(error)) from None
         self._left -= len(data)
         self.digest.update(data)
         self._moved(self._left)

@@ -23,7 +23,7 @@ from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
 from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.named_files import file_system
+from twinsieve.pipeline.settings.named_files import file_system, store_error
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
@@ -145,7 +145,7 @@ class Builder:
         """
         settings, config = self.settings, self.index_config()
         sieve = sieve_config(settings, self.scheme.scheme_id)
-        store = SnapshotStore(file_system(settings.state.dir), settings.app, settings.state.keep)
+        store = SnapshotStore(file_system(settings.state.dir), settings.app, settings.state.keep, store_error)
         # Rulings are compressed already.
         plain = settings.kafka.model_copy(update={"compression": "none"})
         with ExitStack() as stack:

@@ -95,8 +95,9 @@ def _take(app: str, folder: Path) -> Slot:
 
 def _own(folder: Path) -> None:
     """Make the folder; among temporary files anybody may have made it before. raises: OSError"""
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700, parents=True)
+    for missing in [one for one in (folder, *folder.parents) if not one.is_dir()][::-1]:
+        with suppress(FileExistsError):
+            missing.mkdir(mode=0o700)
     held = folder.lstat()
     if not stat.S_ISDIR(held.st_mode) and not folder.is_dir():
         raise NotADirectoryError("it is no folder")

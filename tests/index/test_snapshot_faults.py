@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import stat
+import traceback
 import tracemalloc
+from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,11 +19,12 @@ import pytest
 from tests.service.test_changed_settings import COUNT, Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
 from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.index import snapshot_store
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore, UnreadableError
 from twinsieve.pipeline.settings.checks import cross_check
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.named_files import file_system
+from twinsieve.pipeline.settings.named_files import file_system, store_error
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.judge.scheme import Scheme
@@ -57,7 +63,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_older_snapshot_and_nothing_half(
     store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     store.write(snapshot(1))
     with monkeypatch.context() as patch:
-        patch.setattr(store._files, "open", lambda path, mode: _Full(path))
+        patch.setattr(snapshot_store, "private_file", _Full)
         with pytest.raises(StateError, match=r"No space left on device.*free space") as refused:
             store.write(snapshot(2))
     assert "\n" not in str(refused.value)
@@ -154,23 +160,141 @@ def test_snapshots_of_a_log_that_was_deleted_are_not_in_the_way(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("doing", ["ls", "open"])
-def test_whatever_a_store_raises_is_one_line(
-    tmp_path: Path, doing: str, monkeypatch: pytest.MonkeyPatch
+def test_whatever_a_store_raises_is_one_line_without_its_words(
+    doing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
+    """They may repeat the address, or a key."""
+    files, folder = file_system(f"memory://me:s3cret@bucket/{doing}")
+    store = SnapshotStore((files, folder), "t", 2, store_error)
     store.write(snapshot(1))
 
     def refuse(*_: object, **__: object) -> None:
-        raise RuntimeError("credentials have expired")
+        raise RuntimeError("s3cret has expired")
 
-    monkeypatch.setattr(store._files, doing, refuse)
-    with pytest.raises(StateError, match=r"cannot be (written|listed) .*credentials have expired"):
-        store.write(snapshot(2))
-    monkeypatch.undo()
-    monkeypatch.setattr(store._files, "open", refuse)
-    for found in store.read(LOG_ID):
-        assert isinstance(found, StateError)
-        assert "credentials have expired" in str(found)
+    with monkeypatch.context() as patch:
+        patch.setattr(files, doing, refuse)
+        with pytest.raises(StateError, match=r"cannot be (written|listed) .*RuntimeError") as refused:
+            store.write(snapshot(2))
+    assert "s3cret" not in "".join(traceback.format_exception(refused.value))
+    monkeypatch.setattr(files, "open", refuse)
+    told = list(map(str, store.read(LOG_ID)))
+    assert told
+    assert all("RuntimeError" in one and "s3cret" not in one for one in told)
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    """What is made is for everybody, unless whoever makes it says otherwise."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def test_a_snapshot_is_for_its_owner_alone_from_its_first_byte_on(tmp_path: Path, open_umask: None) -> None:
+    place = tmp_path / "a" / "b"
+    seen: set[tuple[bool, int]] = set()
+
+    def look(stream: BinaryIO) -> None:
+        stream.write(b"sieve")
+        for path in ((tmp_path / "a"), *(tmp_path / "a").rglob("*")):
+            seen.add((path.is_dir(), stat.S_IMODE(path.stat().st_mode)))
+
+    store = SnapshotStore(file_system(str(place)), "t", keep=2)
+    store.write(replace(snapshot(1), sieve=look))
+    look(io.BytesIO())
+    assert seen == {(True, 0o700), (False, 0o600)}
+
+
+def test_a_half_snapshot_that_another_process_writes_is_left_alone(tmp_path: Path) -> None:
+    """A lock tells so: the number of a process says nothing in another container."""
+    one, other = (SnapshotStore(file_system(str(tmp_path)), "t", keep=9) for _ in range(2))
+
+    def interrupted(stream: BinaryIO) -> None:
+        stream.write(b"sieve")
+        other.write(snapshot(7))
+
+    one.write(replace(snapshot(2), sieve=interrupted))
+    assert one.kept_at(LOG_ID) == [7, 2]
+    assert all(isinstance(found, FoundSnapshot) for found in one.read(LOG_ID))
+    assert list((tmp_path / "t").glob("*.partial")) == []
+
+
+def test_two_processes_of_one_number_write_one_snapshot_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    one, other = (SnapshotStore(file_system(str(tmp_path)), "t", keep=9) for _ in range(2))
+
+    def interrupted(stream: BinaryIO) -> None:
+        stream.write(b"sieve")
+        other.write(snapshot(2))
+
+    one.write(replace(snapshot(2), sieve=interrupted))
+    assert one.kept_at(LOG_ID) == [2]
+    snapshots = one.read(LOG_ID)
+    found = next(snapshots)
+    assert isinstance(found, FoundSnapshot)
+    assert found.sieve().read() == b"sieve"
+
+
+def test_the_sweep_takes_what_is_ours_alone(tmp_path: Path, stranger: int) -> None:
+    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
+    store.write(snapshot(1))
+    foreign, link, own = (
+        tmp_path / "t" / f"index-0000000000000002-0badcafe.snapshot.{n}.partial" for n in range(3)
+    )
+    for path in (foreign, own):
+        path.write_bytes(b"half")
+    os.chown(foreign, stranger, -1)
+    (tmp_path / "important").write_bytes(b"important")
+    link.symlink_to(tmp_path / "important")
+    store.write(snapshot(3))
+    assert [path.exists() for path in (foreign, link, own, tmp_path / "important")] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_a_file_is_never_made_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileExistsError):
+        snapshot_store.private_file(str(tmp_path / "link"))
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_snapshot_is_on_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    sync, rename = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        held = os.fstat(descriptor)
+        done.append("folder" if stat.S_ISDIR(held.st_mode) else f"file of {held.st_size}")
+        sync(descriptor)
+
+    def renamed(source: str, target: str) -> None:
+        done.append("rename")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    stored = SnapshotStore(file_system(str(tmp_path)), "t", keep=2).write(snapshot(1))
+    assert done == [f"file of {stored.size}", "rename", "folder"]
+
+
+@pytest.mark.parametrize(("days", "stays"), [(0, True), (2, False)])
+def test_in_a_store_without_locks_half_snapshots_go_by_their_age(days: int, stays: bool) -> None:
+    files, folder = file_system(f"memory://bucket/aged-{days}")
+    store = SnapshotStore((files, folder), "t", keep=2)
+    store.write(snapshot(1))
+    left = f"{folder}/t/index-0000000000000002-0badcafe.snapshot.0a1b.partial"
+    files.pipe(left, b"half")
+    files.store[left].modified -= timedelta(days=days)
+    store.write(snapshot(3))
+    assert files.exists(left) == stays
 
 
 def test_a_listing_that_a_store_remembers_is_asked_for_anew(tmp_path: Path) -> None:

@@ -10,15 +10,16 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
-from fsspec.implementations.local import LocalFileSystem
 
 from tests.memory.broker import ManualClock
 from tests.service.test_changed_settings import base, posts
 from tests.service.test_changed_settings import scheme as scheme
 from tests.service.turned import Turned
 from tests.twins import AtOnce, HashSieve
+from twinsieve.pipeline.index import snapshot_store
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import SnapshotWriter
 from twinsieve.pipeline.index.state import IndexState
@@ -59,19 +60,17 @@ class Disk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.full = False
-        plain = LocalFileSystem.open
+        plain = snapshot_store.private_file
 
-        def opened(files: LocalFileSystem, path: str, mode: str) -> object:
-            stream = plain(files, path, mode)
-            if self.full and "w" in mode:
-                stream.write(b"some")
-                stream.write = self._refuse
-            return stream
+        def made(path: str) -> BinaryIO:
+            file = plain(path)
+            if not self.full:
+                return file
+            with file:
+                file.write(b"some")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        monkeypatch.setattr(LocalFileSystem, "open", opened)
-
-    def _refuse(self, _: bytes) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        monkeypatch.setattr(snapshot_store, "private_file", made)
 
 
 @pytest.fixture
