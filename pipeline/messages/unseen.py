@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of
@@ -25,8 +26,9 @@ ENOUGH_ROWS = 1000
 """A field that none of this many has is missing; where fewer were seen it may still come."""
 
 _LOOKED_AT = 100
-_SHOWN_NAMES, _SHOWN_CHARACTERS = 12, 40
+_SHOWN_NAMES, _SHOWN_CHARACTERS = 12, 60
 _MAX_NAMES = 1_000
+"""Names of strangers that are looked at: a message may have as many as its bytes allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,9 @@ class Unseen:
 
     def line(self, messages: str) -> str:
         """What is wrong and what to do, in one line; messages: what they are called."""
-        advice = f"did you mean {self.meant!r}?" if self.meant else f"name another in {self.setting}"
+        advice = f"did you mean {_shown(self.meant)}?" if self.meant else f"name another in {self.setting}"
         effect = _EFFECTS[self.setting]
-        none = f"none of the first {self.count:,} {messages} has the field {self.name!r} of {self.setting}"
+        none = f"none of the first {self.count:,} {messages} has the field {_shown(self.name)} of {self.setting}"
         return f"{none}{but_these(self.there)}, {effect}; {advice}"
 
 
@@ -56,9 +58,14 @@ def but_these(names: Sequence[str]) -> str:
     >>> but_these(["id", "body"])
     " but 'id', 'body'"
     """
-    shown = ", ".join(repr(name[:_SHOWN_CHARACTERS]) for name in names[:_SHOWN_NAMES])
+    shown = ", ".join(_shown(name) for name in names[:_SHOWN_NAMES])
     more = ", …" if len(names) > _SHOWN_NAMES else ""
     return f" but {shown}{more}" if shown else ""
+
+
+def _shown(name: str) -> str:
+    """The name, quoted and escaped: strangers write as long names as they like, and anything into them."""
+    return repr(name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…")
 
 
 class FieldWatch:
@@ -97,7 +104,8 @@ class FieldWatch:
             known = known[:-1]
             beside = _below(objects, known)
         there = [self._name(one) for one in beside]
-        deeper = [one for outer in beside if not self._flat for one in _below(objects, outer)]
+        below = (one for outer in beside if not self._flat for one in _below(objects, outer))
+        deeper = islice(below, _MAX_NAMES)
         return Unseen(
             setting, self._name(path), self._count, tuple(there), self._nearest(path, [*beside, *deeper])
         )
@@ -119,14 +127,14 @@ class FieldWatch:
 
 
 def _below(objects: list[Any], path: Path) -> list[Path]:
-    """Paths of what stands directly in the value there, over all of the messages, in order."""
+    """Paths of what stands directly in the value there, over all of the messages, in order; the first ones."""
     found: dict[Path, None] = {}
     for document in objects:
         value = field_at(document, path)
         if isinstance(value, dict):
-            found |= {(*path, name): None for name in value}
+            found |= {(*path, name): None for name in islice(value, _MAX_NAMES)}
         elif isinstance(value, list) and value:
             found[(*path, 0)] = None
         if len(found) > _MAX_NAMES:
             break
-    return list(found)
+    return list(found)[:_MAX_NAMES]
