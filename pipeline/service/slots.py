@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import IO
 
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.errors import StateError
+from twinsieve.stages.errors import StateError, UsageError
 
 _MAX_SLOTS = 256
 _NUMBER = re.compile(rb"[0-9a-f]{12}")
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
+_UNSET = re.compile(r"\$[({]?([A-Za-z_]\w*)")
 
 
 class Slot:
@@ -45,13 +47,30 @@ def slot_of(settings: Settings, member: str | None) -> Slot:
 
     Lock files lie where snapshots do, if that is a folder: it outlives the process and often its container.
     Else they lie in a folder of this user among temporary files.
+
+    raises: UsageError for a name that Kafka does not take, or that several processes are likely to have
     """
     if member is not None:
-        return Slot(member)
+        return Slot(_checked(member))
     folders = [Path(tempfile.gettempdir()) / f"twinsieve-{os.getuid()}"]
     if "://" not in settings.state.dir:
         folders.insert(0, Path(settings.state.dir) / settings.app)
     return take_slot(settings.app, folders)
+
+
+def _checked(member: str) -> str:
+    """The name, if it is one that Kafka takes. What is left of an unset variable would be the name of all
+    processes, which then displace each other without end."""
+    if _NAME.fullmatch(member):
+        return member
+    shown, unset = f"--member is {member[:80]!r}", _UNSET.search(member)
+    if unset is not None:
+        advice = f"nobody has put in the value of {unset[1]}; define it where the process starts"
+    elif not member:
+        advice = "is a variable unset? give each process a name of its own, or leave --member out"
+    else:
+        advice = "write up to 200 of the characters A-Z a-z 0-9 . _ -"
+    raise UsageError(f"{shown}: {advice}")
 
 
 def take_slot(app: str, folders: Sequence[Path]) -> Slot:

@@ -14,7 +14,7 @@ import pytest
 from twinsieve.pipeline.service import slots as service_slots
 from twinsieve.pipeline.service.slots import slot_of, take_slot
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.errors import StateError
+from twinsieve.stages.errors import StateError, UsageError
 
 _CHILD = """
 import sys
@@ -102,6 +102,33 @@ def test_a_state_folder_that_cannot_be_written_leaves_the_temporary_one(
     assert (tmp_path / f"twinsieve-{os.getuid()}" / "twinsieve-0.lock").exists()
     slot.release()
     assert slot_of(Settings(), "named").name == "named"
+
+
+@pytest.mark.parametrize(
+    ("member", "said"),
+    [
+        ("", "--member is '': is a variable unset? give each process a name of its own, or leave --member out"),
+        ("$(POD_NAME)", "nobody has put in the value of POD_NAME; define it where the process starts"),
+        ("${POD_NAME}", "nobody has put in the value of POD_NAME"),
+        ("$POD_NAME", "nobody has put in the value of POD_NAME"),
+        ("sieve-$(ORDINAL)", "nobody has put in the value of ORDINAL"),
+        ("sieve one", "write up to 200 of the characters A-Z a-z 0-9 . _ -"),
+        (" ", "write up to 200"),
+        ("武汉", "write up to 200"),
+        ("a\nb", "--member is 'a\\nb'"),
+        ("a" * 201, "write up to 200"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_none_or_that_all_would_have_is_refused(member: str, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        slot_of(Settings(), member)
+    assert said in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("member", ["sieve-0", "a", "ip-10-0-0-1.ec2.internal", "A_b.C-9", "a" * 200])
+def test_a_name_that_kafka_takes_is_taken_as_it_is(member: str) -> None:
+    assert slot_of(Settings(), member).name == member
 
 
 @pytest.mark.parametrize("made", ["link", "open"])
