@@ -7,7 +7,8 @@ SieveError
 ├── FileError       a file or stream cannot be read or written; `pipeline/files/`
 └── BrokerError     the message broker refused or is away; `pipeline/broker/records.py`
 
-Misuse (`UsageError`, `ConfigError`) ends a command with exit code 2, the rest with 1.
+Misuse (`UsageError`, `ConfigError`) ends a command with exit code 2, the rest with 1; a service that meets a
+lasting error ends with 3.
 Every text says what is wrong, where, and what to do, in one line. What may be secret in an address is taken
 out of every text here, and of other texts for people by `without_secrets`: one place decides what is shown.
 """
@@ -87,9 +88,13 @@ NEW_STATE = "begin with a state file that does not exist yet"
 
 
 class SieveError(Exception):
-    """Base of everything twinsieve raises on purpose. exit_code: of a command that it ends"""
+    """Base of everything twinsieve raises on purpose.
+
+    exit_code: of a command that it ends; lasting: a service that is started again meets it again
+    """
 
     exit_code = 1
+    lasting = False
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(without_secrets(one) if isinstance(one, str) else one for one in args))
@@ -107,3 +112,7 @@ class UsageError(SieveError):
 
 class StateError(SieveError):
     """A saved state cannot be used; the text names the file or section and what to do."""
+
+    def __init__(self, message: str, *, lasting: bool = True) -> None:
+        super().__init__(message)
+        self.lasting = lasting

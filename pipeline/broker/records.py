@@ -27,6 +27,7 @@ class BrokerError(SieveError):
     def __init__(self, message: str, *, retryable: bool) -> None:
         super().__init__(message)
         self.retryable = retryable
+        self.lasting = not retryable
 
     def lines(self) -> list[str]:
         """One for each topic, where several are wrong."""
@@ -67,6 +68,7 @@ class FatalError(BrokerError):
         super().__init__(message, retryable=False)
         self.fenced = fenced
         self.denied = denied
+        self.lasting = denied
 
 
 class Partition(NamedTuple):

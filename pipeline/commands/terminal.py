@@ -26,10 +26,11 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(char.encode("unicode_escape").decode() if _acts(char) else char for char in text)
+    return "".join(char.encode("unicode_escape").decode() if acts(char) else char for char in text)
 
 
-def _acts(char: str) -> bool:
+def acts(char: str) -> bool:
+    """Whether a terminal would obey this character, or break a line at it, rather than show it."""
     return char in _LINES or char in _DIRECTIONS or unicodedata.category(char) in ("Cc", "Cs")
 
 

@@ -273,9 +273,8 @@ class SnapshotStore:
         except FileNotFoundError:
             return []
         except Exception as error:  # noqa: BLE001 (as in `write`)
-            raise StateError(
-                f"{self._address}: cannot be listed ({self._kind(error)}); fix permissions"
-            ) from None
+            said = f"{self._address}: cannot be listed ({self._kind(error)}); fix permissions"
+            raise StateError(said, lasting=False) from None
         matches = [(_NAME.fullmatch(str(name).rsplit("/", 1)[-1]), str(name)) for name in names]
         ours = _short(log_id)
         return sorted(
@@ -352,7 +351,7 @@ def _short(log_id: bytes) -> str:
 
 def _unreadable(name: str, kind: str) -> UnreadableError:
     """What to say of a snapshot whose store failed."""
-    return UnreadableError(f"{name}: cannot be read ({kind}); fix permissions or delete it")
+    return UnreadableError(f"{name}: cannot be read ({kind}); fix permissions or delete it", lasting=False)
 
 
 def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int:

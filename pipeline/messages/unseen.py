@@ -48,7 +48,9 @@ class Unseen:
         """What is wrong and what to do, in one line; messages: what they are called."""
         advice = f"did you mean {_shown(self.meant)}?" if self.meant else f"name another in {self.setting}"
         effect = _EFFECTS[self.setting]
-        none = f"none of the first {self.count:,} {messages} has the field {_shown(self.name)} of {self.setting}"
+        none = (
+            f"none of the first {self.count:,} {messages} has the field {_shown(self.name)} of {self.setting}"
+        )
         return f"{none}{but_these(self.there)}, {effect}; {advice}"
 
 

@@ -264,9 +264,10 @@ class HttpSettings(Section):
 
 
 class LogSettings(Section):
-    """The least severe log records that go to stderr."""
+    """What goes to stderr, and how: our own records from this level on, warnings of the packages below."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["logfmt", "json"] = "logfmt"
 
 
 class Settings(Section):

@@ -12,6 +12,7 @@ import yaml
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
 from tests.broker.worlds import fresh, write
+from tests.logfmt import last_words
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import Partition
@@ -64,7 +65,7 @@ class App:
         allow(self._bootstrap, "User:nobody", kept)
 
     def refused(self) -> str:
-        """What `run` says before it ends with exit code 1, in the name of no app."""
+        """What `run` says before it ends with exit code 3, in the name of no app."""
         command = [sys.executable, "-m", "twinsieve", "run", "--member", "one", "-c", str(self._file)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
@@ -73,8 +74,8 @@ class App:
             process.kill()
             _, told = process.communicate()
             pytest.fail(f"run has not ended within {_TIMEOUT_S:g} s; it said:\n{told}")
-        assert process.returncode == 1, told
-        (said,) = [line for line in told.splitlines() if line.startswith("twinsieve: ")]
+        assert process.returncode == 3, told
+        (said,) = last_words(told)
         return said.replace(self.name, "app")
 
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.broker.worlds import fresh
+from tests.logfmt import last_words
 from twinsieve.pipeline.broker.admin import Admin, NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topic_plan import plan_of
@@ -47,14 +48,13 @@ class Operator:
         self.admin.create_topic(NewTopic(f"{self.app}.{kind}", partitions, 1, held))
 
     def refused(self) -> list[str]:
-        """What `run` says of the topics before it ends with exit code 1, without the app's name."""
+        """What `run` says of the topics before it ends with exit code 3, without the app's name."""
         done = subprocess.run(
             [*_RUN, "-c", str(self._file)], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
         )
-        assert done.returncode == 1, done.stderr
+        assert done.returncode == 3, done.stderr
         assert done.stdout == ""
-        lines = [line for line in done.stderr.splitlines() if not line.startswith("time=")]
-        return sorted(line.replace(self.app, "app") for line in lines)
+        return sorted(line.replace(self.app, "app") for line in last_words(done.stderr))
 
     def close(self) -> None:
         self._broker.close()
@@ -74,19 +74,19 @@ def test_each_wrong_setting_of_an_internal_topic_is_a_line(operator: Operator) -
     create(operator.settings, operator.admin)
     compact, split, short, few = operator.refused()
     assert compact == (
-        "twinsieve: app.decisions: cleanup.policy is compact, which drops what is still needed; set it to delete"
+        "app.decisions: cleanup.policy is compact, which drops what is still needed; set it to delete"
     )
-    assert split.startswith("twinsieve: app.fingerprints: has 3 partitions, must have 1 ")
-    assert short.startswith("twinsieve: app.fingerprints: messages are deleted after 1 h, ")
+    assert split.startswith("app.fingerprints: has 3 partitions, must have 1 ")
+    assert short.startswith("app.fingerprints: messages are deleted after 1 h, ")
     assert "set retention.ms to -1, or at least " in short
-    assert few.startswith("twinsieve: app.verdicts: has 1 partitions, must have 4 ")
+    assert few.startswith("app.verdicts: has 1 partitions, must have 4 ")
 
 
 def test_missing_internal_topics_are_named_and_not_created(operator: Operator) -> None:
     operator.topic("decisions", 1)
     said = operator.refused()
     assert said == [
-        f"twinsieve: {name}: does not exist; run: twinsieve topics create"
+        f"{name}: does not exist; run: twinsieve topics create"
         for name in ("app-out", "app.fingerprints", "app.verdicts")
     ]
     names = plan_of(operator.settings).names

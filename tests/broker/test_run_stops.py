@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.broker.services import Service, origins, written_settings
 from tests.broker.worlds import DEADLINE_S, until
+from tests.logfmt import last_words
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.settings.model import Settings
@@ -59,13 +60,13 @@ class Operator:
             self._process.wait(DEADLINE_S)
 
     def refusal(self) -> str:
-        """The one thing that is said by the process that ends by itself with exit code 1, but for its log."""
+        """Why the process ends by itself, with exit code 3: a new start would end so too."""
         assert self._process is not None
         process = self._process
         until(lambda: process.poll() is not None, self._log.read_text)
         said = self._log.read_text()
-        assert process.returncode == 1, said
-        (line,) = [line for line in said.splitlines() if not line.startswith("time=")]
+        assert process.returncode == 3, said
+        (line,) = last_words(said)
         return line.replace(self.input, "input")
 
     def produce(self, posts: list[str]) -> None:
@@ -123,13 +124,13 @@ def test_a_topic_created_again_ends_a_run_and_every_next_one_until_a_reset(opera
     operator.recreate_input()
     operator.produce(_POSTS[3:])
     running = operator.refusal()
-    assert running.startswith("twinsieve: input[0]: ")
+    assert running.startswith("input[0]: ")
     assert "created again" in running
     assert "`twinsieve reset` says where to begin" in running
     operator.start()
     # The broker forgets a group's offsets together with their topic: the log of blocks remembers it.
     assert operator.refusal() == (
-        "twinsieve: input[0]: another topic of its name was judged; this one was created again; "
+        "input[0]: another topic of its name was judged; this one was created again; "
         "`twinsieve reset` says where to begin"
     )
     assert len(operator.service.read("out")) == 3
@@ -149,7 +150,7 @@ def test_an_input_trimmed_beyond_the_committed_offset_ends_a_run(operator: Opera
     operator.trim_input(4)
     operator.start()
     assert operator.refusal() == (
-        "twinsieve: input[0]: retention took 2 messages from 2 on that were never judged; "
+        "input[0]: retention took 2 messages from 2 on that were never judged; "
         "set input.trimmed to continue, or restore them"
     )
     assert sorted(origins(operator.service.read("out"))) == [0, 1]

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from twinsieve.pipeline.commands.kafka.logs import ends_logged, log_to_stderr
+from twinsieve.pipeline.commands.kafka.stopping import stopped_by_signals
 from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
-from twinsieve.pipeline.commands.terminal import examples, printable
+from twinsieve.pipeline.commands.terminal import examples
 from twinsieve.pipeline.settings import ConfigError
 
 if TYPE_CHECKING:
@@ -20,29 +22,19 @@ _SWITCH_S = 0.001
 long for the other role after each call to a broker, which at low rates is longer than judging."""
 
 
-class _Line(logging.Formatter):
-    """One line a record, whatever a message or name holds."""
+def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False) -> Settings:
+    """Settings with every secret that connecting needs; what is logged from now on goes to stderr.
 
-    def format(self, record: logging.LogRecord) -> str:
-        return printable(super().format(record))
-
-
-def _log_to_stderr(settings: Settings) -> None:
-    """Send log records to stderr: time, level and logger as key=value, then the message."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Line("time=%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"))
-    logging.basicConfig(level=settings.log.level.upper(), handlers=[handler], force=True)
-
-
-def settings_to_connect(flags: SettingsFlags) -> Settings:
-    """Settings with every secret that connecting needs; what they log goes to stderr. raises: ConfigError"""
-    from twinsieve.pipeline.settings.checks import missing_secrets, open_doors, refused_on_kafka
+    dry_run: the log names the app's shadow
+    raises: ConfigError
+    """
+    from twinsieve.pipeline.settings.checks import missing_secrets, open_doors, refused_on_kafka, shadow
 
     settings = flags.settings(on_files=False)
     problems = missing_secrets(settings) + refused_on_kafka(settings)
     if problems:
         raise ConfigError([f"settings: {key} {problem}" for key, problem in problems])
-    _log_to_stderr(settings)
+    log_to_stderr(settings, (shadow(settings) if dry_run else settings).app)
     for key, problem in open_doors(settings):
         logging.getLogger("twinsieve").warning("settings: %s %s", key, problem)
     return settings
@@ -75,12 +67,23 @@ def command(
     move_output: bool,
     flags: SettingsFlags,
 ) -> None:
-    """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops a process cleanly."""
-    from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-    from twinsieve.pipeline.service.run import run_service
+    """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops a process cleanly.
 
-    settings = settings_to_connect(flags)
-    sys.setswitchinterval(_SWITCH_S)
-    run_service(
-        settings, connect_by_settings, role=role, member=member, dry_run=dry_run, move_output=move_output
-    )
+    Exit codes: 0 stopped, 1 start it again, 2 misused, 3 somebody must do what the log says last.
+    """
+    with stopped_by_signals() as stop:
+        settings = settings_to_connect(flags, dry_run=dry_run)
+        with ends_logged():
+            from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+            from twinsieve.pipeline.service.run import run_service
+
+            sys.setswitchinterval(_SWITCH_S)
+            run_service(
+                settings,
+                connect_by_settings,
+                role=role,
+                member=member,
+                dry_run=dry_run,
+                move_output=move_output,
+                stop=stop,
+            )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from twinsieve.pipeline.commands.kafka.logs import ends_logged
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
+from twinsieve.pipeline.commands.kafka.stopping import stopped_by_signals
 from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples
 
@@ -31,14 +33,19 @@ def command(
     flags: SettingsFlags,
 ) -> None:
     """Fill the windows from an existing output, before going live. Emits nothing; a second run continues."""
-    from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-    from twinsieve.pipeline.service.seed import run_seed
     from twinsieve.pipeline.settings.values import moment_ms
 
     since_ms = moment_ms(since) if since is not None else None
     if since is not None and (since_ms is None or since_ms < 0):
         raise click.UsageError(f"--since {since!r} is no time; write it as 2024-05-01T12:00:00+08:00")
-    settings = settings_to_connect(flags)
-    seeded = run_seed(settings, topic, connect_by_settings, since_ms=since_ms, member=member)
+    with stopped_by_signals() as stop:
+        settings = settings_to_connect(flags)
+        with ends_logged():
+            from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+            from twinsieve.pipeline.service.seed import run_seed
+
+            seeded = run_seed(
+                settings, topic, connect_by_settings, since_ms=since_ms, member=member, stop=stop
+            )
     click.echo(str(seeded))
     ctx.exit(0 if seeded.finished else 1)

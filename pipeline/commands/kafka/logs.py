@@ -1,0 +1,147 @@
+"""The log of a process: a line on stderr for each record, as logfmt or JSON, whatever the record holds.
+
+Keys in both: `time` (RFC 3339, UTC, milliseconds), `level`, `app`, `logger`, `msg`, and `trace` for the
+traceback of a defect. Values are quoted as JSON strings are, so line breaks, quotes and control characters of
+a message or of a stranger's name stay inside.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from click.exceptions import Exit
+
+from twinsieve.pipeline.commands.terminal import acts
+from twinsieve.stages.errors import SieveError, without_secrets
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.settings.model import Settings
+
+_OURS = "twinsieve"
+_log = logging.getLogger(_OURS)
+_MAX_MESSAGE = 4_000
+_MAX_TRACE = 8_000
+_NEEDS_SOMEBODY = 3
+"""Exit code where a new start meets the same again until somebody has done what the last record says."""
+_LAST_WORD, _FIRST_WORD = re.compile(r"\S*\Z"), re.compile(r"\A\S*")
+_BARE = re.compile(r"[A-Za-z0-9_.:+-]+")
+
+
+class LineFormatter(logging.Formatter):
+    """A line for a record.
+
+    form: `logfmt` or `json`; app: whose process it is; any_text: False where stderr takes ASCII alone
+    """
+
+    def __init__(self, form: str, app: str, *, any_text: bool = True) -> None:
+        super().__init__()
+        self._json = form == "json"
+        self._app = app
+        self._any_text = any_text
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        fields = {
+            "time": moment.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "app": self._app,
+            "logger": record.name,
+            "msg": _shown(_message(record), _MAX_MESSAGE),
+        }
+        if record.exc_info:
+            fields["trace"] = _shown(self.formatException(record.exc_info), _MAX_TRACE)
+        if self._json:
+            return "{" + ", ".join(f'"{key}": {self._quoted(held)}' for key, held in fields.items()) + "}"
+        return " ".join(
+            f"{key}={held if _BARE.fullmatch(held) else self._quoted(held)}" for key, held in fields.items()
+        )
+
+    def _quoted(self, text: str) -> str:
+        quoted = json.dumps(text, ensure_ascii=not self._any_text)
+        if quoted.isprintable():
+            return quoted
+        return "".join(f"\\u{ord(char):04x}" if acts(char) else char for char in quoted)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """What a record says; its template and values where they do not fit, for a record is never left out."""
+    try:
+        return record.getMessage()
+    except Exception as error:  # noqa: BLE001 - the values are anybody's, and so is what formatting them raises
+        return f"{record.msg} (its values do not fit: {type(error).__name__})"
+
+
+def _shown(text: str, most: int) -> str:
+    """The text without secrets of addresses; of a long one head and tail, where a traceback has its error."""
+    if len(text) <= most:
+        return without_secrets(text)
+    # Whole words alone: what is left of an address that was cut does not look like one.
+    head, tail = _LAST_WORD.sub("", text[: most // 2]), _FIRST_WORD.sub("", text[-(most // 2) :])
+    return without_secrets(f"{head}… {len(text) - most:,} characters left out …{tail}")
+
+
+def _for_this_log(record: logging.LogRecord) -> bool:
+    """Ours, and of others what is at least a warning: below that some log whole requests, with passwords."""
+    ours = record.name == _OURS or record.name.startswith(f"{_OURS}.")
+    return ours or record.levelno >= logging.WARNING
+
+
+def log_to_stderr(settings: Settings, app: str) -> None:
+    """Send log records to stderr, as `log.level` and `log.format` say. app: named in each"""
+    encoding = (sys.stderr.encoding or "").lower().replace("-", "")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter(settings.log.format, app, any_text=encoding == "utf8"))
+    handler.addFilter(_for_this_log)
+    level = logging.getLevelNamesMapping()[settings.log.level.upper()]
+    logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler], force=True)
+    _log.setLevel(level)
+    logging.captureWarnings(capture=True)
+
+
+@contextmanager
+def ends_logged() -> Iterator[None]:
+    """What ends the process is in its log, a record for each line, and nothing is beside the log.
+
+    raises: Exit with the exit code in place of any error
+    """
+    before = threading.excepthook, sys.unraisablehook
+    threading.excepthook = _log_thread
+    sys.unraisablehook = _log_unraisable
+    try:
+        yield
+    except SieveError as error:
+        for line in error.lines():
+            _log.critical("%s", line.removeprefix("twinsieve: "))
+        raise Exit(_NEEDS_SOMEBODY if error.lasting else error.exit_code) from None
+    except Exception as error:  # noqa: BLE001 - a traceback beside the log would break its lines
+        _log.critical("a defect of twinsieve ended it: %s", _named(error), exc_info=True)
+        raise Exit(SieveError.exit_code) from None
+    finally:
+        threading.excepthook, sys.unraisablehook = before
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _log_thread(ended: threading.ExceptHookArgs) -> None:
+    if ended.exc_value is not None and ended.exc_type is not SystemExit:
+        name = ended.thread.name if ended.thread is not None else "?"
+        _log.error("thread %s: %s", name, _named(ended.exc_value), exc_info=ended.exc_value)
+
+
+def _log_unraisable(lost: Any) -> None:
+    error: BaseException | None = lost.exc_value
+    trace: TracebackType | None = lost.exc_traceback
+    if error is not None:
+        what = lost.err_msg or "passed over"
+        _log.error("%s: %s", what, _named(error), exc_info=(type(error), error, trace))

@@ -1,0 +1,47 @@
+"""SIGTERM and SIGINT as an event, from the first moment of a command on."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from types import FrameType
+
+_log = logging.getLogger("twinsieve")
+_CAUGHT = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[threading.Event]:
+    """Set by SIGTERM and SIGINT meanwhile, in the main thread; the handlers of before are put back.
+
+    Begun before anything slow is imported: the first process of a container is sent no signal that it does
+    not catch, and `docker stop` would wait in vain.
+    """
+    stop = threading.Event()
+    heard: SimpleQueue[int] = SimpleQueue()
+
+    # A handler may interrupt any line of the main thread, also one that holds the lock of the log or of the
+    # event; to put something into this queue is safe everywhere.
+    def on_signal(number: int, _: FrameType | None) -> None:
+        heard.put(number)
+
+    def tell() -> None:
+        while number := heard.get():
+            stop.set()
+            _log.info("run: %s, stopping", signal.Signals(number).name)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    threading.Thread(target=tell, name="signals", daemon=True).start()
+    before = {each: signal.signal(each, on_signal) for each in _CAUGHT}
+    try:
+        yield stop
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        heard.put(0)
