@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import socket
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -57,6 +58,14 @@ def _root() -> str:
     return "" if os.geteuid() == 0 else "only root may give files away"
 
 
+def _ipv6() -> str:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as error:
+        return f"::1 cannot be listened to ({error.strerror})"
+    return ""
+
+
 def _minutes() -> str:
     return "" if _is_on(LONG) else "`make long` runs them"
 
@@ -95,6 +104,7 @@ class Need:
 
 NEEDS = (
     Need("minutes", frozenset(), "of minutes", _minutes, f"set {LONG}", by_choice=True),
+    Need("ipv6", frozenset(), "on IPv6", _ipv6, "switch IPv6 on for the loopback device"),
     Need(
         "posts",
         frozenset({"data_dir"}),

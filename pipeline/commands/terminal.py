@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
-from twinsieve.stages.errors import without_secrets
+# Also for the log of a service, which shows the same errors, and no more of them.
+from twinsieve.stages.errors import SieveError as SieveError
+from twinsieve.stages.errors import without_secrets as without_secrets
 
 if TYPE_CHECKING:
     from rich.console import Console, Group

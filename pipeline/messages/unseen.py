@@ -129,7 +129,7 @@ class FieldWatch:
 
 
 def _below(objects: list[Any], path: Path) -> list[Path]:
-    """Paths of what stands directly in the value there, over all of the messages, in order; the first ones."""
+    """Paths of what stands directly in the value there, over all of the messages, in order; not all."""
     found: dict[Path, None] = {}
     for document in objects:
         value = field_at(document, path)

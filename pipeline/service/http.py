@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -15,6 +16,20 @@ from twinsieve.stages.errors import UsageError
 
 MAX_CONNECTIONS = 16
 _MAKE_ROOM_S = 1.0
+_MAX_REASON = 500
+_TEXT, _HTML = "text/plain; charset=utf-8", "text/html; charset=utf-8"
+_PAGES = {
+    "/healthz": "whether this process goes on",
+    "/readyz": "whether it does its work",
+    "/metrics": "its metrics, for Prometheus",
+}
+_INDEX = "".join(
+    [
+        "<!doctype html><meta charset=utf-8><title>twinsieve</title><ul>\n",
+        *(f'<li><a href="{path}">{path}</a> {about}\n' for path, about in _PAGES.items()),
+        "</ul>\n",
+    ]
+).encode()
 
 
 class _Server(ThreadingHTTPServer):
@@ -26,10 +41,23 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # A name may stand for both; scrapers ask 127.0.0.1 more often than ::1.
+        self.address_family, _, _, _, where = min(found, key=lambda one: one[0] != socket.AF_INET)
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
         self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        super().__init__(address, handler)
+        super().__init__((str(where[0]), int(where[1])), handler)
+
+    def server_bind(self) -> None:
+        """Without the base's question for the name of this host, which may take a name server's time.
+
+        `[::]` takes IPv4 as well, whatever the system's default is.
+        """
+        if self.server_address[0] == "::" and socket.has_dualstack_ipv6():
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Called for each connection, one at a time."""
@@ -61,6 +89,7 @@ class HealthServer:
     """Serves health, readiness and metrics in a thread of its own; an answer needs no role's lock.
 
     address: host and port; port 0: a free one
+    why_not_healthy, why_not_ready: one line that the page shows beside its status; nothing where all is well
     raises: UsageError where it cannot listen there
     """
 
@@ -68,31 +97,45 @@ class HealthServer:
         self,
         address: tuple[str, int],
         registry: CollectorRegistry,
-        healthy: Callable[[], bool],
-        ready: Callable[[], bool],
+        why_not_healthy: Callable[[], str],
+        why_not_ready: Callable[[], str],
     ) -> None:
         class Handler(BaseHTTPRequestHandler):
             timeout = 10
 
+            def version_string(self) -> str:
+                """Which Python it is helps nobody but an attacker."""
+                return "twinsieve"
+
             def do_GET(self) -> None:
-                if self.path == "/metrics":
+                path = self.path.partition("?")[0].rstrip("/")
+                if path == "/metrics":
                     self._send(200, generate_latest(registry), CONTENT_TYPE_LATEST)
-                elif self.path == "/healthz":
-                    self._answer(healthy())
-                elif self.path == "/readyz":
-                    self._answer(ready())
+                elif path == "/healthz":
+                    self._answer(why_not_healthy())
+                elif path == "/readyz":
+                    self._answer(why_not_ready())
+                elif not path:
+                    self._send(200, _INDEX, _HTML)
                 else:
-                    self._send(404, b"no such page; there are /healthz, /readyz and /metrics\n")
+                    self._send(404, f"no such page; there are {', '.join(_PAGES)}\n".encode())
 
-            def _answer(self, good: bool) -> None:
-                self._send(200 if good else 503, b"ok\n" if good else b"not now\n")
+            def do_HEAD(self) -> None:
+                self.do_GET()
 
-            def _send(self, status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
+            def _answer(self, why_not: str) -> None:
+                said = why_not[:_MAX_REASON].encode("unicode_escape") if why_not else b"ok"
+                self._send(503 if why_not else 200, said + b"\n")
+
+            def _send(self, status: int, body: bytes, kind: str = _TEXT) -> None:
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
+                self.send_header("Cache-Control", "no-store")
+                self.send_header("X-Content-Type-Options", "nosniff")
                 self.end_headers()
-                self.wfile.write(body)
+                if self.command != "HEAD":
+                    self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's name)
                 """Requests are not logged."""
@@ -100,7 +143,8 @@ class HealthServer:
         try:
             self._server = _Server(address, Handler)
         except OSError as error:
-            shown = f"{address[0]}:{address[1]}"
+            host, port = address
+            shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             raise UsageError(
                 f"http.listen is {shown!r}; the service cannot listen there ({error.strerror})"
             ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from functools import partial
 
 import numpy as np
@@ -25,6 +26,7 @@ from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.contract import Flag, Kind, counts_by_name, name_of
 from twinsieve.stages.contract import Reason as Difference
 from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.program import program_version
 
 _STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 _DELAY_BOUNDS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0, 86400.0)
@@ -146,6 +148,17 @@ class StepTimer:
         self._step(step)
 
 
+class ProcessPhase(StrEnum):
+    """How far the start of a process is."""
+
+    WAITING = "waiting_for_broker"
+    """no broker has said yet that the topics are as they must be"""
+    COMPILING = "compiling"
+    """kernels are compiled, or loaded"""
+    RUNNING = "running"
+    """its roles have begun"""
+
+
 class Metrics:
     """One process's metrics in a registry of their own; labels come from settings and fixed words alone.
 
@@ -163,6 +176,16 @@ class Metrics:
         enum = partial(Enum, registry=at)
         maybe = partial(Maybe, at)
         in_worker, in_index = partial(self._heard, "worker"), partial(self._heard, "index")
+        self.info = maybe(
+            "twinsieve_info",
+            "1 beside what this process is; joins other metrics to their app.",
+            ["app", "role", "version", "scheme"],
+        )
+        self.process = enum(
+            "twinsieve_process_phase",
+            "How far the start of this process is. Alert on anything but running for minutes.",
+            states=list(ProcessPhase),
+        )
         self.messages = counter(
             "twinsieve_messages",
             "Messages by verdict, counted when their transaction is committed. replayed: came out before; "
@@ -328,6 +351,10 @@ class Metrics:
         )
         ProcessCollector(registry=at)
         self._begin_at_zero()
+
+    def about(self, app: str, role: str, scheme: str = "") -> None:
+        """Say what this process is; scheme: once it is known"""
+        self.info.tell({(app, role, program_version(), scheme): 1.0})
 
     def _begin_at_zero(self) -> None:
         """Every label that is known beforehand: else the first of its kind would be no increase."""

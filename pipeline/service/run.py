@@ -1,5 +1,7 @@
-"""`twinsieve run`: both roles in one process, until a signal or an error that waiting cannot mend.
+"""`twinsieve run`: both roles in one process, until it is stopped or meets an error that waiting cannot mend.
 
+Order of a start: pages open, the process gets its name, a broker is asked until it answers, kernels are
+compiled, roles begin. Each can be stopped, and the pages say which it is.
 Order of a clean stop: the worker asks for nothing more, emits what is answered, reports how far it came and
 leaves; then the index writes a snapshot and leaves. Either may be killed at any moment instead.
 """
@@ -7,23 +9,22 @@ leaves; then the index writes a snapshot and leaves. Either may be killed at any
 from __future__ import annotations
 
 import logging
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from types import FrameType
+from functools import partial
 from typing import Literal
 
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.service.build import Builder, make_scheme
 from twinsieve.pipeline.service.http import HealthServer
-from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
-from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.loops import IndexLoop, Loop, LoopPhase, WorkerLoop
+from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
 from twinsieve.pipeline.service.slots import slot_of
-from twinsieve.pipeline.service.start_checks import check_topics
+from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
 from twinsieve.pipeline.settings.checks import shadow
 from twinsieve.pipeline.settings.model import Settings
@@ -32,7 +33,7 @@ from twinsieve.pipeline.settings.stage_config import scheme_config
 _log = logging.getLogger("twinsieve")
 _END_S = 30.0
 _SNAPSHOT_S = 600.0
-_PAUSE_S = 1.0
+_START_S = 2.0
 
 Role = Literal["worker", "index", "both"]
 
@@ -64,65 +65,98 @@ def run_service(
     clock: Clock | None = None,
     stop: threading.Event | None = None,
 ) -> None:
-    """Returns after SIGTERM or SIGINT (or `stop`), everything finished and reported.
+    """Returns once `stop` is set, everything finished and reported.
 
     member: a stable name of this process, unique in the deployment; without one, `slot_of` finds one
     dry_run: shadow mode, with groups, internal topics and state of its own (app `<app>-shadow`): judges and
         counts, emits nothing
     move_output: the app's output is this one from now on, whichever it was
-    connect: a broker of these settings; clock, stop: for tests
+    connect: a broker of these settings; clock: for tests
     raises: ConfigError, UsageError; BrokerError and StateError when going on makes no sense, with what to do
     """
     settings = shadow(settings) if dry_run else settings
     clock = clock or SystemClock()
     stop = stop or threading.Event()
     scheme_config(settings)  # reports problems of the settings before the slow steps begin
-    auto_create = settings.topics.auto_create or dry_run
-    check_topics(
-        settings,
-        connect(settings),
-        auto_create=auto_create,
-        emits=not dry_run,
-        same_output=not (dry_run or move_output),
-        stop=stop,
-    )
-    if stop.is_set():
-        return
     metrics = Metrics(clock)
-    loops: list[Loop] = []
+    status = _Status(metrics)
+    metrics.about(settings.app, role)
     with ExitStack() as stack:
-        slot, background = stack.enter_context(process(settings, member, stop))
         if settings.http.address is not None:
             server = HealthServer(
-                settings.http.address,
-                metrics.registry,
-                # Without loops kernels are being compiled: alive, however long a small share of a core takes.
-                lambda: all(loop.alive for loop in loops),
-                lambda: bool(loops) and all(loop.ready for loop in loops),
+                settings.http.address, metrics.registry, status.why_not_healthy, status.why_not_ready
             )
             stack.callback(server.close)
+        slot, background = stack.enter_context(process(settings, member))
+        checked = until_answered(
+            partial(
+                _check,
+                settings,
+                connect,
+                auto_create=settings.topics.auto_create or dry_run,
+                emits=not dry_run,
+                same_output=not (dry_run or move_output),
+            ),
+            clock,
+            stop,
+            lambda error: status.go(ProcessPhase.WAITING, str(error)),
+        )
+        if checked is None:
+            return
         # Before a group is joined: a member that compiles inside a step would keep its share waiting.
+        status.go(ProcessPhase.COMPILING)
         warm_up(log_progress, stopped=stop.is_set)
         if stop.is_set():
             return
         scheme = make_scheme(settings)
+        metrics.about(settings.app, role, scheme.scheme_id)
         builder = Builder(settings, scheme, clock, connect, slot, emit=not dry_run, background=background)
         index = IndexLoop(builder, clock, metrics) if role != "worker" else None
         indexes: list[Loop] = [index] if index is not None else []
         workers: list[Loop] = [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []
-        loops += [*workers, *indexes]
+        status.runs([*workers, *indexes])
         _log.info("run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot, scheme.scheme_id)
         drive(workers, indexes, stop)
 
 
+class _Status:
+    """Where the process stands, as its pages and its metric tell it."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._loops: list[Loop] = []
+        self.go(ProcessPhase.WAITING)
+
+    def go(self, phase: ProcessPhase, why: str = "") -> None:
+        self._said = f"{phase.replace('_', ' ')}: {why}" if why else phase.replace("_", " ")
+        self._metrics.process.state(phase)
+
+    def runs(self, loops: list[Loop]) -> None:
+        self._loops = loops
+        self.go(ProcessPhase.RUNNING)
+
+    def why_not_healthy(self) -> str:
+        """Nothing while it starts: however long a broker is away or a small share of a core takes."""
+        return ", ".join(f"{loop.name}: no step for minutes" for loop in self._loops if not loop.alive)
+
+    def why_not_ready(self) -> str:
+        if not self._loops:
+            return self._said
+        behind = [loop for loop in self._loops if not loop.ready]
+        return ", ".join(f"{loop.name}: {loop.phase.now}, not ready" for loop in behind)
+
+
+def _check(settings: Settings, connect: Callable[[Settings], Broker], **how: bool) -> Literal[True]:
+    check_topics(settings, connect(settings), **how)
+    return True
+
+
 @contextmanager
-def process(
-    settings: Settings, member: str | None, stop: threading.Event
-) -> Iterator[tuple[str, ThreadPoolExecutor]]:
-    """The name of this process, and what writes its snapshots; meanwhile signals set `stop`."""
+def process(settings: Settings, member: str | None) -> Iterator[tuple[str, ThreadPoolExecutor]]:
+    """The name of this process, and what writes its snapshots."""
     slot = slot_of(settings, member)
     try:
-        with ThreadPoolExecutor(1, thread_name_prefix="snapshot") as background, _signals(stop):
+        with ThreadPoolExecutor(1, thread_name_prefix="snapshot") as background:
             yield slot.name, background
     finally:
         slot.release()
@@ -152,12 +186,15 @@ def drive(
     stop: threading.Event,
     end_s: float = _END_S,
     snapshot_s: float = _SNAPSHOT_S,
+    start_s: float = _START_S,
 ) -> None:
     """Run all loops; the first that fails ends the others, and its error is raised.
 
     end_s: how long workers may take to end, and indexes too once something has failed: a client that hangs
         keeps no process alive
     snapshot_s: how long indexes may take in a clean stop: a last snapshot may be large
+    start_s: how long a role may take to hear of a stop that has done nothing yet: it may wait for a silent
+        broker, or read a large snapshot, and leaves nothing behind
     raises: BrokerError where a role does not end in time
     """
     running = {loop: _started(loop) for loop in [*workers, *indexes]}
@@ -176,9 +213,14 @@ def drive(
         for loop in group:
             loop.stop()
         limit_s = min(limit_s, end_s) if failed() else limit_s
-        until_s = time.monotonic() + limit_s
+        began_s = time.monotonic()
         for loop in group:
-            running[loop].join(max(0.0, until_s - time.monotonic()))
+            running[loop].join(max(0.0, began_s + min(limit_s, start_s) - time.monotonic()))
+            hears = loop.error is not None or loop.phase.now is not LoopPhase.STARTING
+            if running[loop].is_alive() and not hears:
+                _log.info("%s: was still starting, so the process ends without it", loop.name)
+                continue
+            running[loop].join(max(0.0, began_s + limit_s - time.monotonic()))
             if running[loop].is_alive():
                 late.append(f"{loop.name}: does not end within {limit_s:g} s")
                 _log.error("%s, so the process ends without it; nothing is lost", late[-1])
@@ -186,9 +228,8 @@ def drive(
         if loop.error is not None:
             raise loop.error
     if late:
-        raise BrokerError(
-            f"{', '.join(late)}: a client hangs; nothing is lost, start it again", retryable=False
-        )
+        said = f"{', '.join(late)}: a client hangs; nothing is lost, start it again"
+        raise BrokerError(said, retryable=True)
 
 
 def _started(loop: Loop) -> threading.Thread:
@@ -202,21 +243,3 @@ def _started(loop: Loop) -> threading.Thread:
     thread = threading.Thread(target=run, name=f"role-{loop.name}", daemon=True)
     thread.start()
     return thread
-
-
-@contextmanager
-def _signals(stop: threading.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set an event; handlers are put back at the end. Outside the main thread: nothing."""
-
-    def on_signal(number: int, _: FrameType | None) -> None:
-        _log.info("run: %s, stopping", signal.Signals(number).name)
-        stop.set()
-
-    is_main = threading.current_thread() is threading.main_thread()
-    caught = (signal.SIGTERM, signal.SIGINT) if is_main else ()
-    before = {each: signal.signal(each, on_signal) for each in caught}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

@@ -24,7 +24,7 @@ from twinsieve.pipeline.service.loops import IndexLoop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock, drive, log_progress, process
 from twinsieve.pipeline.service.seed_order import ordered_broker
-from twinsieve.pipeline.service.start_checks import check_topics
+from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.warm_up import warm_up
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
@@ -73,8 +73,14 @@ def run_seed(
     clock = clock or SystemClock()
     stop = stop or threading.Event()
     scheme = make_scheme(settings)
-    check_topics(settings, connect(settings), auto_create=settings.topics.auto_create, beside_seed=True)
-    ends = begin_seed(settings, topic, connect(settings), since_ms)
+
+    def begin() -> dict[Partition, int]:
+        check_topics(settings, connect(settings), auto_create=settings.topics.auto_create, beside_seed=True)
+        return begin_seed(settings, topic, connect(settings), since_ms)
+
+    ends = until_answered(begin, clock, stop)
+    if ends is None:
+        return SeedResult()
     source = settings.input.model_copy(
         update={"topics": (topic,), "start": "earliest", "trimmed": "continue"}
     )
@@ -83,7 +89,7 @@ def run_seed(
     )
     seeding = settings.model_copy(update={"input": source, "kafka": kafka})
     metrics = Metrics(clock)
-    with process(settings, member, stop) as (slot, background), closing(connect(settings)) as broker:
+    with process(settings, member) as (slot, background), closing(connect(settings)) as broker:
         builder = Builder(
             seeding,
             scheme,

@@ -1,5 +1,6 @@
-"""What `run` and `seed` check at the start: the topics, the output of the app, and a seed that still runs.
+"""What `run` and `seed` ask a broker at the start: the topics, the output of the app, a seed that still runs.
 
+They ask until a broker answers, and can be stopped meanwhile. What waiting cannot mend ends them at once.
 One app has one output: whoever starts an app with another output would suppress the messages of both. The
 index writes the output's name beside each log offset that it commits; a second pipeline under the app's name
 finds that name.
@@ -8,12 +9,16 @@ finds that name.
 from __future__ import annotations
 
 import logging
+import re
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import closing
+from typing import TypeVar
 
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Broker
+from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.index.ends import recorded_output
 from twinsieve.pipeline.operate.topics import Severity, check, create
@@ -21,6 +26,59 @@ from twinsieve.pipeline.settings.model import Settings
 
 _log = logging.getLogger("twinsieve")
 _PAUSE_S = 1.0
+_LOOK_S = 0.1
+_SAY_AGAIN_S = 60.0
+_Answer = TypeVar("_Answer")
+
+
+def until_answered(
+    question: Callable[[], _Answer],
+    clock: Clock,
+    stop: threading.Event,
+    failed: Callable[[BrokerError], None] = lambda _: None,
+) -> _Answer | None:
+    """The answer of a broker, asked again for as long as it may come; None once `stop` is set.
+
+    Each try has a thread of its own, which is left behind by a stop: a client that waits for a silent broker
+    cannot be interrupted, and the process can.
+
+    question: makes its own clients, and closes them; failed: told of each failure, before the next try
+    raises: what the question raises, but a BrokerError that says that waiting may help
+    """
+    said, said_s = "", 0.0
+    while not stop.is_set():
+        answer = _aside(question)
+        while not answer.done() and not stop.is_set():
+            wait([answer], _LOOK_S)
+        if not answer.done():
+            break
+        try:
+            return answer.result()
+        except BrokerError as error:
+            if not error.retryable:
+                raise
+            failed(error)
+            # Counts and times in it do not make it another error.
+            kind, now_s = re.sub(r"\d+", "0", str(error)), clock.monotonic_s()
+            if kind != said or now_s - said_s >= _SAY_AGAIN_S:
+                said, said_s = kind, now_s
+                _log.warning("run: waiting for a broker: %s", error)
+        stop.wait(_PAUSE_S)
+    return None
+
+
+def _aside(question: Callable[[], _Answer]) -> Future[_Answer]:
+    """What it gives or raises, in a thread that does not outlive the process."""
+    answer: Future[_Answer] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(question())
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, name="start", daemon=True).start()
+    return answer
 
 
 def check_topics(
@@ -31,15 +89,13 @@ def check_topics(
     emits: bool = True,
     same_output: bool = True,
     beside_seed: bool = False,
-    stop: threading.Event | None = None,
 ) -> None:
     """Stop on what would lose messages, warn of the rest.
 
     auto_create: make what is missing; emits: False where nothing is ever written to the outputs
     same_output: stop where the app has another output on record
     beside_seed: say nothing where the app is being seeded
-    stop: ends waiting for the broker that knows the app's output
-    raises: BrokerError with a line for every finding that stops
+    raises: BrokerError with a line for every finding that stops; a retryable one where no broker can tell
     """
     with closing(broker):
         admin = broker.admin()
@@ -48,7 +104,7 @@ def check_topics(
                 _log.info("run: created topic %s", name)
         findings = check(settings, admin, emits=emits)
         if same_output:
-            _wait_for_known_output(settings, admin, stop or threading.Event())
+            refuse_another_output(settings, admin)
         if not beside_seed:
             _warn_beside_seed(settings, admin)
     for finding in findings:
@@ -57,26 +113,6 @@ def check_topics(
     stops = [str(finding) for finding in findings if finding.severity is Severity.STOPS]
     if stops:
         raise BrokerError("\n".join(stops), retryable=False)
-
-
-def _wait_for_known_output(settings: Settings, admin: Admin, stop: threading.Event) -> None:
-    """Wait while the group's coordinator is away: without it no index of this app gets anywhere."""
-    told = False
-    while not stop.is_set():
-        try:
-            refuse_another_output(settings, admin)
-            return
-        except BrokerError as error:
-            if not error.retryable:
-                raise
-            if not told:
-                _log.warning(
-                    "run: the output topic of app %s is not known yet (%s); asking the broker again",
-                    settings.app,
-                    error,
-                )
-            told = True
-            stop.wait(_PAUSE_S)
 
 
 def _warn_beside_seed(settings: Settings, admin: Admin) -> None:

@@ -15,15 +15,17 @@ from twinsieve.pipeline.service.run import drive
 
 
 class _Role(Loop):
-    """Does one thing and never looks at anything."""
+    """Does one thing and never looks at anything. begun: unless it fails, it did its work before"""
 
-    def __init__(self, name: str, error: Exception | None) -> None:
+    def __init__(self, name: str, error: Exception | None, *, begun: bool = True) -> None:
         clock = ManualClock()
         super().__init__(name, clock, Metrics(clock))
         self.let_go = threading.Event()
         self.lets_go = threading.Event()
         self.lets_go.set()
         self._error = error
+        if begun and error is None:
+            self._did_its_work()
 
     def _step(self) -> None:
         if self._error is not None:
@@ -75,7 +77,7 @@ def test_a_clean_stop_ends_with_an_error_though_a_role_hangs(
     roles[hanging].append(role)
     with pytest.raises(BrokerError, match=f"{hanging}: does not end within 0.2 s: a client hangs") as said:
         drive(roles["worker"], roles["index"], stop, 0.2, 0.2)
-    assert not said.value.retryable
+    assert said.value.retryable, "a new start helps"
     assert f"{hanging}: does not end within 0.2 s, so the process ends without it" in caplog.text
     role.let_go.set()
 
@@ -83,9 +85,42 @@ def test_a_clean_stop_ends_with_an_error_though_a_role_hangs(
 def test_a_clean_stop_waits_for_a_role_that_takes_its_time() -> None:
     role, stop = _Role("index", None), threading.Event()
     stop.set()
-    ended = threading.Thread(target=drive, args=([], [role], stop, 0.0))
+    ended = threading.Thread(target=drive, args=([], [role], stop, 0.0, 60.0, 0.0))
     ended.start()
     ended.join(0.5)
     assert ended.is_alive()
+    role.let_go.set()
+    ended.join()
+
+
+@pytest.mark.parametrize("hanging", ["worker", "index"])
+def test_a_stop_waits_for_no_role_that_has_done_nothing_and_does_not_hear(
+    hanging: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may wait for a silent broker, or read a snapshot for minutes."""
+    caplog.set_level(logging.INFO)
+    role, stop = _Role(hanging, None, begun=False), threading.Event()
+    stop.set()
+    roles: dict[str, list[Loop]] = {"worker": [], "index": []}
+    roles[hanging].append(role)
+    drive(roles["worker"], roles["index"], stop, 600.0, 600.0, 0.2)
+    assert f"{hanging}: was still starting, so the process ends without it" in caplog.messages
+    role.let_go.set()
+
+
+def test_a_stop_waits_for_a_role_that_has_done_nothing_and_hears() -> None:
+    class Hears(_Role):
+        def _step(self) -> None:
+            self._stop.wait()
+
+        def _finish(self) -> None:
+            self.let_go.wait()
+
+    role, stop = Hears("index", None, begun=False), threading.Event()
+    stop.set()
+    ended = threading.Thread(target=drive, args=([], [role], stop, 0.0, 60.0, 0.5))
+    ended.start()
+    ended.join(2.0)
+    assert ended.is_alive(), "it writes its last snapshot"
     role.let_go.set()
     ended.join()

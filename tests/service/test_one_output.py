@@ -128,7 +128,7 @@ def test_a_start_waits_for_the_broker_that_knows_the_output(
         wait_for(lambda: not failures and service.running, "it asks again")
         service.end()
         assert service.error is None
-    said = "the output topic of app t is not known yet (offsets of group t.index: no coordinator)"
+    said = "waiting for a broker: offsets of group t.index: no coordinator"
     assert caplog.text.count(said) == 1
 
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError, FatalError, Messages, Partition
-from twinsieve.pipeline.service.http import MAX_CONNECTIONS, HealthServer
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import (
     ExactSettings,
@@ -125,45 +119,3 @@ def test_the_newer_process_of_a_slot_wins_and_the_older_exits(
     wait_for(lambda: len(cluster.values("posts.unique")) == 3, "the newer one goes on")
     newer.end()
     assert newer.error is None
-
-
-def test_pages_tell_health_readiness_and_metrics() -> None:
-    ready = False
-    pages = HealthServer(("127.0.0.1", 0), CollectorRegistry(), lambda: True, lambda: ready)
-
-    def status(path: str) -> int:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{pages.port}{path}", timeout=10) as answer:
-                return int(answer.status)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code
-
-    try:
-        assert [status(path) for path in ("/healthz", "/readyz", "/metrics", "/other")] == [
-            200,
-            503,
-            200,
-            404,
-        ]
-        ready = True
-        assert status("/readyz") == 200
-    finally:
-        pages.close()
-
-
-def test_connections_that_say_nothing_keep_nobody_out_and_are_few() -> None:
-    before = threading.active_count()
-    pages = HealthServer(("127.0.0.1", 0), CollectorRegistry(), lambda: True, lambda: True)
-    idle = []
-    try:
-        for _ in range(5 * MAX_CONNECTIONS):
-            idle.append(socket.create_connection(("127.0.0.1", pages.port), timeout=30))
-            idle[-1].sendall(b"GET /heal")
-        with urllib.request.urlopen(f"http://127.0.0.1:{pages.port}/healthz", timeout=30) as answer:
-            assert answer.read() == b"ok\n"
-        assert threading.active_count() - before <= MAX_CONNECTIONS + 1
-    finally:
-        for connection in idle:
-            connection.close()
-        pages.close()

@@ -71,13 +71,13 @@ def command(
 
     Exit codes: 0 stopped, 1 start it again, 2 misused, 3 somebody must do what the log says last.
     """
-    with stopped_by_signals() as stop:
-        settings = settings_to_connect(flags, dry_run=dry_run)
-        with ends_logged():
-            from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-            from twinsieve.pipeline.service.run import run_service
+    settings = settings_to_connect(flags, dry_run=dry_run)
+    with ends_logged():
+        from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+        from twinsieve.pipeline.service.run import run_service
 
-            sys.setswitchinterval(_SWITCH_S)
+        sys.setswitchinterval(_SWITCH_S)
+        with stopped_by_signals() as stop:
             run_service(
                 settings,
                 connect_by_settings,

@@ -38,12 +38,12 @@ def command(
     since_ms = moment_ms(since) if since is not None else None
     if since is not None and (since_ms is None or since_ms < 0):
         raise click.UsageError(f"--since {since!r} is no time; write it as 2024-05-01T12:00:00+08:00")
-    with stopped_by_signals() as stop:
-        settings = settings_to_connect(flags)
-        with ends_logged():
-            from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-            from twinsieve.pipeline.service.seed import run_seed
+    settings = settings_to_connect(flags)
+    with ends_logged():
+        from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+        from twinsieve.pipeline.service.seed import run_seed
 
+        with stopped_by_signals() as stop:
             seeded = run_seed(
                 settings, topic, connect_by_settings, since_ms=since_ms, member=member, stop=stop
             )

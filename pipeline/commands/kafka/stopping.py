@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as an event, from the first moment of a command on."""
+"""SIGTERM and SIGINT as an event, from the first moment on in which there is something to end cleanly."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _CAUGHT = (signal.SIGTERM, signal.SIGINT)
 def stopped_by_signals() -> Iterator[threading.Event]:
     """Set by SIGTERM and SIGINT meanwhile, in the main thread; the handlers of before are put back.
 
-    Begun before anything slow is imported: the first process of a container is sent no signal that it does
-    not catch, and `docker stop` would wait in vain.
+    Before, while the program is imported, a signal ends the process as it ends any other (`__main__`).
     """
     stop = threading.Event()
     heard: SimpleQueue[int] = SimpleQueue()

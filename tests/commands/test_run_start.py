@@ -1,0 +1,130 @@
+"""`twinsieve run` as a process whose broker does not answer: pages, log and signals work from the start."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.logfmt import last_words, read_line
+
+_DEADLINE_S = 120.0
+_RUN = [sys.executable, "-m", "twinsieve", "run", "--member", "one"]
+
+
+def _page(port: int, path: str) -> tuple[int, str]:
+    """Status and body; 0 while nothing listens."""
+    asked = http.client.HTTPConnection("127.0.0.1", port, timeout=_DEADLINE_S)
+    try:
+        asked.request("GET", path)
+        answer = asked.getresponse()
+        return answer.status, answer.read().decode()
+    except ConnectionRefusedError:
+        return 0, ""
+    finally:
+        asked.close()
+
+
+@contextmanager
+def _broker(kind: str) -> Iterator[str]:
+    """An address where nobody listens, or where somebody listens and says nothing."""
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.socket())
+        listening.bind(("127.0.0.1", 0))
+        if kind == "silent":
+            listening.listen(100)
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def _port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
+
+
+@pytest.mark.parametrize("kind", ["silent", "closed"])
+@pytest.mark.parametrize("client", ["kafka-python", "confluent"])
+def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
+    tmp_path: Path, client: str, kind: str
+) -> None:
+    port = _port()
+    with _broker(kind) as bootstrap, open(tmp_path / "log", "wb") as log:
+        settings = {
+            "kafka.client": client,
+            "kafka.bootstrap": bootstrap,
+            "http.listen": f"127.0.0.1:{port}",
+            "state.dir": str(tmp_path / "state"),
+        }
+        options = [word for key, held in settings.items() for word in ("--set", f"{key}={held}")]
+        process = subprocess.Popen([*_RUN, *options], stderr=log)
+        try:
+            until_s = time.monotonic() + _DEADLINE_S
+            while _page(port, "/healthz") == (0, ""):
+                assert process.poll() is None, (tmp_path / "log").read_text()
+                assert time.monotonic() < until_s, "no page"
+                time.sleep(0.1)
+            assert _page(port, "/healthz") == (200, "ok\n")
+            status, why = _page(port, "/readyz")
+            assert (status, why.startswith("waiting for broker")) == (503, True)
+            assert 'twinsieve_process_phase="waiting_for_broker"} 1.0' in _page(port, "/metrics")[1]
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(_DEADLINE_S) == 0
+        finally:
+            process.kill()
+            process.wait()
+    said = (tmp_path / "log").read_text()
+    assert last_words(said) == []
+    assert "run: SIGTERM, stopping" in [read_line(line)["msg"] for line in said.splitlines()]
+
+
+def test_a_port_in_use_ends_it_before_a_broker_is_asked(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as broker:
+        listen, bootstrap = (f"127.0.0.1:{one.getsockname()[1]}" for one in (taken, broker))
+        ran = subprocess.run(
+            [*_RUN, "--set", f"http.listen={listen}", "--set", f"kafka.bootstrap={bootstrap}"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=_DEADLINE_S,
+            check=False,
+        )
+        broker.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            broker.accept()
+    (said,) = last_words(ran.stderr)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert said == f"http.listen is '{listen}'; the service cannot listen there (Address already in use)"
+
+
+_FIRST_PROCESS = """
+import os, sys, types
+os.getpid = lambda: 1
+cli = types.ModuleType("twinsieve.pipeline.commands.cli")
+def main():
+    print("works", flush=True)
+    sys.stdin.read()
+    return 0
+cli.main = main
+import twinsieve.pipeline.commands
+twinsieve.pipeline.commands.cli = cli
+from twinsieve.__main__ import main
+main()
+"""
+
+
+def test_the_first_process_of_a_container_catches_what_would_not_be_sent_to_it_else() -> None:
+    """The kernel ends no first process by a signal; so one that is caught ends it, with the usual exit code."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _FIRST_PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "works\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(_DEADLINE_S) == 128 + signal.SIGTERM

@@ -1,0 +1,153 @@
+"""The pages of a process, asked in every way that probes, scrapers, people and strangers ask."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+
+from twinsieve.pipeline.service.http import MAX_CONNECTIONS, HealthServer
+from twinsieve.pipeline.settings.model import HttpSettings
+from twinsieve.stages.errors import UsageError
+
+_TIMEOUT_S = 60
+
+
+class _Pages:
+    """A server, and what it is told to say."""
+
+    def __init__(self, listen: str) -> None:
+        self.why_not_healthy = self.why_not_ready = ""
+        address = HttpSettings(listen=listen).address
+        assert address is not None
+        registry = CollectorRegistry()
+        Counter("seen", "Seen", registry=registry).inc(3)
+        self.server = HealthServer(
+            address, registry, lambda: self.why_not_healthy, lambda: self.why_not_ready
+        )
+
+    def ask(
+        self, path: str, method: str = "GET", host: str = "127.0.0.1"
+    ) -> tuple[int, bytes, http.client.HTTPMessage]:
+        asked = http.client.HTTPConnection(host, self.server.port, timeout=_TIMEOUT_S)
+        try:
+            asked.request(method, path)
+            answer = asked.getresponse()
+            return answer.status, answer.read(), answer.msg
+        finally:
+            asked.close()
+
+
+@contextmanager
+def _listening(listen: str) -> Iterator[_Pages]:
+    made = _Pages(listen)
+    try:
+        yield made
+    finally:
+        made.server.close()
+
+
+@pytest.fixture
+def pages() -> Iterator[_Pages]:
+    with _listening("127.0.0.1:0") as made:
+        yield made
+
+
+def test_pages_tell_health_readiness_and_metrics(pages: _Pages) -> None:
+    pages.why_not_ready = "waiting for broker: broker a:1: nothing listens there"
+    assert pages.ask("/healthz")[:2] == (200, b"ok\n")
+    assert pages.ask("/readyz")[:2] == (503, b"waiting for broker: broker a:1: nothing listens there\n")
+    status, body, headers = pages.ask("/metrics")
+    assert (status, b"seen_total 3.0\n" in body) == (200, True)
+    assert headers["Content-Type"].startswith("text/plain; version=")
+    pages.why_not_ready, pages.why_not_healthy = "", "worker: no step for minutes"
+    assert pages.ask("/readyz")[:2] == (200, b"ok\n")
+    assert pages.ask("/healthz")[:2] == (503, b"worker: no step for minutes\n")
+
+
+@pytest.mark.parametrize("path", ["/healthz?x=1", "/healthz/", "/healthz/?x", "/readyz?", "/metrics/?a[]=b"])
+def test_a_query_and_a_slash_at_the_end_change_nothing(pages: _Pages, path: str) -> None:
+    assert pages.ask(path)[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/?x", "/healthz", "/readyz", "/metrics", "/none"])
+def test_a_head_is_the_answer_to_a_get_without_its_body(pages: _Pages, path: str) -> None:
+    status, body, headers = pages.ask(path)
+    assert pages.ask(path, "HEAD")[:2] == (status, b"")
+    assert pages.ask(path, "HEAD")[2]["Content-Length"] == str(len(body)) == headers["Content-Length"]
+
+
+def test_the_first_page_leads_to_all_others(pages: _Pages) -> None:
+    status, body, headers = pages.ask("/")
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    links = re.findall(rb'href="([^"]+)"', body)
+    assert sorted(links) == [b"/healthz", b"/metrics", b"/readyz"]
+    assert [pages.ask(link.decode())[0] for link in links] == [200, 200, 200]
+
+
+@pytest.mark.parametrize("path", ["/other", "/healthz/more", "/../etc/passwd", "/%2e%2e/x", "//[", "*"])
+def test_there_are_no_other_pages(pages: _Pages, path: str) -> None:
+    status, body, _ = pages.ask(path)
+    assert (status, body) == (404, b"no such page; there are /healthz, /readyz, /metrics\n")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "FETCH"])
+def test_no_answer_names_the_python_below(pages: _Pages, method: str) -> None:
+    assert pages.ask("/healthz", method)[2]["Server"] == "twinsieve"
+
+
+def test_a_reason_is_one_short_line_whatever_is_in_it(pages: _Pages) -> None:
+    pages.why_not_ready = "a\r\nb\x1b[2J\u202e\ud800" + "中" * 1_000
+    status, body, _ = pages.ask("/readyz")
+    assert status == 503
+    assert body.startswith(b"a\\r\\nb\\x1b[2J\\u202e\\ud800\\u4e2d")
+    assert body.endswith(b"\\u4e2d\n")
+    assert len(body) < 4_000
+
+
+@pytest.mark.parametrize(
+    ("listen", "hosts"),
+    [
+        ("127.0.0.1:0", ["127.0.0.1"]),
+        ("0.0.0.0:0", ["127.0.0.1"]),
+        ("localhost:0", ["127.0.0.1"]),
+        pytest.param("[::1]:0", ["::1"], marks=pytest.mark.needs("ipv6")),
+        pytest.param("[::]:0", ["::1", "127.0.0.1"], marks=pytest.mark.needs("ipv6")),
+    ],
+)
+def test_it_listens_where_it_is_told(listen: str, hosts: list[str]) -> None:
+    with _listening(listen) as pages:
+        assert [pages.ask("/healthz", host=host)[0] for host in hosts] == [200] * len(hosts)
+
+
+@pytest.mark.parametrize(
+    ("listen", "shown"),
+    [
+        ("no-such-host.invalid:8080", "'no-such-host.invalid:8080'"),
+        ("192.0.2.1:8080", "'192.0.2.1:8080'"),
+        ("[2001:db8::1]:1", r"'\[2001:db8::1\]:1'"),
+    ],
+)
+def test_an_address_that_is_not_there_is_named(listen: str, shown: str) -> None:
+    with pytest.raises(UsageError, match=rf"http\.listen is {shown}; the service cannot listen there \(\w"):
+        _Pages(listen)
+
+
+def test_connections_that_say_nothing_keep_nobody_out_and_are_few(pages: _Pages) -> None:
+    before = threading.active_count()
+    idle = []
+    try:
+        for _ in range(5 * MAX_CONNECTIONS):
+            idle.append(socket.create_connection(("127.0.0.1", pages.server.port), timeout=30))
+            idle[-1].sendall(b"GET /heal")
+        assert pages.ask("/healthz")[:2] == (200, b"ok\n")
+        assert threading.active_count() - before <= MAX_CONNECTIONS + 1
+    finally:
+        for connection in idle:
+            connection.close()

@@ -1,0 +1,277 @@
+"""The start of a process: from its first moment it can be asked how far it is, and be stopped."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from tests.service.running import wait_for
+from tests.service.scraped import Scraped
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import BrokerError, FatalError
+from twinsieve.pipeline.service import run as service
+from twinsieve.pipeline.service.http import HealthServer
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.run import SystemClock, run_service
+from twinsieve.pipeline.service.seed import run_seed
+from twinsieve.pipeline.service.start_checks import until_answered
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.errors import SieveError, UsageError
+from twinsieve.stages.program import program_version
+
+_AWAY = "broker a:9092: nothing listens there; start the broker or correct kafka.bootstrap"
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    made = MemoryCluster(SystemClock())
+    made.create(NewTopic("posts", 1))
+    return made
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings.model_validate(
+        {
+            "app": "t",
+            "topics": {"auto_create": True},
+            "state": {"dir": str(tmp_path / "state")},
+            "http": {"listen": "127.0.0.1:0"},
+            "near": {"window": {"messages": 100}},
+            "exact": {"window": {"messages": 100}},
+        }
+    )
+
+
+class _Gate:
+    """Makes brokers of a cluster; until it is opened it is silent, or refuses."""
+
+    def __init__(self, error: SieveError | None = None) -> None:
+        self.asked = threading.Event()
+        self.asked_again = threading.Event()
+        self.opened = threading.Event()
+        self.error = error
+
+    def __call__(self, cluster: MemoryCluster) -> MemoryBroker:
+        (self.asked_again if self.asked.is_set() else self.asked).set()
+        if self.error is not None and not self.opened.is_set():
+            raise self.error
+        assert self.opened.wait(60), "left behind"
+        return MemoryBroker(cluster)
+
+
+_Start = Callable[..., Scraped]
+
+
+@pytest.fixture
+def start(settings: Settings, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Start]:
+    ports: list[int] = []
+    started: list[tuple[Scraped, _Gate]] = []
+
+    class Listening(HealthServer):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)  # type: ignore[arg-type]
+            ports.append(self.port)
+
+    def make(gate: _Gate, **options: object) -> Scraped:
+        started.append((Scraped(settings, cluster, ports, broker=gate, member="one", **options), gate))
+        return started[-1][0]
+
+    monkeypatch.setattr(service, "HealthServer", Listening)
+    yield make
+    for each, gate in started:
+        each.service.stop.set()
+        gate.opened.set()
+
+        def ended(one: Scraped = each) -> bool:
+            one.clock.sleep(1.0)
+            return not one.service.running
+
+        wait_for(ended, "it ends")
+
+
+def _phase(running: Scraped) -> str:
+    (now,) = [labels[0] for labels, held in running.metrics()["process_phase"].items() if held]
+    return now
+
+
+def test_a_process_whose_broker_is_silent_answers_is_healthy_and_not_ready(start: _Start) -> None:
+    running = start(gate := _Gate(), role="index", dry_run=True)
+    assert gate.asked.wait(60)
+    running.clock.sleep(10_000.0)
+    assert running.page("/healthz") == (200, "ok\n")
+    assert running.page("/readyz") == (503, "waiting for broker\n")
+    assert _phase(running) == "waiting_for_broker"
+    assert running.metrics()["info"] == {("t-shadow", "index", "", program_version()): 1.0}
+
+
+def test_a_process_whose_broker_is_silent_can_be_stopped(start: _Start) -> None:
+    running = start(gate := _Gate())
+    assert gate.asked.wait(60)
+    running.service.end()
+    assert not gate.opened.is_set(), "the question is left behind unanswered"
+    assert running.service.error is None
+
+
+def test_a_broker_that_refuses_is_asked_until_it_answers(
+    start: _Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "twinsieve")
+    running = start(gate := _Gate(BrokerError(_AWAY, retryable=True)))
+    assert gate.asked_again.wait(60)
+    assert running.status("/healthz") == 200
+    assert running.page("/readyz") == (503, f"waiting for broker: {_AWAY}\n")
+    gate.opened.set()
+    wait_for(lambda: running.status("/readyz") == 200, "it is ready")
+    assert _phase(running) == "running"
+    ((app, role, scheme, _),) = running.metrics()["info"]
+    assert (app, role, len(scheme)) == ("t", "both", 16)
+    assert [line for line in caplog.messages if "waiting for a broker" in line] == [
+        f"run: waiting for a broker: {_AWAY}"
+    ]
+
+
+def test_a_role_that_is_not_ready_is_named(start: _Start) -> None:
+    polled, goes_on = threading.Event(), threading.Event()
+
+    def hook(step: str) -> None:
+        if step == "consumer.poll.before":
+            polled.set()
+            goes_on.wait(60)
+
+    class Hooked(_Gate):
+        def __call__(self, cluster: MemoryCluster) -> MemoryBroker:
+            return MemoryBroker(cluster, hook)
+
+    running = start(Hooked(), role="worker")
+    try:
+        assert polled.wait(60)
+        assert running.page("/readyz") == (503, "worker: starting, not ready\n")
+        assert _phase(running) == "running"
+    finally:
+        goes_on.set()
+
+
+def test_a_broker_that_refuses_can_be_left(start: _Start) -> None:
+    running = start(gate := _Gate(BrokerError(_AWAY, retryable=True)))
+    assert gate.asked_again.wait(60)
+    running.service.end()
+    assert running.service.error is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BrokerError("broker a:9092: refused user 'x' or its password", retryable=False),
+        UsageError("the client is not installed"),
+    ],
+)
+def test_what_waiting_cannot_mend_ends_the_process_at_once(
+    settings: Settings, cluster: MemoryCluster, error: SieveError
+) -> None:
+    gate = _Gate(error)
+    with pytest.raises(type(error), match=str(error)):
+        run_service(settings, lambda _: gate(cluster), member="one")
+    assert not gate.asked_again.is_set()
+
+
+def test_a_port_in_use_is_told_before_a_broker_is_asked(settings: Settings, cluster: MemoryCluster) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        busy = settings.model_copy(update={"http": settings.http.model_copy(update={"listen": listen})})
+        gate = _Gate()
+        with pytest.raises(UsageError, match=rf"http\.listen is '{listen}'.*in use"):
+            run_service(busy, lambda _: gate(cluster), member="one")
+        assert not gate.asked.is_set()
+
+
+def test_a_name_that_is_refused_is_told_before_a_broker_is_asked(
+    settings: Settings, cluster: MemoryCluster
+) -> None:
+    gate = _Gate()
+    with pytest.raises(UsageError, match="POD_NAME"):
+        run_service(settings, lambda _: gate(cluster), member="$(POD_NAME)")
+    assert not gate.asked.is_set()
+
+
+def test_a_stop_before_the_start_asks_nobody(settings: Settings, cluster: MemoryCluster) -> None:
+    stop, gate = threading.Event(), _Gate()
+    stop.set()
+    run_service(settings, lambda _: gate(cluster), member="one", stop=stop)
+    assert not gate.asked.is_set()
+
+
+def test_a_seed_waits_for_a_broker_too_and_can_be_stopped(settings: Settings, cluster: MemoryCluster) -> None:
+    gate, stop = _Gate(BrokerError(_AWAY, retryable=True)), threading.Event()
+    results = []
+    seeding = threading.Thread(
+        target=lambda: results.append(
+            run_seed(settings, "posts", lambda _: gate(cluster), member="one", stop=stop)
+        )
+    )
+    seeding.start()
+    assert gate.asked_again.wait(60)
+    stop.set()
+    seeding.join(60)
+    assert [result.finished for result in results] == [False]
+
+
+class _Impatient(threading.Event):
+    """Passes every wait at once, and is set after some of them."""
+
+    def __init__(self, clock: ManualClock, each_s: float, waits: int) -> None:
+        super().__init__()
+        self._clock, self._each_s, self._left = clock, each_s, waits
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._clock.sleep(self._each_s)
+        self._left -= 1
+        if self._left <= 0:
+            self.set()
+        return self.is_set()
+
+
+def test_one_failure_is_said_once_a_minute_and_another_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    tries: list[str] = []
+
+    def ask() -> None:
+        tries.append("login refused" if len(tries) == 30 else f"no answer after {len(tries)} ms")
+        raise BrokerError(tries[-1], retryable=True)
+
+    failures: list[BrokerError] = []
+    assert until_answered(ask, clock, _Impatient(clock, 10.0, 40), failures.append) is None
+    assert len(tries) == len(failures) == 40
+    said = [line.removeprefix("run: waiting for a broker: ") for line in caplog.messages]
+    assert said == [tries[at] for at in (0, 6, 12, 18, 24, 30, 31, 37)]
+
+
+def test_an_answer_is_handed_on_with_what_it_raises() -> None:
+    clock, stop = ManualClock(), threading.Event()
+    assert until_answered(lambda: 7, clock, stop) == 7
+    with pytest.raises(FatalError, match="not allowed"):
+        until_answered(_raise(FatalError("not allowed", denied=True)), clock, stop)
+    with pytest.raises(KeyError):
+        until_answered(_raise(KeyError("x")), clock, stop)
+
+
+def _raise(error: Exception) -> Callable[[], None]:
+    def ask() -> None:
+        raise error
+
+    return ask
+
+
+def test_the_metric_of_a_process_names_one_app_at_a_time() -> None:
+    metrics = Metrics(ManualClock())
+    metrics.about("a", "both")
+    metrics.about("a", "both", "0123456789abcdef")
+    (family,) = [one for one in metrics.registry.collect() if one.name == "twinsieve_info"]
+    (sample,) = family.samples
+    assert (sample.labels["app"], sample.labels["scheme"], sample.value) == ("a", "0123456789abcdef", 1.0)
