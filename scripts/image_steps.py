@@ -71,7 +71,8 @@ def context(root: Path) -> Iterator[str]:
 def copy(seen: Path, image: Path, here: str, rest: str) -> None:
     """Perform one COPY from the context in `seen`, or, with --from, nothing: both stages share one folder.
 
-    here: the working directory. raises: SystemExit if the context has no such file or folder
+    here: the working directory. raises: SystemExit if the context has no such file or folder; a pattern may
+        match nothing
     """
     words = rest.split()
     if words[0].startswith("--from="):
@@ -79,6 +80,9 @@ def copy(seen: Path, image: Path, here: str, rest: str) -> None:
     *sources, to = words
     into = image / os.path.join(here, to).lstrip("/")
     for source in sources:
+        if "[" in source:
+            sources.extend(str(path.relative_to(seen)) for path in seen.glob(source))
+            continue
         origin = seen / source
         if not os.path.lexists(origin):
             raise SystemExit(f"image-steps: COPY {rest}: the build context has no {source}")

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from scripts.image_steps import context, copy, instructions
+from scripts.image_steps import context, copy, instructions, is_let_through
 from twinsieve.pipeline.operate.topic_plan import plan_of
 from twinsieve.pipeline.service.cost import held_by
 from twinsieve.pipeline.service.http import HealthServer
@@ -194,6 +194,26 @@ def test_another_user_of_group_0_may_write_state_and_run_kernels(words: list[tup
     (compiled,) = (place for place, (_, rest) in enumerate(words) if "twinsieve warm-up --portable" in rest)
     assert compiled < words.index(("USER", "10001:0")), "nobody in a container may change code"
     assert words[compiled][1].endswith("&& chmod -R u=rwX,go=rX /var/cache/twinsieve")
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_packages_of_a_store_come_with_hashes_where_a_file_holds_them(
+    words: list[tuple[str, str]], root: Path, tmp_path: Path, is_there: bool
+) -> None:
+    (rest,) = (rest for word, rest in words if word == "COPY" and "extras" in rest)
+    seen, image = tmp_path / "context", tmp_path / "image"
+    (seen / "docker").mkdir(parents=True)
+    (seen / "requirements.lock").touch()
+    if is_there:
+        (seen / "docker" / "extras.lock").touch()
+    copy(seen, image, "/src", rest)
+    assert (image / "src" / "extras.lock").exists() == is_there
+    ignored = (root / "docker" / "Dockerfile.dockerignore").read_text("utf-8").splitlines()
+    assert is_let_through("docker/extras.lock", ignored)
+    runs = [rest for word, rest in words if word == "RUN"]
+    (install,) = (run for run in runs if "-r extras.lock" in run)
+    assert install.startswith("test ! -e extras.lock")
+    assert "--require-hashes" in install
 
 
 def test_copied_files_exist_and_are_let_through_and_links_resolve(

@@ -33,6 +33,10 @@ def test_both_lock_files_pin_the_same_files(root: Path) -> None:
     assert run < test
 
 
+def test_the_tool_that_writes_the_lock_files_is_one_version(root: Path) -> None:
+    assert re.search(r"pip install .*'uv==[0-9.]+'", (root / "scripts" / "lock").read_text("utf-8"))
+
+
 @pytest.mark.parametrize("place", ["Makefile", "docker/Dockerfile"])
 def test_what_is_installed_from_a_lock_file_is_checked_against_its_hashes(root: Path, place: str) -> None:
     """pip checks hashes unasked where a file has some; asked, it also refuses a file that lost them."""
