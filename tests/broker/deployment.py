@@ -22,6 +22,7 @@ import yaml
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.broker.load import PARTITIONS, Load, Place
+from tests.needs import LONG
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topics import create
@@ -92,7 +93,14 @@ class Deployment:
         command += ["--set", f"http.listen={listen}"]
         with open(self.log(member + tag), "ab") as log:
             process = subprocess.Popen(
-                command, cwd=_ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                command,
+                cwd=_ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                # To the program a variable of the tests is a key of its settings, misspelt.
+                env={name: value for name, value in os.environ.items() if name != LONG},
             )
         self.processes[member + tag] = process
         return process

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import urllib.error
+import urllib.request
+
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, poll_until
 from tests.broker.load import PARTITIONS
 from tests.broker.outage import max_lines, outage
+from tests.broker.server import free_ports
 from tests.broker.worlds import DEADLINE_S, fresh
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -45,3 +50,71 @@ def test_of_two_processes_in_a_slot_the_older_ends_also_after_an_outage(mortal_b
     finally:
         deployment.close()
         broker.close()
+
+
+class _Pages:
+    """The pages of one process."""
+
+    def __init__(self, port: int) -> None:
+        self._url = f"http://127.0.0.1:{port}"
+
+    def status(self, path: str) -> int:
+        try:
+            with urllib.request.urlopen(self._url + path, timeout=5) as page:
+                return int(page.status)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code
+        except OSError:
+            return 0
+
+    def series(self) -> dict[str, list[float]]:
+        """Values by name."""
+        with urllib.request.urlopen(f"{self._url}/metrics", timeout=5) as page:
+            families = list(text_string_to_metric_families(page.read().decode()))
+        return {family.name: [one.value for one in family.samples] for family in families}
+
+    def say_all_is_well(self) -> bool:
+        if self.status("/readyz") != 200:
+            return False
+        found = self.series()
+        return all(
+            (
+                found["twinsieve_index_live"] == [1.0],
+                len(found["twinsieve_lag_messages"]) == PARTITIONS,
+                found["twinsieve_index_lag_blocks"] == [0.0],
+            )
+        )
+
+    def say_that_nothing_is_known(self) -> bool:
+        found = self.series()
+        unknown = not found["twinsieve_lag_messages"] and not found["twinsieve_index_lag_blocks"]
+        return unknown and found["twinsieve_index_live"] == [0.0] and self.status("/readyz") == 503
+
+
+@pytest.mark.needs("minutes")
+def test_a_broker_that_is_frozen_is_told_within_half_a_minute_and_so_is_its_return(
+    mortal_broker: Cluster, client: str
+) -> None:
+    deployment = Deployment(mortal_broker.bootstrap, client, fresh("frozen"))
+    (port,) = free_ports(1)
+    pages = _Pages(port)
+    node = mortal_broker.nodes[0]
+    try:
+        deployment.create_topics()
+        process = deployment.start("a", listen=f"127.0.0.1:{port}")
+        assert poll_until(pages.say_all_is_well, DEADLINE_S), deployment.log("a").read_text()
+        node.freeze()
+        try:
+            assert poll_until(pages.say_that_nothing_is_known, 30.0), deployment.log("a").read_text()
+            told = poll_until(lambda: b"no broker has answered" in deployment.log("a").read_bytes(), 5.0)
+            assert told, deployment.log("a").read_text()
+            changed = poll_until(lambda: not pages.say_that_nothing_is_known(), 10.0)
+            assert not changed, "for as long as that lasts"
+            assert pages.status("/healthz") == 200
+        finally:
+            node.thaw()
+        assert poll_until(pages.say_all_is_well, 30.0), deployment.log("a").read_text()
+        assert process.poll() is None
+    finally:
+        deployment.close()
