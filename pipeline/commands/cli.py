@@ -36,6 +36,19 @@ _COMMANDS = {
 }
 """Name → module in `pipeline.commands`, and what `--help` says, so that help needs none of them."""
 
+_CALLED_ELSEWHERE = {
+    "--threshold": "--similarity SHARE",
+    "--column": "--text-field NAME",
+    "--columns": "--text-field NAME, once for each",
+    "--sep": "--delimiter CHAR",
+    "--separator": "--delimiter CHAR",
+    "--jobs": "--threads N",
+    "--no-header": "CSV with a header, or --format text for plain lines: columns are found by their names",
+    "--no-headers": "CSV with a header, or --format text for plain lines: columns are found by their names",
+    "--dry-run": "-o /dev/null, which shows the summary alone",
+}
+"""Options as others call them, and what does the same here."""
+
 _OBJECTS_A_COLLECTION = 50_000
 _LIKENESS = 0.75
 """How alike (0 to 1) a command must be to what was typed to be suggested."""
@@ -101,6 +114,7 @@ def _say_version(ctx: click.Context, param: click.Parameter, asked: bool) -> Non
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
+    "-V",
     "--version",
     is_flag=True,
     expose_value=False,
@@ -128,7 +142,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except click.ClickException as error:
         where = getattr(error, "ctx", None)
-        say_error(f"{where.command_path if where else 'twinsieve'}: {error.format_message()}")
+        said = error.format_message()
+        if isinstance(error, click.NoSuchOption) and error.option_name in _CALLED_ELSEWHERE:
+            said = f"no option {error.option_name}; use {_CALLED_ELSEWHERE[error.option_name]}"
+        say_error(f"{where.command_path if where else 'twinsieve'}: {said}")
         return 2
     except (click.Abort, KeyboardInterrupt):
         say_error("twinsieve: interrupted")

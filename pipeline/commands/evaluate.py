@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
+from twinsieve.pipeline.commands.options import (
+    FILE_NAME,
+    FormatFlags,
+    SettingsFlags,
+    format_options,
+    settings_options,
+)
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
 
 if TYPE_CHECKING:
+    from twinsieve.pipeline.files.format import Dialect
     from twinsieve.pipeline.settings.model import Settings
 
 
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--judged", type=FILE_NAME, help="Pairs that readers labelled, in place of PAIRS.")
 @click.option("--wrong", type=FILE_NAME, help="Rows wrongly kept or dropped, JSON lines.")
 @click.option("--stats", type=FILE_NAME, help="The report as JSON.")
+@format_options("Format of INPUT (by file name).")
 def command(
     input_: str,
     pairs_file: str | None,
@@ -41,11 +49,12 @@ def command(
     judged: str | None,
     wrong: str | None,
     stats: str | None,
+    spelt: FormatFlags,
     flags: SettingsFlags,
 ) -> None:
     """Measure the sieve on INPUT against PAIRS, the true pairs of its first rows.
 
-    INPUT is JSON lines, plain, .gz or .zst. PAIRS has a header and the columns later, earlier, similarity,
+    INPUT is a file as dedup reads it. PAIRS has a header and the columns later, earlier, similarity,
     kind, separated by tabs, one line for each two rows that are alike; plain or packed as well.
 
     \b
@@ -73,7 +82,7 @@ def command(
         raise click.UsageError("name PAIRS, or labels with --judged")
     settings = flags.settings(on_files=True)
     if judged is not None:
-        _show_judged(input_, judged, settings)
+        _show_judged(input_, judged, settings, spelt.dialect_of([input_], settings))
         return
     assert pairs_file is not None
     reports = {"--wrong": wrong, "--stats": stats}
@@ -94,6 +103,7 @@ def command(
             wrong_path=Path(wrong) if wrong is not None else None,
             text_fields=settings.input.text_field,
             id_field=settings.input.id_field or "id",
+            dialect=spelt.dialect_of([input_], settings),
         )
     console = report()
     for table in report_tables(found):
@@ -106,7 +116,7 @@ def command(
         say_error(f"{wrong}: what was wrongly kept or dropped")
 
 
-def _show_judged(input_: str, judged: str, settings: Settings) -> None:
+def _show_judged(input_: str, judged: str, settings: Settings, dialect: Dialect) -> None:
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate.evaluate import read_texts
     from twinsieve.pipeline.evaluate.judged import judge_pairs, judged_tables, read_judged
@@ -118,6 +128,7 @@ def _show_judged(input_: str, judged: str, settings: Settings) -> None:
         path_here("INPUT", input_),
         text_fields=settings.input.text_field,
         id_field=settings.input.id_field or "id",
+        dialect=dialect,
     )
     with loading():
         known = dict(zip(ids, texts, strict=True))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _KEYS = {
     "profile": "profile",
     "similarity": "near.similarity",
+    "threads": "near.shards",
     "text_field": "input.text_field",
     "id_field": "input.id_field",
     "time_field": "input.time_field",
@@ -134,6 +135,7 @@ class SettingsFlags:
     pairs: tuple[str, ...]
     profile: str | None
     similarity: str | None
+    threads: str | None
     text_field: str | None
     id_field: str | None
     time_field: str | None
@@ -192,6 +194,7 @@ settings_options = gathered(
         metavar="SHARE",
         help="near.similarity: alike from, 0.5 to 1 (0.85, or the profile's).",
     ),
+    _once("--threads", metavar="N", help="near.shards: threads that compare (one a core)."),
     click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, as near.shards=2."),
 )
 """-c, --set and flags of often used keys, which arrive as `flags`."""

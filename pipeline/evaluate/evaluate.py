@@ -11,11 +11,13 @@ import numpy as np
 import orjson
 
 from twinsieve.pipeline.evaluate.scores import Scores, score
-from twinsieve.pipeline.evaluate.truth import Truth, covered_rows, ideal_pass, read_lines, read_pairs
+from twinsieve.pipeline.evaluate.truth import Truth, covered_rows, ideal_pass, read_pairs
+from twinsieve.pipeline.files.format import Dialect
+from twinsieve.pipeline.files.messages import InputReader
+from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.columns import similarity_at
 from twinsieve.pipeline.messages.fields import id_text
-from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import InputSettings, Settings
 from twinsieve.stages.contract import (
     NO_LEADER,
@@ -37,7 +39,7 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 
-_ROWS_AT_ONCE = 4096
+_JSON_LINES = Dialect("jsonl")
 _NO_TEXT = (Unread.NOT_AN_OBJECT, Unread.MISSING_FIELD, Unread.NOT_TEXT)
 
 BodyRule = Literal["letters", "product"]
@@ -81,6 +83,7 @@ class EvaluationReport:
     """All variants on one input; `as_json` of it is what `--stats` writes.
 
     rows: first rows of the input that were judged; at: similarity, out of SIMILARITY_SCALE
+    own: the variant that the settings ask for
     to_drop, near_to_drop: rows the ideal leader pass drops: all, and those without an earlier equal body
     """
 
@@ -91,6 +94,7 @@ class EvaluationReport:
     to_drop: int
     near_to_drop: int
     runs: list[Run]
+    own: Variant
 
     def as_json(self) -> bytes:
         """The report with its derived shares, as one JSON object and a newline."""
@@ -114,6 +118,7 @@ def run_evaluate(
     wrong_path: Path | None = None,
     text_fields: Sequence[str] = ("text",),
     id_field: str = "id",
+    dialect: Dialect = _JSON_LINES,
 ) -> EvaluationReport:
     """Each variant's scores against an ideal leader pass over the pairs file, in file order.
 
@@ -121,14 +126,14 @@ def run_evaluate(
     configured one), both windows cover all rows and have no age, rows carry no time, id or scope, and body
     rule and guards are the variant's. How rows are scored: `evaluate_scores.score`.
 
-    input_path: JSON lines with `text_fields` and `id_field`, plain, .gz or .zst; ids unique
+    input_path: in the format of `dialect`, with `text_fields` and `id_field`; ids unique
     rows: how many first rows the pairs file covers; default: up to the last row that it names
     wrong_path: gets every row that a variant wrongly kept or dropped, as JSON lines, both texts in full
     raises: UsageError naming path and line; FileError if a file cannot be read or written
     """
     at = sieve.near.similarity if at is None else at
     pairs = read_pairs(pairs_path)
-    ids, texts = read_texts(input_path, text_fields, id_field)
+    ids, texts = read_texts(input_path, text_fields, id_field, dialect)
     count = covered_rows(ids, pairs) if rows is None else min(rows, len(ids))
     if not count:
         raise UsageError(
@@ -162,37 +167,43 @@ def run_evaluate(
             leader >= 0 and not seen for leader, seen in zip(truth.leaders, truth.seen_before, strict=True)
         ),
         runs=runs,
+        own=Variant(scheme.text.body_rule, sieve.near.differences.level),
     )
 
 
 def read_texts(
-    path: Path, text_fields: Sequence[str] = ("text",), id_field: str = "id"
+    path: Path, text_fields: Sequence[str] = ("text",), id_field: str = "id", dialect: Dialect = _JSON_LINES
 ) -> tuple[list[str], list[str]]:
-    """(ids, texts) of a file of JSON lines, plain or packed; fields as in `input.text_field`.
+    """(ids, texts) of a file in any format that `dedup` reads; fields as in `input.text_field`.
 
     raises: FileError if it cannot be read; UsageError naming path and line for any row that is not as it
         should be: a measurement with rows left out would not be one
     """
     fields = InputSettings(
-        text_field=tuple(text_fields), id_field=id_field, time_field=None, max_bytes=1 << 50
+        text_field=tuple(text_fields),
+        id_field=id_field,
+        time_field=None,
+        max_bytes=1 << 50,
+        null_text="dead_letter",
     )
-    reader = MessageReader(Settings(input=fields))
+    reader = InputReader(Settings(input=fields), dialect)
     ids: list[str] = []
     texts: list[str] = []
     named = " or ".join(map(repr, text_fields))
-    lines = read_lines(path)
-    for start in range(0, len(lines), _ROWS_AT_ONCE):
-        columns = reader.read([line.encode() for line in lines[start : start + _ROWS_AT_ONCE]])
-        for bad in columns.unreadable:
-            said = f"is no JSON ({bad.detail}); evaluate reads JSON lines"
-            if bad.reason in _NO_TEXT:
-                said = f"{bad.detail}: no text in {named}; name the field with --text-field"
-            raise UsageError(f"{path}:{start + bad.row + 1}: {said}")
-        for row, one in enumerate(map(id_text, columns.ids), start=start + 1):
-            if one is None:
-                raise UsageError(f"{path}:{row}: has no id in {id_field!r}; name the field with --id-field")
-            ids.append(one)
-        texts += columns.texts
+    with InputSource(str(path)) as source:
+        for chunk in reader.chunks(source):
+            columns = chunk.columns
+            for bad in columns.unreadable:
+                said = f"{bad.detail}; mend the row, or say with --format what the file holds"
+                if bad.reason in _NO_TEXT:
+                    said = f"{bad.detail}: no text in {named}; name the field with --text-field"
+                raise UsageError(f"{path}:{chunk.line_of(bad.row)}: {said}")
+            for row, one in zip(columns.rows, map(id_text, columns.ids), strict=True):
+                if one is None:
+                    where = f"{path}:{chunk.line_of(row)}"
+                    raise UsageError(f"{where}: has no id in {id_field!r}; name the field with --id-field")
+                ids.append(one)
+            texts += columns.texts
     return ids, texts
 
 

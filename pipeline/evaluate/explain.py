@@ -164,6 +164,7 @@ def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tu
     ]
     if report.matched < report.compared:
         lines.append(("difference", _aligned(report.parts)))
+        lines.append(("", "[earlier|later]; ! where it decides"))
     return lines
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rich.table import Table
 from rich.text import Text
 
@@ -14,37 +16,44 @@ def report_tables(report: EvaluationReport) -> list[Table]:
     """Two tables: scores by variant, and near recall by length of body.
 
     exact, near: rows dropped by each stage; P, R, F1: of all drops; near P, R, F1: of rows without an earlier
-    equal body (exact removal alone scores 0 there); apart: rows that a guard alone kept
+    equal body (exact removal alone scores 0 there); kept apart: rows that a difference alone kept, by reason
+    The variant that the settings ask for is marked.
     """
     title = (
         f"{report.input}, first {report.rows:,} rows at {report.at / SIMILARITY_SCALE:.4g}: "
         f"{report.to_drop:,} to drop, {report.near_to_drop:,} of them without an earlier equal body"
     )
     scores = Table(title=Text(title), title_justify="left")
-    scores.add_column("body rule, guards")
+    scores.add_column("body rule, differences")
     for name in ("exact", "near", "P", "R", "F1", "near P", "near R", "near F1"):
         scores.add_column(name, justify="right")
     scores.add_column("wrongly dropped/kept", justify="right")
-    scores.add_column("apart by number/card", justify="right")
+    scores.add_column("kept apart")
+    scores.caption, scores.caption_justify = Text("* what your settings ask for"), "left"
     lengths = Table(title="near recall by body length (rows to drop)", title_justify="left")
-    lengths.add_column("body rule, guards")
+    lengths.add_column("body rule, differences")
     classes = [length_class(low) for low, _ in LENGTH_CLASSES if low >= MIN_NEAR_LENGTH]
     for name in classes:
         lengths.add_column(name, justify="right")
     for run in report.runs:
         every, near = run.scores.every, run.scores.near
         shares = (every.precision, every.recall, every.f1, near.precision, near.recall, near.f1)
+        name = f"{'*' if run.variant == report.own else ' '} {run.variant}"
         scores.add_row(
-            str(run.variant),
+            name,
             f"{run.exact:,}",
             f"{run.near:,}",
             *(f"{share:.4f}" for share in shares),
             f"{every.wrongly_dropped:,}/{every.wrongly_kept:,}",
-            "/".join(f"{count:,}" for count in run.kept_apart.values()),
+            ", ".join(f"{reason} {count:,}" for reason, count in _most(run.kept_apart)),
         )
         by_length = (run.scores.near_by_length[name] for name in classes)
-        lengths.add_row(str(run.variant), *map(_recall, by_length))
+        lengths.add_row(name, *map(_recall, by_length))
     return [scores, lengths]
+
+
+def _most(counts: dict[str, int]) -> list[tuple[str, int]]:
+    return Counter(counts).most_common()
 
 
 def _recall(counts: Counts) -> str:

@@ -93,3 +93,39 @@ def test_a_file_that_holds_no_pairs_says_which_columns_it_must_have(
     assert ran.code == 2
     assert "its first line names the columns later, earlier, similarity, kind, with tabs between" in ran.err
     assert ("--judged FILE" in ran.err) == ("label" in first)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("--threshold", "--similarity SHARE"),
+        ("--sep", "--delimiter CHAR"),
+        ("--jobs", "--threads N"),
+        ("--no-header", "CSV with a header"),
+    ],
+)
+def test_an_option_of_other_tools_leads_to_ours(run: Run, given: str, said: str) -> None:
+    ran = run("dedup", "in.csv", f"{given}=5")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"twinsieve dedup: no option {given}; use {said}")
+    assert "use" not in run("dedup", "in.csv", "--nothing-like-it").err
+
+
+def test_short_and_long_ask_for_the_version(run: Run) -> None:
+    assert run("-V") == run("--version")
+    assert run("-V").code == 0
+
+
+def test_threads_set_the_shards(run: Run) -> None:
+    shown = run("lint", "--show", "--threads", "3").out
+    (line,) = [line for line in shown.splitlines() if line.startswith("near.shards")]
+    assert line.split()[1] == "3"
+    refused = run("dedup", "in.jsonl", "--threads", "no")
+    assert (refused.code, refused.err.startswith("--threads: near.shards is 'no'")) == (2, True)
+
+
+def test_explain_says_what_its_signs_mean(run: Run) -> None:
+    nine = "The ferry leaves at nine today, do not be late."
+    out = run("explain", nine, nine.replace("nine", "ten"), *SMALL).out
+    assert "[nine|ten]!" in out
+    assert "[earlier|later]; ! where it decides" in out

@@ -63,7 +63,8 @@ def test_the_commands_of_the_readme_run(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config").symlink_to(root / "config")
     posts = [to_json(post) for post in generate(300, seed=1)]
-    for name in ("posts.jsonl", "monday.jsonl", "tuesday.jsonl"):
+    (tmp_path / "posts").mkdir()
+    for name in ("posts.jsonl", "monday.jsonl", "tuesday.jsonl", "posts/1.jsonl"):
         (tmp_path / name).write_bytes(b"\n".join(posts) + b"\n")
     (tmp_path / "posts.csv").write_text("id,text\n1,一条很短的消息\n", "utf-8")
     (tmp_path / "pairs.tsv").write_text("later\tearlier\tsimilarity\tkind\n" + _pair(posts))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import json
 from pathlib import Path
 
 import orjson
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 from rich.console import Console
 
+from tests.calling import Run
 from twinsieve.pipeline.evaluate.evaluate import VARIANTS, Variant, read_texts, run_evaluate
 from twinsieve.pipeline.evaluate.judged import (
     JudgedPair,
@@ -98,7 +103,7 @@ def test_tables_name_every_variant_and_class(files: tuple[Path, Path]) -> None:
         (b'{"text": "x"}', "no id in 'id'"),
         (b'{"id": 1, "text": 5}', "no text in 'text'"),
         (b"\xff", "not UTF-8"),
-        (b"", "no JSON"),
+        (b'{"id": 1, "text": null}', "no text in 'text'"),
     ],
 )
 def test_a_wrong_row_is_named_by_path_and_line(tmp_path: Path, line: bytes, complaint: str) -> None:
@@ -145,3 +150,40 @@ def test_judged_pairs_without_text_or_with_another_label_are_refused(tmp_path: P
     path.write_text("later_id\tlabel\n")
     with pytest.raises(UsageError, match=r"judged.tsv:1: the header lacks earlier_id"):
         read_judged(path)
+
+
+@pytest.mark.parametrize("name", ["posts.csv", "posts.json", "posts.parquet", "posts.tsv.gz"])
+def test_every_format_gives_the_report_that_json_lines_give(
+    files: tuple[Path, Path], tmp_path: Path, run: Run, name: str
+) -> None:
+    rows = [{"id": one, "text": text} for one, text in TEXTS.items()]
+    other = tmp_path / name
+    if name.endswith(".parquet"):
+        pq.write_table(pa.Table.from_pylist(rows), other)
+    elif name.endswith(".json"):
+        other.write_text(json.dumps(rows, indent=1), "utf-8")
+    else:
+        mark = "\t" if "tsv" in name else ","
+        content = "".join(
+            f"{row['id']}{mark}{row['text']}\n" for row in [{"id": "id", "text": "text"}, *rows]
+        )
+        other.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    lines, pairs = files
+    stats = [tmp_path / "a.stats", tmp_path / "b.stats"]
+    for source, into in zip((lines, other), stats, strict=True):
+        assert run("evaluate", source, pairs, "--stats", into).code == 0
+    ours, theirs = (json.loads(one.read_bytes()) | {"input": ""} for one in stats)
+    assert ours == theirs
+
+
+def test_the_tables_say_which_variant_is_set_and_what_keeps_rows_apart(
+    files: tuple[Path, Path], run: Run
+) -> None:
+    texts, pairs = files
+    pairs.write_text(PAIRS + "e\td\t0.9474\tnear\n")
+    for level in ("guards", "off"):
+        out = run("evaluate", texts, pairs, "--set", f"near.differences={level}").out
+        marked = [line.strip("│ ") for line in out.splitlines() if line.startswith("│ * ")]
+        assert [line.startswith(f"* product, differences {level}") for line in marked] == [True, True]
+        assert "* what your settings ask for" in out
+        assert ("number 1" in out, "differences full" in out) == (True, True)
