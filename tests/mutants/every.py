@@ -564,4 +564,42 @@ DIFFERENCES = (
     ),
 )
 
-EVERY = (*WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES)
+OPERATED = (
+    Mutant(
+        "headers that a producer forged reach the outputs",
+        ASKS,
+        "        records, foreign = without_foreign(records)\n",
+        "        _, foreign = without_foreign(records)\n",
+        ("tests/worker/test_foreign_headers.py",),
+    ),
+    Mutant(
+        "forged headers are counted nowhere",
+        EMIT,
+        "        self.foreign += other.foreign\n",
+        "",
+        ("tests/worker/test_foreign_headers.py",),
+    ),
+    Mutant(
+        "the log is kept for no longer than the near window",
+        "pipeline/operate/topic_plan.py",
+        "    return max(known, default=0) if len(known) == len(ages) else None\n",
+        "    return min(known, default=0) if len(known) == len(ages) else None\n",
+        ("tests/operate/test_kept.py",),
+    ),
+    Mutant(
+        "a retention that is too short keeps run from starting",
+        "pipeline/operate/topics.py",
+        '            Severity.WARNS,\n            f"messages are deleted after',
+        '            Severity.STOPS,\n            f"messages are deleted after',
+        ("tests/operate/test_kept.py",),
+    ),
+    Mutant(
+        "a dry run is not allowed to make its topics",
+        "pipeline/operate/acls.py",
+        'creates = ("Create",) if dry_run or settings.topics.auto_create else ()',
+        'creates = ("Create",) if settings.topics.auto_create else ()',
+        ("tests/operate/test_rights.py",),
+    ),
+)
+
+EVERY = (*WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES, *OPERATED)

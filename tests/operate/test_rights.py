@@ -10,9 +10,10 @@ import pytest
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.operate.acls import acls, grants
-from twinsieve.pipeline.operate.topic_plan import trims_log
+from twinsieve.pipeline.operate.topic_plan import plan_of, trims_log
 from twinsieve.pipeline.service import build as service_build
 from twinsieve.pipeline.service.build import Builder, make_scheme
+from twinsieve.pipeline.settings.checks import shadow
 from twinsieve.pipeline.settings.model import Settings
 
 
@@ -61,3 +62,24 @@ def test_commands_for_a_closed_broker_say_how_to_connect(protocol: str) -> None:
         assert ("--command-config" in words) == (protocol != "plaintext")
         if protocol != "plaintext":
             assert words[words.index("--command-config") + 1] == "/etc/kafka/the admin.properties"
+
+
+@pytest.mark.parametrize("creates", [True, False])
+def test_create_is_granted_where_run_makes_topics_and_nowhere_else(creates: bool) -> None:
+    settings = Settings.model_validate({"topics": {"auto_create": creates}})
+    outputs = {"posts.unique", "posts.duplicates", "posts.dead"}
+    own = {f"twinsieve.{name}" for name in ("fingerprints", "decisions", "verdicts")}
+    made = {grant.name for grant in grants(settings) if "Create" in grant.operations}
+    assert made == (outputs | own if creates else set())
+
+
+def test_a_dry_run_may_read_the_input_and_do_all_else_under_its_own_name_alone() -> None:
+    settings = Settings()
+    found = grants(settings, dry_run=True)
+    others = [grant for grant in found if not grant.name.startswith("twinsieve-shadow.")]
+    assert [(grant.name, grant.operations) for grant in others] == [
+        ("posts", ("Read", "Describe", "DescribeConfigs"))
+    ]
+    internal = plan_of(shadow(settings), emits=False).internal
+    assert {need.name for need in internal} == {grant.name for grant in found if "Create" in grant.operations}
+    assert not {grant.name for grant in found} & {grant.name for grant in grants(settings)} - {"posts"}
