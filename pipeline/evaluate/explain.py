@@ -141,7 +141,7 @@ def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tu
     near, layout = settings.near, settings.near.layout
     limit = near.similarity / SIMILARITY_SCALE
     how = "estimated over the whole bodies" if report.estimated else f"{report.matched} of {report.compared}"
-    share = ten_thousandths(report.matched, report.compared)
+    share = ten_thousandths(report.matched, report.compared) if report.compared else 0
     side = "at least" if share >= near.similarity else "below"
     lines = [
         ("similarity", f"{share / SIMILARITY_SCALE:.4f} ({how}), {side} {limit:.4g}"),
