@@ -66,7 +66,7 @@ def command(
         for name in names:
             with InputSource(name) as source:
                 for chunk in reader.chunks(source):
-                    unread += len(chunk.columns.unreadable)
+                    unread += len(chunk.columns.unreadable) + len(chunk.columns.no_text)
                     yield scheme.bodies(chunk.columns.texts)
 
     learned = scheme.train_idf(bodies(), min_documents)

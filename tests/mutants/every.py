@@ -21,6 +21,7 @@ ENDS = "pipeline/index/ends.py"
 RECORD = "pipeline/index/transaction.py"
 RESTORE = "pipeline/index/follower.py"
 OFFSETS = "pipeline/broker/committed_offsets.py"
+RECORDS = "pipeline/worker/records.py"
 VERIFY = "stages/near/verify.py"
 NEAR_DIFFERENCES = "stages/near/differences.py"
 NEAR_VALUES = "stages/near/values.py"
@@ -28,6 +29,7 @@ KEPT_APART = ("tests/stages/near",)
 PASSED = ("tests/model/test_passed_over.py",)
 TRUNCATED = ("tests/model/test_truncated_input.py",)
 IDLE = ("tests/model/test_idle_commits.py",)
+NULLS = ("tests/files/test_null_texts.py",)
 
 WORKERS = (
     Mutant(
@@ -602,4 +604,49 @@ OPERATED = (
     ),
 )
 
-EVERY = (*WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES, *OPERATED)
+NULL_TEXTS = (
+    Mutant(
+        "a message without a text is unreadable",
+        RECORDS,
+        "            kinds[candidates[bad.row]] = RowKind.NO_TEXT\n",
+        "            kinds[candidates[bad.row]] = RowKind.UNREADABLE\n",
+        RANDOM,
+    ),
+    Mutant(
+        "a message without a text counts as unique",
+        EMIT,
+        "        emission.no_text += sum(kinds[row] == Kind.UNIQUE for row in block.no_text)\n",
+        "",
+        ("tests/service/test_null_texts.py",),
+    ),
+    Mutant(
+        "a row without a text does not come out",
+        "pipeline/dedup/sinks.py",
+        "        return np.sort(np.concatenate((unique, self.without_text())))\n",
+        "        return unique\n",
+        NULLS,
+    ),
+    Mutant(
+        "a field that no row has is a text that is null",
+        "pipeline/files/unreadable.py",
+        "        return self.first is not None and not self.has_field\n",
+        "        return False\n",
+        NULLS,
+    ),
+    Mutant(
+        "ten unreadable rows in a hundred are few",
+        "pipeline/files/unreadable.py",
+        "    if count <= max(ALLOWED_SHARE * rows, ALLOWED_ROWS):\n",
+        "    if count <= ALLOWED_SHARE * rows + ALLOWED_ROWS:\n",
+        ("tests/files/test_unreadable.py",),
+    ),
+    Mutant(
+        "similarities are rounded up",
+        "pipeline/messages/columns.py",
+        "    return matched * SIMILARITY_SCALE // compared\n",
+        "    return -(-matched * SIMILARITY_SCALE // compared)\n",
+        ("tests/docs/test_python_snippets.py", "tests/worker/test_duplicate_headers.py"),
+    ),
+)
+
+EVERY = (*WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES, *OPERATED, *NULL_TEXTS)
