@@ -340,3 +340,20 @@ def test_a_snapshot_of_another_configuration_is_named_and_the_log_does(
     assert len(kinds) == COUNT + 5
     uniques = world.cluster.log(Partition("posts.unique", 0)).visible()
     assert len(list(uniques)) == sum(kind is Kind.UNIQUE for kind in kinds.values())
+
+
+def test_no_byte_of_a_snapshot_may_differ(tmp_path: Path) -> None:
+    """Its sieve is read before the checksum is known; whoever asks for its ledger learns of it."""
+    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
+    path = Path(store.write(snapshot(1)).name)
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        for found in store.read(LOG_ID):
+            if isinstance(found, FoundSnapshot):
+                found.sieve().read(3)
+                with pytest.raises(UnreadableError, match="damaged"):
+                    found.ledger()
+    path.write_bytes(whole)
+    (found,) = [found.ledger() for found in store.read(LOG_ID) if isinstance(found, FoundSnapshot)]
+    assert found.books == {}

@@ -19,6 +19,7 @@ from tests.service.test_changed_settings import base, posts
 from tests.service.test_changed_settings import scheme as scheme
 from tests.service.turned import Turned
 from tests.twins import AtOnce, HashSieve
+from twinsieve.pipeline.broker.records import AbortableError
 from twinsieve.pipeline.index import snapshot_store
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import SnapshotWriter
@@ -265,3 +266,32 @@ def test_brokers_that_are_frozen_are_told_from_beside_the_call_that_hangs(
     assert set(late) == {(True, 2)}, "a line for each role, once"
     roles.run_until(partial(_says_all_is_well, roles), TOLD_S)
     assert len([line for line in caplog.messages if "a broker answers again" in line]) == 2
+
+
+def test_a_role_whose_questions_alone_fail_does_not_work_again_before_one_is_answered(
+    settings: Settings, scheme: Scheme
+) -> None:
+    """Its steps find nothing and succeed; a broker that is away looks no other to a consumer."""
+    deaf = threading.Event()
+
+    def hook(step: str) -> None:
+        if step.endswith(".end_offsets") and deaf.is_set():
+            raise AbortableError("end_offsets: no answer")
+
+    roles = _settled(settings, scheme, hook)
+    roles.run(60.0)
+    deaf.set()
+
+    def phases() -> set[str]:
+        page = roles.page()["role_phase"]
+        return {label for labels, value in page.items() for label in labels if value}
+
+    retrying = {"worker", "index", "retrying"}
+    roles.run_until(lambda: phases() == retrying, TOLD_S)
+    seen: list[set[str]] = []
+    roles.run(60.0, lambda: seen.append(phases()))
+    assert all(each == retrying for each in seen)
+    assert _says_it_knows_nothing(roles)
+    deaf.clear()
+    roles.run_until(partial(_says_all_is_well, roles), TOLD_S)
+    assert phases() == {"worker", "index", "working"}
