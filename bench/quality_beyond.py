@@ -105,7 +105,7 @@ def pair_of(bodies: Bodies, row: int) -> plain.Pair:
         texts.append("".join(map(chr, bodies.chars[first:end].tolist())))
         tokens.append(plain.tokens(texts[-1], bodies.word_starts[first:end].tolist()))
     cut = max(map(len, texts)) > STORED_LENGTH
-    return plain.Pair(tokens[0], tokens[1], plain.runs_of(tokens[0], tokens[1], cut))
+    return plain.Pair(tokens[0], tokens[1], plain.runs_of(tokens[0], tokens[1], cut)[0])
 
 
 def moved(pair: plain.Pair, least: int) -> tuple[set[int], set[int]]:

@@ -88,6 +88,7 @@ class Reason(IntEnum):
     MENTION = 16
     TAG = 17
     ADDED_INSIDE = 18
+    TAIL = 19
 
 
 def name_of(reason: Reason) -> str:
@@ -171,6 +172,9 @@ class Fingerprints(Columns):
     """whole-body MinHash values, 8 bits each, of long bodies"""
     sketch_rows: Annotated[NDArray[np.int32], Places("<i4", of="sketches")]
     """row in `sketches`, or -1 for bodies that need none"""
+    tallies: Annotated[NDArray[np.uint64], PerRow("<u8")]
+    """what the numbers and negations of a body beyond STORED_LENGTH characters come to
+    (`stages.near.tails`); 0 for shorter ones"""
 
 
 @dataclass(slots=True)

@@ -120,16 +120,18 @@ def estimate(a: Row, b: Row) -> tuple[int, int]:
     Equal sketch bytes give the share of common 4-grams: J is known from (256 equal - n) / 255 n, as one byte in
     256 agrees by chance, and 2J / (1 + J) is the share. It is at most what the heads leave possible; where the
     heads differ, edits are scattered, and the square root of the share is nearer, up to what the heads share.
+    No estimate says that two bodies are equal.
     """
     head_matched, head_compared = indel(a.body[:STORED_LENGTH], b.body[:STORED_LENGTH])
     compared = len(a.body) + len(b.body)
     count = len(a.sketch)
     equal = sum(one == other for one, other in zip(a.sketch, b.sketch, strict=True))
     above, below = max(0, 256 * equal - count), 255 * count
-    share = min(SIMILARITY_SCALE, 2 * above * SIMILARITY_SCALE // (above + below))
+    share = 2 * above * SIMILARITY_SCALE // (above + below)
     if head_matched < head_compared:
         scattered = isqrt(share * SIMILARITY_SCALE)
         share = max(share, min(head_matched * SIMILARITY_SCALE // head_compared, scattered))
+    share = min(share, SIMILARITY_SCALE - 1)
     most = head_matched + 2 * (compared - head_compared)
     return min(share * compared // SIMILARITY_SCALE, most), compared
 
@@ -268,7 +270,10 @@ class Oracle:
             return Reason.SAME_ID
         if near.method == "hamming" or near.differences.level == "off":
             return Reason.NONE
-        reason = plain_differences.reason(row.body, row.starts, other.body, other.starts, near.differences)
+        both = (row.body, row.starts, other.body, other.starts)
+        reason = plain_differences.reason(*both, near.differences)
+        if reason == Reason.NONE and row.sketch and other.sketch and plain_differences.tails_differ(*both):
+            return Reason.TAIL
         if reason == Reason.NONE and card_guard(row, other, near.similarity):
             return Reason.CARD
         return reason

@@ -12,7 +12,7 @@ from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
-from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, name_of
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH, Reason, name_of
 from twinsieve.stages.errors import UsageError, shown
 from twinsieve.stages.judge.inspect import PairReport, inspect_pair, readable_body
 
@@ -160,7 +160,7 @@ def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tu
             "char bag",
             "passes" if report.bag_bound_ok else "shares too few characters to reach the similarity",
         ),
-        ("differences", _differences(report, near.differences)),
+        ("differences", _differences(report, near.differences, lengths)),
     ]
     if report.matched < report.compared:
         lines.append(("difference", _aligned(report.parts)))
@@ -173,12 +173,20 @@ def _found(shared: list[int], what: str) -> str:
     return f"{len(shared)} {what}" + (f" ({numbers})" if shared else "; does not find the pair")
 
 
-def _differences(report: PairReport, level: str) -> str:
-    """What keeps the pair apart, and what would under `full`."""
+def _differences(report: PairReport, level: str, lengths: list[int]) -> str:
+    """What keeps the pair apart, what would under `full`, and what was not looked at."""
     if report.in_force:
-        return f"keep them apart: {name_of(report.in_force)}"
+        where = f" (numbers or negations behind the first {STORED_LENGTH} characters)"
+        return f"keep them apart: {name_of(report.in_force)}{where * (report.in_force is Reason.TAIL)}"
     said = "switched off" if level == "off" else "none that keeps them apart"
-    return f"{said}; near.differences: full would ({name_of(report.reason)})" if report.reason else said
+    if report.reason:
+        return f"{said}; near.differences: full would ({name_of(report.reason)})"
+    if level == "off" or max(lengths) <= STORED_LENGTH:
+        return said
+    said += f"; only the first {STORED_LENGTH} characters compared"
+    if min(lengths) > STORED_LENGTH:
+        said += ", and the numbers and negations of what follows if it is about as long"
+    return said
 
 
 _EQUAL_SHOWN = 24

@@ -9,8 +9,9 @@ from enum import Enum
 
 from twinsieve.stages.errors import StateError
 
-VERSION = 3
-"""Of the format of all three. Versions 1 and 2 had no word starts and no reasons; nothing judges by them."""
+VERSION = 4
+"""Of the format of all three. Versions 1 and 2 had no word starts and no reasons, version 3 no tallies of
+long bodies; nothing judges by them."""
 
 _ENVELOPE = struct.Struct("<4sHH16sI")
 ENVELOPE_BYTES = _ENVELOPE.size

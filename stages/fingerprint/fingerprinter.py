@@ -72,6 +72,7 @@ class Fingerprinter:
     def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
         """Fingerprints of a batch, row by row; exact-only rows have a digest and zeros.
 
+        Tallies are 0; who knows the lists of words fills them (`stages.near.tails`).
         keys: one exact key per row, in place of the key text
         raises: UsageError if there is not one key per row
         """
@@ -90,6 +91,7 @@ class Fingerprinter:
             signatures=np.zeros(n, np.uint32),
             sketches=np.zeros((int(np.count_nonzero(long)), SKETCH_HASHES), np.uint8),
             sketch_rows=np.where(long, np.cumsum(long) - 1, -1).astype(np.int32),
+            tallies=np.zeros(n, np.uint64),
         )
         self._fill_simhashes(bodies, made)
         by_script = layout.grams == "by_script"

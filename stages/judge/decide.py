@@ -38,8 +38,7 @@ from twinsieve.stages.judge.params import (
 )
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.near.hamming import compare_bits, propose_row_bits
-from twinsieve.stages.near.index import NearIndex
-from twinsieve.stages.near.propose import Matches, in_window, propose_row
+from twinsieve.stages.near.propose import Matches, NearIndex, in_window, propose_row
 from twinsieve.stages.near.verify import (
     ESTIMATED,
     REASON_SHIFT,

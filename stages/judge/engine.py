@@ -28,8 +28,14 @@ from twinsieve.stages.near.hamming import (
     propose_bits,
     table_masks,
 )
-from twinsieve.stages.near.index import CandidateParams, NearIndex
-from twinsieve.stages.near.propose import MATCHES_PER_ROW, max_matches, new_matches, propose
+from twinsieve.stages.near.propose import (
+    MATCHES_PER_ROW,
+    CandidateParams,
+    NearIndex,
+    max_matches,
+    new_matches,
+    propose,
+)
 from twinsieve.stages.near.verify import VerifyParams, new_scratch
 from twinsieve.stages.near.word_lists import phrases_of
 from twinsieve.stages.window.bucket_table import BucketTable
@@ -37,7 +43,7 @@ from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept
 from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk
 from twinsieve.stages.window.lengths import signature_limits
 from twinsieve.stages.window.resize import resize_chains
-from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, Ring, RingUse
+from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS, Ring, RingUse
 from twinsieve.stages.window.tags import TagIndex
 
 _NEAR_CODES = {"none": params.NEAR_NONE, "text": params.NEAR_TEXT, "hamming": params.NEAR_HAMMING}
@@ -208,7 +214,9 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
     row = 24 + 4 * (use.text or use.simhashes) + 8 * (use.ids + use.scopes + use.simhashes)
     parts = {"ring": window * (row + (4 + 2 + 1 + 32) * use.text), "tags": TagIndex.bytes_for(window)}
     if use.text:
-        parts["texts"] = window * (2 * STORED_LENGTH + 2 * SKETCH_UNITS + STORED_LENGTH // 8 + 2 * GRANULE)
+        parts["texts"] = window * (
+            2 * (STORED_LENGTH + SKETCH_UNITS + STORED_LENGTH // 16 + TALLY_UNITS + GRANULE)
+        )
     if use.text and near.candidates == "index":
         parts["buckets"] = 8 * entry_count(config.layout, window, near.bucket_load)
     if near.method == "hamming":

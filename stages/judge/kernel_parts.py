@@ -35,8 +35,8 @@ from twinsieve.stages.judge.engine import no_bloom, no_trie_hits, ring_use
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome
 from twinsieve.stages.near.differences import Limits, difference
 from twinsieve.stages.near.hamming import link_kept, no_chains, propose_bits
-from twinsieve.stages.near.index import CandidateParams, NearIndex
-from twinsieve.stages.near.propose import new_matches, propose, propose_row
+from twinsieve.stages.near.propose import CandidateParams, NearIndex, new_matches, propose, propose_row
+from twinsieve.stages.near.tails import fill_tallies
 from twinsieve.stages.near.tokens import find_tokens
 from twinsieve.stages.near.verify import VerifyParams, bag_bound, new_scratch
 from twinsieve.stages.near.word_lists import phrases_of
@@ -127,6 +127,7 @@ def _prints() -> Fingerprints:
         signatures=np.zeros(2, np.uint32),
         sketches=np.zeros((2, 64), np.uint8),
         sketch_rows=np.zeros(2, np.int32),
+        tallies=np.zeros(2, np.uint64),
     )
 
 
@@ -148,6 +149,9 @@ def _compile_differences() -> None:
     scratch = it.work.scratch
     _compile(difference, scratch.phrases, it.index.verify.limits, scratch.differing)
     _compile(find_tokens, scratch.differing.later, 0, False, scratch.phrases)
+    long = _bodies()
+    long.body_lengths[0] = len(long.chars)
+    fill_tallies(long, np.zeros(2, np.uint64))
 
 
 def _compile_candidates() -> None:

@@ -17,6 +17,7 @@ from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entr
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
+from twinsieve.stages.near.tails import fill_tallies, tally_version
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig, text_version
 
@@ -74,7 +75,9 @@ class Scheme:
 
     def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
         """The second half of `read`."""
-        return self._fingerprinter.fingerprints(bodies, keys)
+        made = self._fingerprinter.fingerprints(bodies, keys)
+        fill_tallies(bodies, made.tallies)
+        return made
 
     def train_idf(self, batches: Iterable[Bodies], min_documents: int) -> list[tuple[str, float]]:
         """As `fingerprint.idf.train_idf`, of the features that this scheme makes."""
@@ -84,8 +87,8 @@ class Scheme:
     def scheme_id(self) -> str:
         """16 hex digits that are equal where, and only where, texts get equal fingerprints.
 
-        Covers all settings, the secret seed (through a slow hash), `text_version`, our kernels, and
-        jieba's tables where keywords are used.
+        Covers all settings, the secret seed (through a slow hash), `text_version`, our kernels, the words
+        that are counted in long bodies, and jieba's tables where keywords are used.
         """
         named = json.dumps(_origins(self.config), sort_keys=True, separators=(",", ":"))
         return blake2b(named.encode(), digest_size=8, person=b"twinsieve-scheme").hexdigest()
@@ -104,6 +107,7 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
         "lengths": [MIN_NEAR_LENGTH, STORED_LENGTH],
         "text": text_version(config.text),
         "kernels": KERNEL_VERSION,
+        "tallies": tally_version(),
         "data": _data(config),
     }
 

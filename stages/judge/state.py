@@ -25,7 +25,7 @@ from twinsieve.stages.errors import NEW_STATE, StateError
 from twinsieve.stages.exact.sections import Sections
 
 MAGIC = b"TWINSIEV"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _PREFIX = struct.Struct("<8sHII")
 _LENGTH = struct.Struct("<Q")

@@ -28,12 +28,14 @@ class Alignment(NamedTuple):
 
     runs: int64[STORED_LENGTH + 1, 4], first and last token (exclusive) of the later body, then of the
         earlier one; count: int64[1]
+    ends: int64[2], tokens of the later and of the earlier body up to where what is unknown begins
     keys: uint64[_CELLS], id or 0; masks: uint64[_CELLS, _WORDS]; used: int64[STORED_LENGTH], cells in use
     rows: uint64[STORED_LENGTH + 1, _WORDS]
     """
 
     runs: NDArray[np.int64]
     count: NDArray[np.int64]
+    ends: NDArray[np.int64]
     keys: NDArray[np.uint64]
     masks: NDArray[np.uint64]
     used: NDArray[np.int64]
@@ -45,6 +47,7 @@ def new_alignment() -> Alignment:
     return Alignment(
         np.zeros((STORED_LENGTH + 1, 4), np.int64),
         np.zeros(1, np.int64),
+        np.zeros(2, np.int64),
         np.zeros(_CELLS, np.uint64),
         np.zeros((_CELLS, _WORDS), np.uint64),
         np.zeros(STORED_LENGTH + 1, np.int64),
@@ -155,8 +158,10 @@ def align(later: Tokens, earlier: Tokens, made: Alignment) -> None:
     elif a > 0 or b > 0:
         runs[0, 0], runs[0, 1], runs[0, 2], runs[0, 3] = head, head + a, head, head + b
         count += 1
+    made.ends[0], made.ends[1] = n, m
     if cut and count > 0 and (runs[count - 1, 1] == n or runs[count - 1, 3] == m):
         count -= 1
+        made.ends[0], made.ends[1] = runs[count, 0], runs[count, 2]
     made.count[0] = _join(later, earlier, runs, count)
 
 

@@ -28,6 +28,7 @@ from twinsieve.stages.near.phrases import (
     LENGTHS_SHIFT,
     MAX_PHRASE,
     NEGATES,
+    NUMBER_MARK,
     NUMERAL,
     Phrases,
     find,
@@ -387,13 +388,13 @@ def _negation_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, 
     """(an odd number of negations in a short run?, those of the later body less those of the earlier one)"""
     run = work.alignment.runs[number]
     a0, a1, b0, b1 = run[0], run[1], run[2], run[3]
-    mine = _negations(work.later, a0, a1, phrases)
-    other = _negations(work.earlier, b0, b1, phrases)
+    mine = negations(work.later, a0, a1, phrases)
+    other = negations(work.earlier, b0, b1, phrases)
     if mine + other == 0 and (a0 == a1 or b0 == b1):
         by, other_by = _slide(work.later, a0, a1, phrases), _slide(work.earlier, b0, b1, phrases)
         a0, a1, b0, b1 = a0 - by, a1 - by, b0 - other_by, b1 - other_by
-        mine = _negations(work.later, a0, a1, phrases)
-        other = _negations(work.earlier, b0, b1, phrases)
+        mine = negations(work.later, a0, a1, phrases)
+        other = negations(work.earlier, b0, b1, phrases)
     short = _is_short(work.later, a0, a1, phrases) and _is_short(work.earlier, b0, b1, phrases)
     return short and (mine + other) % 2 != 0, mine - other
 
@@ -411,13 +412,14 @@ def _is_short(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
 
 
 @kernel(callee=True)
-def _negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
+def negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
+    """How many negations stand in tokens[first:end]."""
     count = ZERO
     at = first
     while at < end:
         step = np.int64(1)
         lengths = _lengths(tokens, at, end) if tokens.facts[at] & NEGATES else ZERO
-        for length in range(1, MAX_PHRASE + 1):
+        for length in range(1, MAX_PHRASE + 1 if lengths else 0):
             row = _row(tokens, at, length, lengths, phrases)
             negates = row >= 0 and phrases.roles[row] & NEGATES != 0
             if negates and not _in_idiom(tokens, at, at + length, phrases):
@@ -446,7 +448,7 @@ def _slide(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
     for by in range(1, min(first, end - first) + 1):
         if tokens.ids[first - by] != tokens.ids[end - by]:
             break
-        if _negations(tokens, first - by, end - by, phrases) > 0:
+        if negations(tokens, first - by, end - by, phrases) > 0:
             return np.int64(by)
     return ZERO
 
@@ -595,19 +597,38 @@ def _add_senses(row: int, phrases: Phrases, senses: NDArray[np.int64], count: in
 
 @kernel(callee=True)
 def _any_denied(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
-    """Whether a word of one short side is one of the other with un-, in-, im-, dis- or non- in front."""
+    """Whether a word of one short side denies one of the other, or differs from it in its mark alone."""
     if not _are_few(run):
         return False
     for a in range(run[0], run[1]):
         for b in range(run[2], run[3]):
             words = later.kinds[a] == WORD and earlier.kinds[b] == WORD
-            if words and (_denies(later, a, earlier, b) or _denies(earlier, b, later, a)):
+            if words and _excludes_word(later, a, earlier, b):
                 return True
     return False
 
 
 @kernel(callee=True)
+def _excludes_word(later: Tokens, a: int, earlier: Tokens, b: int) -> bool:
+    """Whether two words deny each other (safe, unsafe), or differ in the mark at their ends alone (a+, a)."""
+    if _denies(later, a, earlier, b) or _denies(earlier, b, later, a):
+        return True
+    marked, other_marked = later.facts[a] & NUMBER_MARK != 0, earlier.facts[b] & NUMBER_MARK != 0
+    if not (marked or other_marked) or later.ids[a] == earlier.ids[b]:
+        return False
+    first, other = later.starts[a], earlier.starts[b]
+    length = later.starts[a + 1] - first - marked
+    if length != earlier.starts[b + 1] - other - other_marked:
+        return False
+    for k in range(length):  # noqa: SIM110
+        if later.chars[first + k] != earlier.chars[other + k]:
+            return False
+    return True
+
+
+@kernel(callee=True)
 def _denies(tokens: Tokens, at: int, other: Tokens, other_at: int) -> bool:
+    """Whether a word is the other one with un-, in-, im-, dis- or non- in front."""
     first, end = tokens.starts[at], tokens.starts[at + 1]
     start, length = other.starts[other_at], other.starts[other_at + 1] - other.starts[other_at]
     extra = end - first - length
@@ -908,7 +929,7 @@ def _are_opposites(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phra
                 one, two = work.senses[i], work.other_senses[k]
                 if one >> 8 == two >> 8 and one != two:
                     return True
-    return _denies(later, a, earlier, b) or _denies(earlier, b, later, a)
+    return _excludes_word(later, a, earlier, b)
 
 
 @kernel(callee=True)

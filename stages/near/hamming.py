@@ -19,8 +19,7 @@ from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import GOLDEN, popcount
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.index import NearIndex
-from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, add_match, in_window
+from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, NearIndex, add_match, in_window
 from twinsieve.stages.near.verify import ALIKE, SAME_ID, Scratch, first_meeting, same_id
 from twinsieve.stages.window.chains import Chains
 from twinsieve.stages.window.chunk import Chunk

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.intrinsics import popcount, prefetch
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.index import NearIndex
-from twinsieve.stages.near.verify import Scratch, begin, compare, first_meeting
+from twinsieve.stages.near.verify import Scratch, VerifyParams, begin, compare, first_meeting
 from twinsieve.stages.window.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
+from twinsieve.stages.window.chains import Chains
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
 from twinsieve.stages.window.tags import tag_find
@@ -27,6 +27,28 @@ PREFETCH_ROWS = 12
 
 MATCHES_PER_ROW = 16
 """Mean room for matches; a shard whose room ends leaves its other rows to phase two."""
+
+
+class CandidateParams(NamedTuple):
+    """How candidates are found.
+
+    limits: int8[256, 256], signature limits; near_age: ms or -1 for no limit;
+    scan: 1 to compare with all entries
+    """
+
+    limits: NDArray[np.int8]
+    near_age: int
+    scan: int
+
+
+class NearIndex(NamedTuple):
+    """Buckets serve the method text, chains the method hamming; the other one is a placeholder."""
+
+    ring: RingColumns
+    buckets: Buckets
+    chains: Chains
+    candidates: CandidateParams
+    verify: VerifyParams
 
 
 class Matches(NamedTuple):

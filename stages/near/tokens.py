@@ -34,7 +34,6 @@ from twinsieve.stages.text.tables import SPECIAL_PLANES
 CHARACTER, WORD, NUMBER, MIX = 0, 1, 2, 3
 """Kinds of tokens."""
 
-_TEXT_ROOM = STORED_LENGTH + 1
 _REFERENCE_KINDS = 3
 
 
@@ -44,7 +43,7 @@ class Tokens(NamedTuple):
     chars: uint32[STORED_LENGTH]; word_starts: uint8[STORED_LENGTH], as in `Bodies`
     ids: uint64[…], equal for equal tokens; kinds: uint8[…]; points: int64[…], what a token weighs
     facts: uint16[…], class of a character; DIGIT for numbers and mixes; of a word that is a phrase what that
-        is, and the bit of phrases of one token; else 0
+        is, and the bit of phrases of one token; NUMBER_MARK where a mark ends a word (a+); else 0
     starts: int64[…], token i is chars[starts[i]:starts[i + 1]]
     counts: int64[3], (tokens, 1 if the body goes on behind them, where its references end)
         they are chars[starts[tokens]:counts[2]], two characters each; of a body that goes on none are known
@@ -60,16 +59,16 @@ class Tokens(NamedTuple):
     counts: NDArray[np.int64]
 
 
-def new_tokens() -> Tokens:
-    """Fresh memory for one body."""
+def new_tokens(room: int = STORED_LENGTH) -> Tokens:
+    """Fresh memory for `room` characters of a body."""
     return Tokens(
-        np.zeros(STORED_LENGTH, np.uint32),
-        np.zeros(STORED_LENGTH, np.uint8),
-        np.zeros(_TEXT_ROOM, np.uint64),
-        np.zeros(_TEXT_ROOM, np.uint8),
-        np.zeros(_TEXT_ROOM, np.int64),
-        np.zeros(_TEXT_ROOM, np.uint16),
-        np.zeros(_TEXT_ROOM + 1, np.int64),
+        np.zeros(room, np.uint32),
+        np.zeros(room, np.uint8),
+        np.zeros(room + 1, np.uint64),
+        np.zeros(room + 1, np.uint8),
+        np.zeros(room + 1, np.int64),
+        np.zeros(room + 1, np.uint16),
+        np.zeros(room + 2, np.int64),
         np.zeros(3, np.int64),
     )
 
@@ -117,6 +116,8 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
                 tokens.kinds[count] = WORD
                 at = find(phrases, key)
                 facts = ZERO if at < 0 else phrases.roles[at] & _OF_WORDS | (1 << LENGTHS_SHIFT)
+                if every & NUMBER_MARK and j - i > 1 and class_of(chars[j - 1], phrases) & NUMBER_MARK:
+                    facts |= NUMBER_MARK
                 tokens.facts[count] = np.uint16(facts)
                 tokens.points[count] = 1 if facts & LIGHT else min(2 + j - i, 8)
             else:

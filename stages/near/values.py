@@ -2,7 +2,7 @@
 
 "1,500" is 1500, "1.5万" 15000, "十二" 12, "twelve" 12, "007" 7. A colon, dash or slash parts a token into
 values: "9:30" is 9 and 30. A mix of letters and digits with at most two letters counts as its digits ("5kg");
-with more it is a name of its own ("h5n1x", an order number).
+with more it is a name of its own ("h5n1x", an order number). A mark at the end counts: "15+" is not 15.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
-from twinsieve.stages.near.phrases import DIGIT, NUMERAL, Phrases, find
+from twinsieve.stages.near.phrases import DIGIT, NUMBER_MARK, NUMERAL, Phrases, find
 from twinsieve.stages.near.tokens import CHARACTER, MIX, NUMBER, WORD, Tokens, class_of
 
 _PRIME = np.uint64(0x100000001B3)
@@ -23,6 +23,8 @@ _NAME = np.uint64(0x5851F42D4C957F2D)
 _DOT, _COMMA = ord("."), ord(",")
 _NAME_LETTERS = 2
 _NAME_LENGTH = 14
+_BEHIND = np.uint64(32)
+"""Tells a mark behind a number from one before it."""
 _TEN = 10
 
 
@@ -161,7 +163,10 @@ def _of_token(tokens: Tokens, at: int, power: int, phrases: Phrases, made: Value
     while i < end:
         if class_of(chars[i], phrases) & DIGIT:
             stop = _digits_end(chars, i, end, phrases)
-            last = power if stop == end else ZERO
+            marked = stop == end - 1 and class_of(chars[stop], phrases) & NUMBER_MARK != 0
+            last = power if stop == end or marked else ZERO
+            if marked:
+                prefix = (prefix ^ (np.uint64(chars[stop]) << _BEHIND)) * _PRIME
             _add(made, _of_digits(chars, i, stop, last, prefix, phrases), NO)
             prefix = np.uint64(0)
             i = stop
@@ -232,14 +237,21 @@ def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, made: Va
         elif kind == WORD:
             if tokens.facts[at] & NUMERAL:
                 _add(made, _of_integer(phrases.number[find(phrases, tokens.ids[at])]), NO)
-        elif kind == MIX and _is_name(tokens, at, phrases):
-            _add(made, tokens.ids[at] ^ _NAME, NO)
         else:
-            power, stop = _power_behind(tokens, at + 1, end, phrases)
-            _of_token(tokens, at, power, phrases, made)
-            at = stop
+            at = read_digits(tokens, at, end, phrases, made)
             continue
         at += 1
+
+
+@kernel(callee=True)
+def read_digits(tokens: Tokens, at: int, end: int, phrases: Phrases, made: Values) -> int:
+    """Add the values of a token with digits to `made`; where the next token to read stands."""
+    if tokens.kinds[at] == MIX and _is_name(tokens, at, phrases):
+        _add(made, tokens.ids[at] ^ _NAME, NO)
+        return at + 1
+    power, stop = _power_behind(tokens, at + 1, end, phrases)
+    _of_token(tokens, at, power, phrases, made)
+    return stop
 
 
 @kernel(callee=True)

@@ -2,7 +2,7 @@
 
 length ratio → char bag → exact Indel similarity on the stored text, cheapest first; then what differs.
 Bodies beyond STORED_LENGTH characters are estimated: from the stored heads and the whole-body sketches. What
-differs is looked for in their heads alone.
+differs is looked for in their heads; of their tails, numbers and negations are compared (`tails.py`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.differences import OFF, Differing, Limits, difference, new_differing
 from twinsieve.stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
 from twinsieve.stages.near.phrases import Phrases
+from twinsieve.stages.near.tails import tails_differ
 from twinsieve.stages.near.tokens import tokenize, write_tokens
 from twinsieve.stages.window.chunk import Chunk
-from twinsieve.stages.window.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns, word_start_at
+from twinsieve.stages.window.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns, tally_of, word_start_at
 
 ALIKE = 1
 """Status bit beside those of `Flag`: similarity reaches the threshold."""
@@ -36,6 +37,7 @@ REASON_SHIFT = 2
 """A status from 1 << REASON_SHIFT on names the `Reason` that keeps the pair apart."""
 SAME_ID = int(Reason.SAME_ID) << REASON_SHIFT
 _CARD = int(Reason.CARD) << REASON_SHIFT
+_TAIL = int(Reason.TAIL) << REASON_SHIFT
 
 _SKETCH_BYTES = 2 * SKETCH_UNITS
 
@@ -199,6 +201,10 @@ def compare(
         reason, _ = _difference(chunk, row, ring, slot, rules.limits, scratch)
         if reason:
             return status | (reason << REASON_SHIFT), matched, compared
+        if min(length, other) > STORED_LENGTH:
+            tally, other_tally = chunk.tallies[row], tally_of(ring, slot)
+            if tails_differ(length, tally, other, other_tally, scratch.phrases, scratch.differing):
+                return status | _TAIL, matched, compared
         if _cards_differ(chunk, row, ring, slot, rules, scratch):
             return status | _CARD, matched, compared
     return status, matched, compared
@@ -227,7 +233,7 @@ def _estimate(
     scattered and the heads' exact similarity bounds the answer from above; equal heads say nothing of the
     rest, and the cautious estimate stands. In doubt the message is kept.
     4-grams do not know their order, so what the heads prove is the limit: each common character outside
-    both heads uses up one of a tail.
+    both heads uses up one of a tail. No estimate says that two bodies are equal.
     """
     if chunk.lengths[row] < SKETCH_FROM or ring.lengths[slot] < SKETCH_FROM:
         return head_matched
@@ -243,6 +249,7 @@ def _estimate(
     head_share = head_matched * SIMILARITY_SCALE // head_compared
     if head_share < SIMILARITY_SCALE:
         share = max(share, min(head_share, _SCATTERED[equal]))
+    share = min(share, SIMILARITY_SCALE - 1)
     most = head_matched + 2 * (compared - head_compared)
     return min(share * compared // SIMILARITY_SCALE, most)
 

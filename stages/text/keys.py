@@ -7,7 +7,8 @@ before a number is kept, so that "-5度" is not "5度", "$5" not "€5" and ">35
 
 One arrow, mark for yes or no, or comparison between two words is kept, so that "A→B" is not "A←B"; several
 between the same two words, and those before the first word or behind the last one, adorn and are dropped.
-C# and C++ are not C. Behind the body stand the references that `text.compare` asks for.
+C# and C++ are not C, S23+ is not S23 and A- not A+: a mark right behind a word belongs to it. Behind the body
+stand the references that `text.compare` asks for.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ _RIGHT, _LEFT, _BOTH_WAYS, _WRONG = (np.uint32(ord(c)) for c in "→←↔✗")
 _DASHES = np.array([ord(c) for c in DASHES], dtype=np.uint32)
 _MAX_SHAFT = 8
 """Dashes and equals signs of an ASCII arrow."""
+_MAX_GRADE = 3
+"""Characters of a word behind which a minus is a grade."""
 _MAX_BRACKET = 32
 """Characters between < and > that make brackets of the two: <b>, <大学>."""
 _NO_MARK, _SEVERAL = np.uint32(0), np.uint32(1)
@@ -197,15 +200,52 @@ def _bracket_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.u
 
 @kernel(callee=True)
 def _suffix_length(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> int:
-    """Characters at i that belong to the lone letter before: # but of no tag, ++; 0 for none."""
+    """Characters at i that belong to the word before, which ends there: #, ++, + or a minus; 0 for none.
+
+    # and ++: behind one letter from a to z; no tag, and no third plus
+    +: between a word and an unspaced script it joins the two, unless the word is short or ends with a digit
+        (S23+发布, but Python+机器学习)
+    Minus: behind a word of three characters at most; several letters are capitals (BBB-, not pre-), and a
+        number that begins a line numbers it ("1- wash")
+    """
+    size, begin, small = ZERO, i, False
+    for k in range(i - 1, -1, -1):
+        p = properties[t[k]]
+        if p & JOINER and size > 0:
+            continue
+        if not p & (LETTER | MARK) or p & UNSPACED or size > _MAX_GRADE:
+            break
+        small |= not p & (DIGIT | CASED | MARK)
+        size += 1
+        begin = k
+    if size == 0:
+        return 0
+    lone = size == 1 and _A <= t[i - 1] | _LOWER <= _Z
     if t[i] == _HASH:
-        if i + 1 == n:
-            return 1
+        if not lone or i + 1 == n:
+            return int(lone)
         follows = properties[t[i + 1]]
         joined = follows & (LETTER | UNSPACED) == LETTER or t[i + 1] == _HASH or t[i + 1] == _UNDERSCORE
         return 0 if joined else 1
-    doubled = i + 1 < n and t[i + 1] == _PLUS
-    return 2 if doubled and not (i + 2 < n and t[i + 2] == _PLUS) else 0
+    plus = t[i] == _PLUS
+    if plus and i + 1 < n and t[i + 1] == _PLUS:
+        return 2 if lone and not (i + 2 < n and t[i + 2] == _PLUS) else 0
+    short = size <= _MAX_GRADE
+    number = properties[t[i - 1]] & DIGIT != 0
+    if not plus:
+        begins_line = begin == 0 or t[begin - 1] == _NEWLINE
+        if not short or (small and size > 1) or (number and begins_line):
+            return 0
+    k = i + 1
+    while k < n and properties[t[k]] & JOINER:
+        k += 1
+    if k == n:
+        return 1
+    follows = properties[t[k]]
+    if plus and (short or number) and follows & (LETTER | UNSPACED) == LETTER | UNSPACED:
+        return 1
+    joins = follows & (LETTER | MARK | SIGN | CURRENCY) != 0
+    return 0 if joins or t[k] == _PLUS or t[k] == _EQUALS or t[k] == _MORE else 1
 
 
 @kernel(callee=True)
@@ -308,14 +348,14 @@ def _write(
                 begins_word = True
                 found = _NO_MARK
                 if product and p & BETWEEN:
-                    lone = w > first and word_starts[w - 1] != 0 and _A <= out[w - 1] <= _Z
-                    if code in (_HASH, _PLUS) and lone and out[w - 1] == t[i - 1] | _LOWER:
+                    attached = follows_letter and not unspaced & UNSPACED
+                    if attached and (code in (_HASH, _PLUS) or p & SIGN):
                         size = _suffix_length(t, i, n, properties)
+                        for k in range(size):
+                            out[w + k] = separators[code] if p & SIGN else code
+                            word_starts[w + k] = 0
                         if size > 0:
-                            for _ in range(size):
-                                out[w] = code
-                                word_starts[w] = 0
-                                w += 1
+                            w += size
                             resume = i + size
                             follows_letter = False
                             continue

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+from html.entities import html5
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +20,33 @@ from twinsieve.stages.text.tables import GROWS, tables
 
 CHUNK_CHARS = 1 << 18
 """Characters worked on at once: bounds memory beside the result, and keeps the working set in the cache."""
+
+_ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]{1,31});")
+_MAX_DIGITS = 9
+"""Digits of a character's number that are read; more than that name no character."""
+
+
+def unescaped(texts: list[str]) -> list[str]:
+    """The texts with each HTML entity that ends in a semicolon replaced by what it stands for, once.
+
+    As `html.unescape` does it, which also reads some names without a semicolon: "&copy=2" is of an address.
+    The names are those of HTML 5, which change no more (tests/stages/text/test_entities.py holds them).
+
+    >>> unescaped(["Tom &amp; Jerry don&#39;t &amp;lt;", "?a=1&copy=2 &nothing;"])
+    ["Tom & Jerry don't &lt;", '?a=1&copy=2 &nothing;']
+    """
+    # One look at all of them: few streams have entities, and most of those in few texts.
+    if "&" not in "".join(texts):
+        return texts
+    return [_ENTITY.sub(_character, text) if "&" in text else text for text in texts]
+
+
+def _character(entity: re.Match[str]) -> str:
+    said = entity[0]
+    if said[1] != "#":
+        return html5.get(said[1:], said)
+    digits, base = (said[3:-1], 16) if said[2] in "xX" else (said[2:-1], 10)
+    return unescape(f"&#{int(digits.lstrip('0')[:_MAX_DIGITS] or '0', base)};")
 
 
 class Normalizer:
@@ -36,7 +66,8 @@ class Normalizer:
         selectors, joiners and punctuation), so that 👍 and 👎 differ. Where that is empty, or all letters
         went with tags, links and names, it is the raw text, lone surrogates replaced by U+FFFD. By the rule
         `letters` it is the body, or where that is empty the raw text. Where `compare` asks for references,
-        they stand behind it, but not behind raw text; `exact_only` is decided without them.
+        they stand behind it, but not behind raw text; `exact_only` is decided without them. HTML entities are
+        read first (`unescaped`), for the raw text too.
 
         A row costs time and memory linear in its length, whatever it holds, and does not depend on its batch.
 
@@ -52,7 +83,7 @@ class Normalizer:
     def _chunk(self, texts: list[str]) -> Bodies:
         known = tables()
         rows = len(texts)
-        raw, raw_starts = pack(texts)
+        raw, raw_starts = pack(unescaped(texts))
         text = nfkc(raw, raw_starts)
         if self._drop_rules:
             text = nfkc(*pack(self._drop_rules.apply(unpack(text))))

@@ -16,7 +16,7 @@ BodyRule = Literal["product", "letters"]
 FoldVariants = Literal["none", "simplified", "traditional"]
 Compared = Literal["links", "mentions", "tags"]
 
-RULES_VERSION = 3
+RULES_VERSION = 4
 """Raised whenever the same text and settings give another body or key text."""
 
 _OPENCC_CONFIGS = {"simplified": "t2s", "traditional": "s2t"}
@@ -99,8 +99,9 @@ class TextConfig:
     profile: `microblog` drops tags, repost chains, card marks, video and place tails beside URLs and names;
         `plain` drops URLs and names alone
     body_rule: `product` keeps letters, digits, combining marks, separators inside numbers, a sign, currency
-        or comparison before them, one mark between two words (→, ✓, <), C# and C++, and symbols in the key
-        text of short bodies; `letters` keeps letters and digits alone, as the data sets' truth does
+        or comparison before them, one mark between two words (→, ✓, <) or right behind one (C#, S23+), and
+        symbols in the key text of short bodies; `letters` keeps letters and digits alone, as the data sets'
+        truth does
     fold_variants: turn Han characters into one of their two standard forms with OpenCC
     drop: RE2 patterns; what they match becomes a blank, after NFKC and before the profile's rules
     compare: what tells two messages apart where one was replaced by another; see `references.py`
@@ -137,7 +138,7 @@ class TextConfig:
 def text_version(config: TextConfig) -> str:
     """What bodies depend on outside the settings: rules, Unicode tables, and OpenCC's dictionary where used.
 
-    >>> text_version(TextConfig()).startswith("rules 3, Unicode 17")
+    >>> text_version(TextConfig()).startswith("rules 4, Unicode 17")
     True
     """
     version = f"rules {RULES_VERSION}, Unicode {UNICODE_VERSION}"

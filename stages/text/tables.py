@@ -48,7 +48,7 @@ COMPARISON = 1 << 24
 NO_SIGN_AFTER = 1 << 25
 """A dash behind it is a hyphen or part of a range: COVID-19, 5%-8%, 3月-5月."""
 BETWEEN = 1 << 26
-"""May begin a mark that says something between two words, or behind a lone letter (C#, C++)."""
+"""May begin a mark that says something between two words, or right behind one (C#, C++, S23+, A-)."""
 
 HAS_UNFOLD = 1 << 12
 HAS_LINK = 1 << 13

@@ -27,7 +27,7 @@ class Chunk(NamedTuple):
     codes: uint8[n], length codes; probes: int32[n], how many buckets the row may look into (0: none)
     bags: uint64[n, 4]; signatures: uint32[n]; band_keys: uint32[n, bands]
     simhashes: uint64[n, 2]; weak_bits: uint8[n, tables, weak]; has_simhash: bool[n]
-    sketches: uint8[m, 64]; sketch_rows: int32[n]
+    sketches: uint8[m, 64]; sketch_rows: int32[n]; tallies: uint64[n]
     """
 
     positions: NDArray[np.int64]
@@ -51,6 +51,7 @@ class Chunk(NamedTuple):
     has_simhash: NDArray[np.bool_]
     sketches: NDArray[np.uint8]
     sketch_rows: NDArray[np.int32]
+    tallies: NDArray[np.uint64]
 
 
 def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
@@ -88,6 +89,7 @@ def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
         prints.has_simhash,
         prints.sketches,
         prints.sketch_rows,
+        prints.tallies,
     )
 
 

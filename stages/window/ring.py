@@ -2,8 +2,9 @@
 
 Entry k (its *kept index*, counted from 0) lives in slot k % capacity until entry k + capacity overwrites it.
 Texts stand in a circular arena of 16-bit units, in the same order; a text with a character beyond the
-Basic Multilingual Plane takes two units a character. Behind a text stand its sketch, if it has one, and one
-bit a character for word starts. The arena grows between chunks, never inside one.
+Basic Multilingual Plane takes two units a character. Behind a text stand its sketch, if it has one, one
+bit a character for word starts, and its tally where the text is not stored whole. The arena grows between
+chunks, never inside one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ GRANULE = 4
 """Texts begin at multiples of this many units, so that an offset fits 32 bits up to 32 GiB of text."""
 
 SKETCH_UNITS = 32
+TALLY_UNITS = 4
 NO_CARD = 0xFFFF
 
 KEPT, HEAD, STREAM_TIME, FIRST_TIME, OLDEST = 0, 1, 2, 3, 4
@@ -34,7 +36,7 @@ _COUNTERS = 5
 _SMALL_BYTES = 1 << 16
 """Slots fill one after another: the first ones of each column stand in small pages (`stages/pages.py`)."""
 
-_MAX_TEXT_LENGTH = (2 * STORED_LENGTH + SKETCH_UNITS + STORED_LENGTH // 16) // GRANULE
+_MAX_TEXT_LENGTH = (2 * STORED_LENGTH + SKETCH_UNITS + STORED_LENGTH // 16 + TALLY_UNITS) // GRANULE
 
 
 class RingUse(NamedTuple):
@@ -152,7 +154,7 @@ class Ring:
             self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
         if not self.use.text:
             return
-        units = characters * 2 + characters // 16 + messages * (SKETCH_UNITS + 1 + GRANULE)
+        units = characters * 2 + characters // 16 + messages * (SKETCH_UNITS + 1 + TALLY_UNITS + GRANULE)
         needed = units // GRANULE + 2 * _MAX_TEXT_LENGTH
         size = len(self.columns.texts) // GRANULE
         head = int(self.columns.counters[HEAD])
@@ -250,7 +252,8 @@ def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
     sketch = chunk.sketch_rows[row] if chunk.lengths[row] >= SKETCH_FROM else -1
     units = stored * 2 if wide else stored
     words = units + SKETCH_UNITS if sketch >= 0 else units
-    total = words + ((stored + 15) >> 4)
+    tally = words + ((stored + 15) >> 4)
+    total = tally + TALLY_UNITS if chunk.lengths[row] > STORED_LENGTH else tally
     granules = (total + GRANULE - 1) // GRANULE
     head = ring.counters[HEAD]
     if (head + granules) * GRANULE > len(ring.texts):
@@ -276,6 +279,8 @@ def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
         for k in range(min(16, stored - 16 * j)):
             bits |= np.uint16(chunk.word_starts[start + 16 * j + k] != 0) << np.uint16(k)
         texts[at + words + j] = bits
+    for j in range(total - tally):
+        texts[at + tally + j] = np.uint16((chunk.tallies[row] >> np.uint64(16 * j)) & np.uint64(0xFFFF))
 
 
 @kernel(callee=True)
@@ -284,3 +289,13 @@ def word_start_at(ring: RingColumns, slot: int) -> int:
     stored = min(np.int64(abs(ring.lengths[slot])), STORED_LENGTH)
     at = np.int64(ring.offsets[slot]) * GRANULE + (stored * 2 if ring.wides[slot] else stored)
     return at + SKETCH_UNITS if ring.lengths[slot] >= SKETCH_FROM else at
+
+
+@kernel(callee=True)
+def tally_of(ring: RingColumns, slot: int) -> np.uint64:
+    """The tally of an entry whose body is longer than STORED_LENGTH."""
+    at = word_start_at(ring, slot) + STORED_LENGTH // 16
+    tally = np.uint64(0)
+    for j in range(TALLY_UNITS):
+        tally |= np.uint64(ring.texts[at + j]) << np.uint64(16 * j)
+    return tally

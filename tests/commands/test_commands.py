@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.calling import Run
+from tests.stages.near.test_tails import END, LONG, MIDDLE, TAIL, long_text
 from twinsieve.pipeline.operate.topic_plan import LOG_ROW_BYTES
 from twinsieve.pipeline.service.cost import cost_of, held_by
 from twinsieve.pipeline.settings.model import Settings
@@ -54,6 +55,13 @@ def test_explain_says_what_each_step_says(run: Run) -> None:
         (_A, _A + "！", (), "exact", "the key texts are equal"),
         (_A, "完全没有关系的另一句话在这里", (), "MinHash lane", "0 of 24 bands shared; does not find the pair"),
         ("加油", "加油哦", (), "near", "not compared"),
+        (long_text(), long_text(order=(MIDDLE, END, TAIL)), (), "similarity",
+         "0.9995 (estimated over the whole bodies), at least 0.85"),
+        (long_text(), long_text(order=(MIDDLE, END, TAIL)), (), "differences",
+         "none that keeps them apart; only the first 512 characters compared, and the numbers and negations of what "
+         "follows if it is about as long"),
+        (LONG, LONG.replace("12", "17"), (), "differences",
+         "keep them apart: tail (numbers or negations behind the first 512 characters)"),
         (_A, _B, ("--set", "near.method=none"), "near", "switched off (near.method: none)"),
         (_A, _B, ("--set", "near.method=hamming", "--set", "near.distances=8:0"), "verdict",
          "unique: the later message is kept"),

@@ -25,6 +25,8 @@ RECORDS = "pipeline/worker/records.py"
 VERIFY = "stages/near/verify.py"
 NEAR_DIFFERENCES = "stages/near/differences.py"
 NEAR_VALUES = "stages/near/values.py"
+TAILS = "stages/near/tails.py"
+KEYS = "stages/text/keys.py"
 KEPT_APART = ("tests/stages/near",)
 PASSED = ("tests/model/test_passed_over.py",)
 TRUNCATED = ("tests/model/test_truncated_input.py",)
@@ -514,6 +516,62 @@ DIFFERENCES = (
         "    if rules.limits.level != OFF:\n",
         "    if rules.limits.level == OFF:\n",
         ("tests/property/test_sieve_equals_oracle.py",),
+    ),
+    Mutant(
+        "an estimate says that long bodies are equal",
+        VERIFY,
+        "share = min(share, SIMILARITY_SCALE - 1)",
+        "share = min(share, SIMILARITY_SCALE)",
+        ("tests/stages/near/test_tails.py",),
+    ),
+    Mutant(
+        "what the heads hold stays in the tallies",
+        TAILS,
+        "_sum(tally, other_head) != _sum(other_tally, head)",
+        "tally != other_tally",
+        ("tests/stages/near/test_tails.py",),
+    ),
+    Mutant(
+        "tails of any lengths are compared",
+        TAILS,
+        "if abs(behind - other_behind) > max(_ALIKE_LEAST, longer // _ALIKE_SHARE):",
+        "if False:",
+        ("tests/stages/near/test_tails.py",),
+    ),
+    Mutant(
+        "a plus behind a word joins it to any script",
+        KEYS,
+        "    if plus and (short or number) and follows",
+        "    if False and follows",
+        ("tests/stages/text/test_suffixes.py",),
+    ),
+    Mutant(
+        "a minus numbers no line",
+        KEYS,
+        "(number and begins_line)",
+        "False",
+        ("tests/stages/text/test_suffixes.py",),
+    ),
+    Mutant(
+        "words that differ in their mark say the same",
+        NEAR_DIFFERENCES,
+        "    if not (marked or other_marked) or",
+        "    if True or",
+        ("tests/stages/text/test_suffixes.py",),
+    ),
+    Mutant(
+        "a number is worth the same with a mark behind it",
+        NEAR_VALUES,
+        "            if marked:\n",
+        "            if False:\n",
+        KEPT_APART,
+    ),
+    Mutant(
+        "an entity is read without its semicolon",
+        "stages/text/normalizer.py",
+        "{1,31});",
+        "{1,31});?",
+        ("tests/stages/text/test_entities.py",),
     ),
     Mutant(
         "a negation counts however long its run is",

@@ -19,11 +19,13 @@ def scheme() -> Scheme:
     return golden_scheme()
 
 
-def test_what_an_older_version_left_is_refused_with_what_to_do(scheme: Scheme, tmp_path: Path) -> None:
-    world = restored(2, tmp_path, scheme)
-    with pytest.raises(
-        StateError, match=r"format version 2, this program reads 3.*start a new app and seed it"
-    ):
+@pytest.mark.parametrize("version", [2, 3])
+def test_what_an_older_version_left_is_refused_with_what_to_do(
+    version: int, scheme: Scheme, tmp_path: Path
+) -> None:
+    world = restored(version, tmp_path, scheme)
+    expected = rf"format version {version}, this program reads {VERSION}.*start a new app and seed it"
+    with pytest.raises(StateError, match=expected):
         world.run(base(str(tmp_path)), 100)
 
 

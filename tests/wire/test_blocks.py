@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
 from tests.twins import TinyScheme, batch_of
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block, encode_block, split_block
-from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError, What, scheme_hash, seal
+from twinsieve.pipeline.wire.frame import (
+    VERSION,
+    ForeignSchemeError,
+    ForeignVersionError,
+    What,
+    scheme_hash,
+    seal,
+)
 from twinsieve.pipeline.wire.positions import (
     MAX_OFFSETS,
     MAX_PARTITIONS,
@@ -60,11 +67,11 @@ def test_golden_records_are_read() -> None:
     assert session_of((FOLDER / "answer.bin").read_bytes()) == golden_ruling().session
 
 
-def test_records_of_older_versions_are_refused_with_what_to_do() -> None:
-    with pytest.raises(
-        ForeignVersionError, match=r"version 1, this program reads 3.*start a new app and seed it"
-    ):
-        decode_block((FOLDER / "version_1" / "block.bin").read_bytes(), SCHEME, "golden")
+@pytest.mark.parametrize("version", [1, 3])
+def test_records_of_older_versions_are_refused_with_what_to_do(version: int) -> None:
+    expected = rf"version {version}, this program reads {VERSION}.*start a new app and seed it"
+    with pytest.raises(ForeignVersionError, match=expected):
+        decode_block((FOLDER / f"version_{version}" / "block.bin").read_bytes(), SCHEME, "golden")
 
 
 rows = st.lists(

@@ -91,5 +91,6 @@ def test_rows_taken_by_a_mask_are_those_rows() -> None:
         "signatures",
         "sketches",
         "sketch_rows",
+        "tallies",
     ):
         assert np.array_equal(getattr(taken.fingerprints, name), getattr(again, name)), name

@@ -8,6 +8,7 @@ from tests.golden.states import FOLDER, JUDGED, METHODS, config_of, posts, state
 from tests.property.streams import part_of, table
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.state import FORMAT_VERSION
 
 
 @pytest.mark.parametrize("window", [1_000, 50_000])
@@ -25,10 +26,9 @@ def test_a_state_of_this_format_goes_on(method: str, window: int) -> None:
     assert table(again.judge(part_of(batch, JUDGED, len(batch)))) == expected
 
 
-def test_a_state_of_format_1_is_refused_with_what_to_do() -> None:
-    saved = (FOLDER / "state_version_1_text.bin").read_bytes()
-    with pytest.raises(
-        StateError,
-        match=r"format version 1, this program reads 2.*begin with a state file that does not exist yet",
-    ):
-        Sieve.from_bytes(saved, config_of("text", 1_000))
+@pytest.mark.parametrize(("version", "method"), [(1, "text"), (2, "text"), (2, "hamming")])
+def test_a_state_of_an_older_format_is_refused_with_what_to_do(version: int, method: str) -> None:
+    saved = (FOLDER / f"state_version_{version}_{method}.bin").read_bytes()
+    expected = rf"format version {version}, this program reads {FORMAT_VERSION}.*begin with a state file that does not exist yet"
+    with pytest.raises(StateError, match=expected):
+        Sieve.from_bytes(saved, config_of(method, 1_000))

@@ -96,8 +96,11 @@ def is_mark(char: str) -> bool:
 
 def tokens(body: str, word_starts: Sequence[int]) -> list[Token]:
     """Tokens of a body; of one beyond STORED_LENGTH those of its head that do not touch the cut."""
-    cut = len(body) > STORED_LENGTH
-    body = body[:STORED_LENGTH]
+    return whole_tokens(body[:STORED_LENGTH], word_starts, cut=len(body) > STORED_LENGTH)
+
+
+def whole_tokens(body: str, word_starts: Sequence[int], *, cut: bool = False) -> list[Token]:
+    """Tokens of a body, however long. cut: it goes on, and a token at its end is left out"""
     found, at = [], 0
     while at < len(body) and body[at] < FIRST_REFERENCE:
         if unspaced(body[at]) and not is_digit(body[at]):
@@ -120,8 +123,8 @@ def tokens(body: str, word_starts: Sequence[int]) -> list[Token]:
     return found
 
 
-def runs_of(a: list[Token], b: list[Token], cut: bool) -> list[Run]:
-    """What one longest common subsequence leaves over, joined over weak tokens."""
+def runs_of(a: list[Token], b: list[Token], cut: bool) -> tuple[list[Run], tuple[int, int]]:
+    """What one longest common subsequence leaves over, joined over weak tokens; where what is unknown begins."""
     x, y = [t.text for t in a], [t.text for t in b]
     head = 0
     while head < min(len(x), len(y)) and x[head] == y[head]:
@@ -137,7 +140,13 @@ def runs_of(a: list[Token], b: list[Token], cut: bool) -> list[Run]:
             runs.append(Run(i, p, j, q))
         i, j = p + 1, q + 1
     if cut and runs and (runs[-1].a1 == len(x) or runs[-1].b1 == len(y)):
-        runs.pop()
+        unknown = runs.pop()
+        x, y = x[: unknown.a0], y[: unknown.b0]
+    return joined_runs(a, b, x, y, runs), (len(x), len(y))
+
+
+def joined_runs(a: list[Token], b: list[Token], x: list[str], y: list[str], runs: list[Run]) -> list[Run]:
+    """Without weak tokens between two runs, and without runs that differ in blanks alone."""
     joined: list[Run] = []
     for run in runs:
         if joined:
@@ -177,8 +186,8 @@ Value = tuple[str, object]
 """What is compared, and how it was written: `c` in Chinese numerals, else `n`."""
 
 
-def values(some: Sequence[Token]) -> list[Value]:
-    """The numbers of some tokens, at most 64."""
+def values(some: Sequence[Token], most: int = 64) -> list[Value]:
+    """The numbers of some tokens, no more than the first 64."""
     known, found, at = words(), [], 0
     while at < len(some):
         token = some[at]
@@ -202,7 +211,7 @@ def values(some: Sequence[Token]) -> list[Value]:
             found += [("n", value) for value in parts(token, factor)]
             continue
         at += 1
-    return found[:64]
+    return found[:most]
 
 
 def is_name(text: str) -> bool:
@@ -225,8 +234,11 @@ def parts(token: Token, factor: int) -> Iterator[object]:
             end += 1
         said = "".join(str(unicodedata.decimal(c)) if is_digit(c) else "." for c in text[at:end])
         value: object = said
+        behind = text[end:] if len(text) == end + 1 and is_mark(text[end]) else ""
         if said.count(".") <= 1:
-            value = Fraction(said) * (factor if end == len(text) else 1)
+            value = Fraction(said) * (factor if end + len(behind) == len(text) else 1)
+        if behind:
+            value = (value, behind)
         yield (prefix, value) if prefix else value
         prefix, at = "", end
 
@@ -309,12 +321,43 @@ def reason(
 ) -> Reason:
     """Why the two are kept apart, the first rule that holds; NONE for none."""
     a, b = tokens(later, later_starts), tokens(earlier, earlier_starts)
-    pair = Pair(a, b, runs_of(a, b, max(len(later), len(earlier)) > STORED_LENGTH))
+    pair = Pair(a, b, runs_of(a, b, max(len(later), len(earlier)) > STORED_LENGTH)[0])
     if differences.level == "off":
         return Reason.NONE
     found = guards(pair) or other_reference(later, earlier)
     if found == Reason.NONE and pair.runs and differences.level == "full":
         return measured(pair, differences)
+    return found
+
+
+def tails_differ(
+    later: str, later_starts: Sequence[int], earlier: str, earlier_starts: Sequence[int]
+) -> bool:
+    """Whether two bodies beyond STORED_LENGTH go on about as long, with other numbers or negations."""
+    if min(len(later), len(earlier)) <= STORED_LENGTH:
+        return False
+    a, b = tokens(later, later_starts), tokens(earlier, earlier_starts)
+    _, (end, other_end) = runs_of(a, b, True)
+    behind = len(later) - sum(len(t.text) for t in a[:end])
+    other = len(earlier) - sum(len(t.text) for t in b[:other_end])
+    if abs(behind - other) > max(8, max(behind, other) // 50):
+        return False
+    mine, other_said = (
+        said_of(whole_tokens(later, later_starts)),
+        said_of(whole_tokens(earlier, earlier_starts)),
+    )
+    mine.subtract(said_of(a, end))
+    other_said.subtract(said_of(b, other_end))
+    mine.subtract(other_said)
+    return any(mine.values())
+
+
+def said_of(some: list[Token], end: int | None = None) -> Counter[object]:
+    """The numbers in digits, and the negations, of the first tokens."""
+    end = len(some) if end is None else end
+    digits = [t if t.kind in "NM" or t.text in words().numerals else Token("", "W") for t in some[:end]]
+    found: Counter[object] = Counter(value for how, value in values(digits, most=len(some)) if how == "n")
+    found["negations"] += negations(some, 0, end)
     return found
 
 
@@ -511,7 +554,7 @@ def sense_rule(pair: Pair, run: Run) -> Reason:
     few = len(x) <= 4 and len(y) <= 4
     found = excluded(senses(pair.a, run.a0, run.a1, few), senses(pair.b, run.b0, run.b1, few))
     denied = few and any(
-        denies(s.text, t.text) or denies(t.text, s.text)
+        denies(s.text, t.text) or denies(t.text, s.text) or marked_apart(s.text, t.text)
         for s in x
         for t in y
         if s.kind == "W" and t.kind == "W"
@@ -521,6 +564,15 @@ def sense_rule(pair: Pair, run: Run) -> Reason:
 
 def denies(word: str, other: str) -> bool:
     return len(other) >= 4 and any(word == prefix + other for prefix in ("un", "in", "im", "dis", "non"))
+
+
+def marked_apart(word: str, other: str) -> bool:
+    """Whether two words differ in the mark at their ends alone: a+ and a-, a+ and a."""
+
+    def bare(text: str) -> str:
+        return text[:-1] if len(text) > 1 and is_mark(text[-1]) else text
+
+    return word != other and bare(word) == bare(other)
 
 
 def reordered(pair: Pair, a0: int, a1: int, b0: int, b1: int) -> bool:
@@ -613,7 +665,7 @@ def spelled_alike(s: Token, t: Token) -> bool:
     one, two = senses([s], 0, 1, True), senses([t], 0, 1, True)
     if any(p[:2] == q[:2] and p != q for p in one for q in two):
         return False
-    return not denies(s.text, t.text) and not denies(t.text, s.text)
+    return not (denies(s.text, t.text) or denies(t.text, s.text) or marked_apart(s.text, t.text))
 
 
 def paired(pair: Pair, run: Run) -> tuple[int, int]:

@@ -155,6 +155,15 @@ _PIECES = st.sampled_from(
         " != ",
         "c# ",
         "c++ ",
+        "s23 ",
+        "s23+ ",
+        "15+ ",
+        "15- ",
+        "a+ ",
+        "a- ",
+        "disney ",
+        "disney+ ",
+        "mate60+",
         " c ",
         "type a",
         "grade b ",
@@ -171,6 +180,13 @@ _PIECES = st.sampled_from(
     ]
 )
 _TEXTS = st.lists(_PIECES, min_size=1, max_size=14)
+
+
+def pieces(least: int, most: int) -> st.SearchStrategy[str]:
+    """Texts of some of the words that rules look at."""
+    return st.lists(_PIECES, min_size=least, max_size=most).map(" ".join)
+
+
 _EDITS = st.lists(st.tuples(st.integers(0, 13), st.lists(_PIECES, max_size=3)), max_size=4)
 
 
@@ -189,6 +205,9 @@ def pairs(draw: st.DrawFn) -> tuple[str, str]:
 @given(pairs(), st.sampled_from([FULL, MICROBLOG, TITLES, SMS, ANYWHERE, GUARDS]), st.booleans())
 @settings(max_examples=400)
 @example(("终场3比1精彩", "终场1比3精彩"), FULL, False)
+@example(("iphone 15+ case", "iphone 15 case"), FULL, False)
+@example(("has 10+万 fans", "has 10万 fans"), FULL, False)
+@example(("rated a+ today", "rated a- today"), GUARDS, False)
 @example(("没买到票", "买不到票"), FULL, False)
 @example(("突破二十万", "突破十万"), FULL, False)
 @example(("2.3.1十今天", "2.3.1今天"), FULL, False)

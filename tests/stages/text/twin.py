@@ -264,6 +264,40 @@ def prefix(text: str, i: int) -> tuple[str, int]:
     return "", i
 
 
+def suffix(text: str, i: int) -> str:
+    """What stands at i and belongs to the word that ends there, as it is kept; "" for nothing."""
+    word = word_before(text, i)
+    lone = len(word) == 1 and word.isascii() and word.isalpha()
+    found = _SHARP.match(text, i) or _PLUSPLUS.match(text, i)
+    if not word or (found and lone):
+        return found[0] if found and lone else ""
+    behind = next((char for char in text[i + 1 :] if kind_of(char) != "joiner"), " ")
+    joins = kind_of(behind) in ("letter", "mark") or behind in "-−–+=>" or category(behind) == "Sc"
+    number = is_decimal(word[-1])
+    if text[i] == "+" and text[i + 1 : i + 2] != "+":
+        script = is_alnum(behind) and _is_unspaced(behind)
+        return "+" if not joins or (script and (number or len(word) <= 3)) else ""
+    if text[i] in "-−–" and not joins and len(word) <= 3:
+        small = any(not is_decimal(char) and casefold(char) == char for char in word if is_alnum(char))
+        counted = number and re.search(rf"(^|\n){re.escape(word)}$", text[:i])
+        return "" if counted or (small and len(word) > 1) else "-"
+    return ""
+
+
+def word_before(text: str, i: int) -> str:
+    """The end of the word of a spaced script that ends at i, without joiners: four characters at most."""
+    word = ""
+    for char in reversed(text[:i]):
+        kind = kind_of(char)
+        if kind == "joiner" and word:
+            continue
+        if kind not in ("letter", "mark") or _is_unspaced(char) or len(word) > 3:
+            break
+        folded = casefold(char)
+        word = (folded if len(folded) > 1 else char) + word
+    return word
+
+
 def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], int | None]:
     """Kept characters, their word starts, and how many stand before the last card mark."""
     out: list[str] = []
@@ -287,13 +321,13 @@ def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], in
         if mark == "<" and _BRACKET.match(text, i):
             closing.add(text.index(">", i))
             mark = ""
-        if product and out and starts[-1] and "a" <= out[-1] <= "z" and casefold(text[i - 1]) == out[-1]:
-            suffix = _SHARP.match(text, i) or _PLUSPLUS.match(text, i)
-            if suffix:
-                out += suffix[0]
-                starts += [0] * len(suffix[0])
+        if product and follows_letter and not side:
+            grade = suffix(text, i)
+            if grade:
+                out += grade
+                starts += [0] * len(grade)
                 new_word, follows_letter = True, False
-                i = suffix.end()
+                i += len(grade)
                 continue
         if mark:
             if symbols:

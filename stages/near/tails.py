@@ -1,0 +1,144 @@
+"""What numbers and negations come to behind the part of two long bodies that is stored and compared.
+
+Of a body beyond STORED_LENGTH characters a *tally* is kept: the sum of the hashes of its numbers, and how
+many negations it has. What the stored heads hold up to where their alignment ends is taken off; the rest
+belongs to the tails, wherever in them it stands. So a moved paragraph changes nothing, and neither does an
+edit in the heads. Numbers have digits: "one" and 一 are words of many other uses.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import STORED_LENGTH, Bodies
+from twinsieve.stages.intrinsics import mix64
+from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.near.differences import Differing, negations
+from twinsieve.stages.near.phrases import CONCORD, DIGIT, IDIOM, NEGATES, NUMERAL, Phrases
+from twinsieve.stages.near.tokens import NUMBER, Tokens, new_tokens, tokenize
+from twinsieve.stages.near.values import Values, new_values, read_digits
+from twinsieve.stages.near.word_lists import phrases_of
+
+_PIECE = 4096
+"""Characters of a body that are read at once."""
+_CALM = 16
+"""Tokens without number and negation, in whose midst a piece ends: no phrase with its context has more."""
+_COUNT_SHIFT = np.uint64(56)
+_NUMBERS = np.uint64((1 << 56) - 1)
+_ALIKE_SHARE, _ALIKE_LEAST = 50, 8
+"""Tails are as long as each other if their lengths differ by a 50th, or by this many characters."""
+
+
+def fill_tallies(bodies: Bodies, tallies: NDArray[np.uint64]) -> None:
+    """Write the tally of each body of the near stage that is longer than what is stored; by our own lists.
+
+    tallies: uint64[n], negations modulo 256 in the highest byte, the sum of numbers below
+    """
+    long = np.flatnonzero(~bodies.exact_only & (bodies.body_lengths > STORED_LENGTH))
+    if len(long):
+        bodies = bodies.for_kernels()
+        columns = (bodies.chars, bodies.word_starts, bodies.starts, bodies.body_lengths)
+        _fill(*columns, long, phrases_of(), new_tokens(_PIECE), new_values(), tallies)
+
+
+@cache
+def tally_version() -> str:
+    """A name of all that a tally depends on beside the body."""
+    phrases = phrases_of()
+    counted = phrases.roles & np.uint16(NEGATES | IDIOM | CONCORD)
+    held = counted != 0
+    parts = (phrases.keys[held], counted[held], phrases.worth)
+    return blake2b(b"".join(part.tobytes() for part in parts), digest_size=8).hexdigest()
+
+
+@kernel
+def _fill(
+    chars: NDArray[np.uint32],
+    word_starts: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    phrases: Phrases,
+    tokens: Tokens,
+    values: Values,
+    tallies: NDArray[np.uint64],
+) -> None:
+    for row in rows:
+        at, end = starts[row], starts[row] + lengths[row]
+        tally = np.uint64(0)
+        while at < end:
+            size = min(np.int64(_PIECE), end - at)
+            for j in range(size):
+                tokens.chars[j] = chars[at + j]
+            for j in range(size):
+                tokens.word_starts[j] = word_starts[at + j]
+            cut = at + size < end
+            tokenize(tokens, size, cut, phrases)
+            stop = _calm_end(tokens) if cut else tokens.counts[0]
+            tally = _sum(tally, _tally(tokens, stop, phrases, values))
+            read = tokens.starts[stop]
+            at += read if read > 0 and cut else size
+        tallies[row] = tally
+
+
+@kernel(callee=True)
+def _calm_end(tokens: Tokens) -> int:
+    """The last place in a cut body where no number, negation or phrase of one can go on; else its end."""
+    calm = ZERO
+    for at in range(tokens.counts[0] - 1, -1, -1):
+        calm = ZERO if tokens.facts[at] & (DIGIT | NUMERAL | NEGATES) else calm + 1
+        if calm == _CALM:
+            return at + _CALM // 2
+    return tokens.counts[0]
+
+
+@kernel(callee=True)
+def _tally(tokens: Tokens, end: int, phrases: Phrases, values: Values) -> np.uint64:
+    """The tally of the first tokens up to `end`."""
+    numbers = np.uint64(0)
+    at = ZERO
+    while at < end:
+        if tokens.kinds[at] < NUMBER:
+            at += 1
+            continue
+        values.counts[0] = values.counts[1] = 0
+        at = read_digits(tokens, at, end, phrases, values)
+        for k in range(values.counts[0]):
+            numbers += mix64(values.values[k])
+    count = np.uint64(negations(tokens, ZERO, end, phrases))
+    return (count << _COUNT_SHIFT) | (numbers & _NUMBERS)
+
+
+@kernel(callee=True)
+def _sum(one: np.uint64, other: np.uint64) -> np.uint64:
+    """Of two tallies: each part by itself."""
+    count = (one >> _COUNT_SHIFT) + (other >> _COUNT_SHIFT)
+    return (count << _COUNT_SHIFT) | ((one + other) & _NUMBERS)
+
+
+@kernel(callee=True)
+def tails_differ(
+    length: int,
+    tally: np.uint64,
+    other_length: int,
+    other_tally: np.uint64,
+    phrases: Phrases,
+    work: Differing,
+) -> bool:
+    """Whether what stands behind the aligned heads is about as long, and has other numbers or negations.
+
+    lengths, tallies: of both bodies, the later one first; work: as `difference` left it
+    """
+    end, other_end = work.alignment.ends[0], work.alignment.ends[1]
+    behind = length - work.later.starts[end]
+    other_behind = other_length - work.earlier.starts[other_end]
+    longer = max(behind, other_behind)
+    if abs(behind - other_behind) > max(_ALIKE_LEAST, longer // _ALIKE_SHARE):
+        return False
+    head = _tally(work.later, end, phrases, work.values)
+    other_head = _tally(work.earlier, other_end, phrases, work.other_values)
+    return _sum(tally, other_head) != _sum(other_tally, head)
