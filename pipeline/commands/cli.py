@@ -1,6 +1,7 @@
 """The command line: `twinsieve COMMAND`.
 
-Exit codes: 0 done, 1 failed, 2 misused. Data goes to stdout, talk to stderr, an error is one line. Where the
+Exit codes: 0 done, 1 failed, 2 misused, 128 and its number after a signal.
+Data goes to stdout, talk to stderr, an error is one line. Where the
 reader of stdout went away, as `head` does, the process ends by SIGPIPE and says nothing, like other tools.
 """
 
@@ -149,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except (click.Abort, KeyboardInterrupt):
         say_error("twinsieve: interrupted")
-        return 1
+        return 128 + signal.SIGINT
     except SieveError as error:
         for line in error.lines():
             say_error(line)

@@ -24,7 +24,7 @@ from twinsieve.pipeline.commands.options import (
 from twinsieve.pipeline.commands.terminal import examples as help_examples
 from twinsieve.pipeline.commands.terminal import say_error, talk
 from twinsieve.pipeline.dedup import Keep, Wanted
-from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files import SignalledError
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.dedup.run import OnProgress
@@ -180,7 +180,7 @@ def command(
         first, dead_letter = summary.first_unreadable, wanted.dead_letter
         say_error(unreadable_line(summary.unreadable, summary.rows, first, dead_letter))
     if dedup.stopped is not None:
-        raise FileError(dedup.stopped_line(dedup.stopped))
+        raise SignalledError(dedup.stopped_line(dedup.stopped), signals.number)
 
 
 @contextmanager
@@ -231,14 +231,16 @@ class _Signals:
 
         self.stop = Stop()
         self.interrupted: Callable[[], str] = lambda: "interrupted; no output was put in place"
+        self.number: int = signal.SIGINT
         self._over = False
 
     def no_more(self) -> None:
         self._over = True
 
-    def handle(self, _number: int, _frame: FrameType | None) -> None:
+    def handle(self, number: int, _frame: FrameType | None) -> None:
         if self._over:
             return
+        self.number = number
         if self.stop.taken and not self.stop.asked:
             self.stop.ask()
         else:
@@ -249,7 +251,7 @@ class _Signals:
 def _stopped_by_signals() -> Iterator[_Signals]:
     """Handle signals as `_Signals` says.
 
-    raises: FileError in place of KeyboardInterrupt, which click would announce with an empty line
+    raises: SignalledError in place of KeyboardInterrupt, which click would announce with an empty line
     """
     signals = _Signals()
     # One that is ignored (nohup, a background job of a script) stays so.
@@ -259,7 +261,7 @@ def _stopped_by_signals() -> Iterator[_Signals]:
     try:
         yield signals
     except KeyboardInterrupt as error:
-        raise FileError(signals.interrupted()) from error
+        raise SignalledError(signals.interrupted(), signals.number) from error
     finally:
         signal.set_wakeup_fd(woken)
         for one, handler in before:

@@ -10,3 +10,17 @@ FORMATS = ("jsonl", "json", "csv", "tsv", "text", "parquet", "arrow")
 
 class FileError(SieveError):
     """A file or stream cannot be read or written; the text names it, and what happened to the output."""
+
+
+class MissingFileError(FileError):
+    """There is no such input: as misused as a setting or a column that is not there."""
+
+    exit_code = 2
+
+
+class SignalledError(FileError):
+    """A signal ended the run. number: its number, which shells expect in the exit code"""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + number

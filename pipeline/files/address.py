@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files import FileError, MissingFileError
 from twinsieve.pipeline.settings.named_files import known_store, store_error
 from twinsieve.stages.errors import UsageError, is_address, shown
 
@@ -51,7 +51,8 @@ def open_address(name: str) -> tuple[io.BufferedReader, int | None]:
         files, path = fsspec.core.url_to_fs(name)
         stream = files.open(path, "rb")
     except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
-        raise FileError(f"{shown(name)}: cannot be read: {store_error(error)}") from None
+        kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
+        raise kind(f"{shown(name)}: cannot be read: {store_error(error)}") from None
     size = getattr(stream, "size", None)
     return io.BufferedReader(_Remote(stream), _BUFFER_BYTES), size if isinstance(size, int) else None
 

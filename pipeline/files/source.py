@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, Self
 
-from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files import FileError, MissingFileError
 from twinsieve.pipeline.files.address import open_address
 from twinsieve.pipeline.files.encoding import (
     as_utf8,
@@ -102,7 +102,8 @@ class InputSource:
         return self._raw
 
     def _cannot_be_read(self, error: OSError) -> FileError:
-        return FileError(f"{self.shown}: cannot be read: {error.strerror or error}")
+        kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
+        return kind(f"{self.shown}: cannot be read: {error.strerror or error}")
 
     @property
     def consumed(self) -> int:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.broker.worlds import fresh
-from tests.logfmt import last_words
+from tests.logfmt import last_words, read_line
 from twinsieve.pipeline.broker.admin import Admin, NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topic_plan import plan_of
@@ -39,6 +39,7 @@ class Operator:
         self._file.write_text(yaml.safe_dump(settings))
         self.settings = Settings.model_validate(settings)
         self._broker = connect(self.settings.kafka)
+        self.warned: list[str] = []
         self.admin: Admin = self._broker.admin()
         self.admin.create_topic(NewTopic(f"{self.app}-in", 2))
 
@@ -48,12 +49,14 @@ class Operator:
         self.admin.create_topic(NewTopic(f"{self.app}.{kind}", partitions, 1, held))
 
     def refused(self) -> list[str]:
-        """What `run` says of the topics before it ends with exit code 3, without the app's name."""
+        """What ends `run` with exit code 3, without the app's name; `warned` is what it warned of before."""
         done = subprocess.run(
             [*_RUN, "-c", str(self._file)], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
         )
         assert done.returncode == 3, done.stderr
         assert done.stdout == ""
+        records = [read_line(line) for line in done.stderr.splitlines()]
+        self.warned = [one["msg"].replace(self.app, "app") for one in records if one["level"] == "warning"]
         return sorted(line.replace(self.app, "app") for line in last_words(done.stderr))
 
     def close(self) -> None:
@@ -72,13 +75,14 @@ def test_each_wrong_setting_of_an_internal_topic_is_a_line(operator: Operator) -
     operator.topic("verdicts", 1)
     operator.topic("fingerprints", 3, retention_ms="3600000")
     create(operator.settings, operator.admin)
-    compact, split, short, few = operator.refused()
+    compact, split, few = operator.refused()
+    (short,) = [line for line in operator.warned if "deleted after" in line]
     assert compact == (
         "app.decisions: cleanup.policy is compact, which drops what is still needed; set it to delete"
     )
     assert split.startswith("app.fingerprints: has 3 partitions, must have 1 ")
-    assert short.startswith("app.fingerprints: messages are deleted after 1 h, ")
-    assert "set retention.ms to -1, or at least " in short
+    assert short.startswith("run: app.fingerprints: messages are deleted after 1 h, ")
+    assert ", or at least 604800000" in short
     assert few.startswith("app.verdicts: has 1 partitions, must have 4 ")
 
 

@@ -123,7 +123,7 @@ def test_an_input_that_is_missing_is_found_before_a_row_is_written(
     words = process(["dedup", source, tmp_path / "none.jsonl", "-q", *SMALL])
     ran = subprocess.run(words, cwd=root, capture_output=True, check=False)
     said = f"twinsieve: {tmp_path}/none.jsonl: cannot be read: No such file or directory\n"
-    assert (ran.returncode, ran.stdout, ran.stderr.decode()) == (1, b"", said)
+    assert (ran.returncode, ran.stdout, ran.stderr.decode()) == (2, b"", said)
 
 
 def test_more_inputs_than_files_may_be_open(tmp_path: Path, root: Path, source: Path, process: Words) -> None:

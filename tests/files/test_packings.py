@@ -204,7 +204,7 @@ def test_fifteen_hundred_inputs_need_few_open_files(
 def test_an_input_that_is_missing_is_said_before_any_row_is_written(tmp_path: Path, run: Run) -> None:
     (tmp_path / "in.jsonl").write_bytes(_ROWS)
     ran = run("dedup", "-q", tmp_path / "in.jsonl", tmp_path / "gone.jsonl", *SMALL)
-    assert (ran.code, ran.out) == (1, "")
+    assert (ran.code, ran.out) == (2, "")
     assert ran.err == f"twinsieve: {tmp_path / 'gone.jsonl'}: cannot be read: No such file or directory\n"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.commands import cli
-from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files import FileError, MissingFileError, SignalledError
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.stages import errors
 from twinsieve.stages.errors import SieveError, StateError, UsageError
@@ -36,10 +36,12 @@ def test_every_error_says_when_it_is_raised() -> None:
         (UsageError("cannot"), 2, "twinsieve: cannot\n"),
         (ConfigError(["a:1:1: x", "a:2:1: y"]), 2, "a:1:1: x\na:2:1: y\n"),
         (FileError("f: gone"), 1, "twinsieve: f: gone\n"),
+        (MissingFileError("f: gone"), 2, "twinsieve: f: gone\n"),
+        (SignalledError("stopped", 15), 143, "twinsieve: stopped\n"),
         (StateError("s: damaged"), 1, "twinsieve: s: damaged\n"),
         (BrokerError("away", retryable=True), 1, "twinsieve: away\n"),
         (FileError("\x1b[2J: gone"), 1, "twinsieve: \\x1b[2J: gone\n"),
-        (KeyboardInterrupt(), 1, "twinsieve: interrupted\n"),
+        (KeyboardInterrupt(), 130, "twinsieve: interrupted\n"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
