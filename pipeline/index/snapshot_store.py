@@ -153,7 +153,7 @@ class FoundSnapshot:
         return rest
 
     def _moved(self, left: int) -> None:
-        self._watch(Moved("reading", self._size - _DIGEST_SIZE - left, self._size))
+        self._watch(Moved("reading", self._size - left, self._size))
 
     def _damaged(self) -> UnreadableError:
         return UnreadableError(

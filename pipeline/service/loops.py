@@ -43,6 +43,8 @@ _ANSWERED = frozenset(
     }
 )
 """Steps that end with a broker's answer."""
+_LOAD_S = 60.0
+"""For each GiB of a snapshot, the most that filling the sieve takes after its last byte, in one go."""
 _SAY_EVERY_S = 10.0
 """Seconds between two lines on how far a snapshot has been read or written."""
 _NEW_CLIENTS_S = 300.0
@@ -389,6 +391,8 @@ class IndexLoop(Loop):
         self._asks_nobody = True
         if moved.doing == "reading":
             self._metrics.see_restore(moved)
+            if moved.done == moved.size:
+                self._turned_s += _LOAD_S * moved.size / 2**30
         before, before_s = self._moved_from or (moved.done, now_s)
         if self._moved_from is None or now_s - before_s >= _SAY_EVERY_S:
             rate = (moved.done - before) / max(now_s - before_s, 0.001)

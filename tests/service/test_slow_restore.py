@@ -19,7 +19,7 @@ from tests.service.turned import Turned
 from tests.twins import AtOnce, HashSieve, Later
 from twinsieve.pipeline.broker.ports import Hook
 from twinsieve.pipeline.index.index import Index
-from twinsieve.pipeline.index.snapshot_store import SnapshotStore, Watch, no_watch
+from twinsieve.pipeline.index.snapshot_store import Moved, SnapshotStore, Watch, no_watch
 from twinsieve.pipeline.index.snapshot_writer import Sieves
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.settings.model import Settings
@@ -219,3 +219,16 @@ def test_a_last_snapshot_that_is_written_for_minutes_is_healthy(
     assert all(seen)
     assert any("index: writing snapshot bytes=" in line for line in caplog.messages)
     assert any("index: snapshot stored at block" in line for line in caplog.messages)
+
+
+def test_filling_the_sieve_after_the_last_byte_may_take_a_while_a_missing_byte_may_not(
+    settings: Settings, scheme: Scheme
+) -> None:
+    roles = _process(settings, scheme)
+    gib = 1 << 30
+    for done, alive_s in ((5 * gib, 119.0), (6 * gib, 470.0)):
+        roles.index._moved(Moved("reading", done, 6 * gib))
+        roles.clock.sleep(alive_s)
+        assert roles.index.alive
+        roles.clock.sleep(20.0)
+        assert not roles.index.alive
