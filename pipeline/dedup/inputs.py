@@ -28,7 +28,7 @@ _BLOCKS = 64
 class Inputs:
     """Reads inputs one after the other; one is open at a time.
 
-    seconds: of the run by step; the time of reading is added to `read`
+    seconds: of the run by step; the time of reading is added to `read`, of waiting for it to `wait`
     done: how many inputs were read to their end
     stopped: why reading ended before that, None while it did not
     saves: of a run that saves and can stop in good order
@@ -61,7 +61,7 @@ class Inputs:
                 if source is None:
                     return
                 chunks = self._reader.chunks(source)
-                while (chunk := self._next(chunks)) is not None:
+                while (chunk := self._next(source, chunks)) is not None:
                     if chunk.columns.unseen and not is_checked:
                         is_checked = True
                         is_sample = size is None
@@ -93,9 +93,9 @@ class Inputs:
         self.stopped = StoppedError()
         return None
 
-    def _next(self, chunks: Iterator[RowChunk]) -> RowChunk | None:
+    def _next(self, source: InputSource, chunks: Iterator[RowChunk]) -> RowChunk | None:
         """The next chunk; None at the end of the input, and when the run was stopped."""
-        started, saves = perf_counter(), self.saves
+        started, waited_s, saves = perf_counter(), source.waited_s, self.saves
         try:
             if saves is not None:
                 saves.save_if_due()
@@ -111,7 +111,9 @@ class Inputs:
                 saves.save()
             raise
         finally:
-            self._seconds["read"] += perf_counter() - started
+            waited_s = source.waited_s - waited_s
+            self._seconds["wait"] += waited_s
+            self._seconds["read"] += perf_counter() - started - waited_s
 
 
 def _warn_of_unseen(chunk: RowChunk, warn: Callable[[str], None], *, is_sample: bool) -> None:

@@ -11,7 +11,7 @@ from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.encoding import Encoded, is_wide, order_of
 from twinsieve.pipeline.files.format import ending_of
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
-from twinsieve.pipeline.files.rows import one_line
+from twinsieve.pipeline.files.rows import indent_of, one_line
 from twinsieve.pipeline.files.table import TableWriter
 from twinsieve.pipeline.files.write import ByteSink, Output, RowWriter
 
@@ -58,7 +58,9 @@ class KeptRows:
         wanted = [row for number in kept if (row := rows[number]) is not None]
         if self._is_array:
             if wanted:
-                self._bytes.write((b",\n" if self._any else b"\n") + b",\n".join(wanted))
+                # As they stood: a document that spans lines has its indentation back in front of the first.
+                elements = [indent_of(row) + row for row in wanted]
+                self._bytes.write((b",\n" if self._any else b"\n") + b",\n".join(elements))
         elif self._reader.documents:
             self._lines.write([one_line(row) for row in wanted])
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -134,7 +135,7 @@ class Summary:
     explained: dropped rows that were written out; leaders_unknown: those of them whose leader has no text
     flags: rows by flag; kept_apart: kept rows that a leader was alike to, by reason
     near: what is alike, and what keeps it apart, in words
-    seconds: by step, `start` is everything before the first row
+    seconds: by step, `start` before the first row, `wait` for streams that had nothing to read
     windows: by stage, how far each reached
     """
 
@@ -150,7 +151,7 @@ class Summary:
     leaders_unknown: int = 0
     first_unreadable: FirstUnreadable | None = None
     blank: int = 0
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(["start", *STEPS], 0.0))
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(["start", "wait", *STEPS], 0.0))
     examples: Examples = field(default_factory=Examples)
     windows: dict[str, Reach] = field(default_factory=dict)
 
@@ -197,6 +198,7 @@ class Summary:
             "blank": self.blank,
             "windows": {stage: asdict(reach) for stage, reach in self.windows.items()},
             "start_seconds": round(self.seconds["start"], 3),
+            "wait_seconds": round(self.seconds["wait"], 3),
             "seconds": round(busy, 3),
             "rows_per_second": round(self.rows / busy) if busy else 0,
             "micros_per_row": {step: round(value, 3) for step, value in micros.items()},
@@ -237,11 +239,15 @@ def summary_table(summary: Summary, sieve: SieveStats) -> Table:
     busy = sum(summary.seconds[step] for step in STEPS)
     # Under a second it is the first touch of fresh memory that is measured, and windows made for more rows.
     if busy >= _TELLING_S:
-        table.add_row("memory", f"{sieve.bytes_used / 2**20:,.0f} MiB", "", "of the windows")
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+        room = f"of the process at most; its windows have room of {sieve.bytes_used / 2**20:,.0f} MiB"
+        table.add_row("memory", f"{peak:,.0f} MiB", "", room)
         steps = ", ".join(
             f"{STEPS[step]} {micros:.1f}" for step, micros in summary.micros().items() if micros >= 0.05
         )
         table.add_row("speed", f"{summary.rows / busy:,.0f} rows/s", "", f"µs a row: {steps}")
+    if summary.seconds["wait"] >= _TELLING_S:
+        table.add_row("waited", f"{summary.seconds['wait']:.1f} s", "", "for input")
     table.add_row("start-up", f"{summary.seconds['start']:.1f} s", "", "")
     return table
 
@@ -291,7 +297,7 @@ def _remark(name: str, summary: Summary) -> str:
         "no text": [(summary.no_text, "kept, compared with nothing")],
         "rows": [
             (summary.bad_times, "with a time that could not be read"),
-            (summary.blank, "blank ones passed over"),
+            (summary.blank, "blank line passed over" if summary.blank == 1 else "blank lines passed over"),
         ],
     }
     return ", ".join(f"{count:,} {what}" for count, what in said.get(name, []) if count)

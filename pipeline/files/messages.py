@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.encoding import codec_of, is_wide
 from twinsieve.pipeline.files.format import TABLES, Dialect
-from twinsieve.pipeline.files.rows import Rows, holds_lines, join_records, split_documents, split_lines
+from twinsieve.pipeline.files.rows import (
+    Rows,
+    holds_lines,
+    join_records,
+    split_documents,
+    split_lines,
+)
 from twinsieve.pipeline.files.source import InputSource, is_stream
 from twinsieve.pipeline.files.table import Table, TableKind, documents_of, shown_row
 from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_rows, too_large
@@ -44,17 +50,19 @@ class RowChunk:
     columns: MessageColumns
     blank: int = 0
     batch: pa.RecordBatch | None = None
+    _lines: NDArray[np.int64] | None = field(default=None, init=False, repr=False)
 
     def line_of(self, row: int) -> int:
         """Line of the input that a row begins in, from 1."""
-        spans = self.rows.lines_of
-        return self.rows.line + (row if spans is None else sum(spans[:row]))
+        return int(self.lines()[row])
 
     def lines(self) -> NDArray[np.int64]:
         """int64[n]: line of the input that each row begins in, from 1."""
-        count, spans = len(self.rows.rows), self.rows.lines_of
-        before = np.arange(count) if spans is None else np.cumsum([0, *spans])[:count]
-        return np.asarray(before + self.rows.line, np.int64)
+        if self._lines is None:
+            count, spans = len(self.rows.rows), self.rows.lines_of
+            before = np.arange(count) if spans is None else np.cumsum([0, *spans])[:count]
+            self._lines = np.asarray(before + self.rows.line, np.int64)
+        return self._lines
 
     def raw(self, row: int) -> tuple[bytes, int]:
         """The row's bytes, or the head of one that is too large; and its full size."""
@@ -133,12 +141,25 @@ class InputReader:
                 columns = self._reader.columns(
                     *documents_of(chunk.batch, self._reader.roots, self._settings.input.max_bytes)
                 )
-            elif self._format == "csv":
-                bad = self._too_large(chunk.rows)
-                columns = self._reader.columns(decode_rows(chunk.rows.rows, self._record, bad), bad)
-            else:
-                columns = self._reader.read(*self._payloads(chunk.rows))
-            yield _without_blank(chunk, columns)
+                yield replace(chunk, columns=columns)
+                continue
+            # Editors and `cat` leave blank rows, and none holds a message; very many of them cost little so.
+            rows, filled = chunk.rows, chunk.rows.filled(self._delimiter.encode())
+            blank = len(rows.rows) - len(filled)
+            columns = self._columns(rows.only(filled) if blank else rows)
+            if blank:
+                unreadable = [replace(bad, row=filled[bad.row]) for bad in columns.unreadable]
+                no_text = [replace(bad, row=filled[bad.row]) for bad in columns.no_text]
+                numbers = [filled[row] for row in columns.rows]
+                columns = replace(columns, rows=numbers, unreadable=unreadable, no_text=no_text)
+            yield replace(chunk, columns=columns, blank=blank)
+
+    def _columns(self, rows: Rows) -> MessageColumns:
+        """The messages in rows of lines or documents."""
+        if self._format == "csv":
+            bad = self._too_large(rows)
+            return self._reader.columns(decode_rows(rows.rows, self._record, bad), bad)
+        return self._reader.read(*self._payloads(rows))
 
     def rows_alone(self, source: InputSource) -> Iterator[RowChunk]:
         """The same chunks, with nothing read of their rows. raises: as `chunks`"""
@@ -307,7 +328,7 @@ class InputReader:
         first = self._begin(source, batches)
         if first is None:
             return
-        spans = first.lines_of or [1]
+        spans = first.lines_of or [1] * len(first.rows)
         heads = {row - 1: head for row, head in first.heads.items()}
         rest = replace(
             first, rows=first.rows[1:], line=first.line + spans[0], lines_of=spans[1:], heads=heads
@@ -341,8 +362,6 @@ class InputReader:
 
     def _record(self, record: bytes | None) -> dict[str, str]:
         """The fields of a CSV record by name. raises: UnreadableError"""
-        if record is None or (not record.strip() and self._delimiter.encode() not in record):
-            raise UnreadableError(Reason.EMPTY, "is empty")
         fields, width = _csv_fields(self._decoded(record), self._delimiter), len(self.names)
         if fields is None:
             problem = "is no CSV record; a quote is not closed or followed by text"
@@ -350,16 +369,6 @@ class InputReader:
         if len(fields) != width:
             raise UnreadableError(Reason.INVALID_CSV, f"has {len(fields)} fields, the header {width}")
         return dict(zip(self.names, fields, strict=True))
-
-
-def _without_blank(chunk: RowChunk, columns: MessageColumns) -> RowChunk:
-    """The chunk with its columns, its blank rows passed over.
-
-    Editors and `cat` leave some, and none holds a message.
-    """
-    unreadable = [bad for bad in columns.unreadable if bad.reason is not Reason.EMPTY]
-    blank = len(columns.unreadable) - len(unreadable)
-    return replace(chunk, columns=replace(columns, unreadable=unreadable), blank=blank)
 
 
 def _other_delimiter(head: str, wanted: Sequence[str], names: list[str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -43,6 +43,18 @@ class Rows:
             self.rows.append(None)
         else:
             self.rows.append(row)
+
+    def filled(self, delimiter: bytes = b"\n") -> list[int]:
+        """Numbers of the rows that hold more than blanks; delimiter: of CSV, with which blanks are fields."""
+        rows = self.rows
+        if not self.heads and not any(rows):
+            return []
+        return [number for number, row in enumerate(rows) if row is None or row.strip() or delimiter in row]
+
+    def only(self, numbers: list[int]) -> Rows:
+        """The rows with these numbers, to be read; their lines are not told."""
+        heads = {at: self.heads[number] for at, number in enumerate(numbers) if number in self.heads}
+        return Rows([self.rows[number] for number in numbers], self.line, heads=heads)
 
     def raw(self, row: int) -> tuple[bytes, int]:
         """The row's bytes, or the head of one that is too large; and its full size."""
@@ -131,6 +143,12 @@ def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",
     terminated = True
     # Held is the newline of its last line too.
     for batch in _noting(batches, lambda: record.size + bool(lines)):  # noqa: B023 (as it is then)
+        if not lines and not batch.heads and not any(b'"' in row for row in batch.rows if row):
+            # Every line is a record; among them may be very many blank ones.
+            yield replace(batch, line=start)
+            start += len(batch.rows)
+            terminated = batch.terminated
+            continue
         spans: list[int] = []
         rows = Rows([], start, spans)
         for number in range(len(batch.rows)):
@@ -252,6 +270,16 @@ class _Document:
                 at += 1
             if not self._depth and not self._in_text:
                 return at
+
+
+def indent_of(row: bytes) -> bytes:
+    r"""Blanks that stood before the document, where it spans lines: those before its last line.
+
+    >>> indent_of(b'{\n    "a": 1\n  }')
+    b'  '
+    """
+    last = row[row.rfind(b"\n") + 1 :] if b"\n" in row else b""
+    return last[: len(last) - len(last.lstrip(b" \t"))]
 
 
 def split_documents(blocks: Iterator[bytes], max_bytes: int, shown: str) -> Iterator[Rows]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import io
 import os
+import select
 import stat
 from collections.abc import Callable, Iterator
 from itertools import chain
+from time import perf_counter
 from typing import Any, Self
 
 from twinsieve.pipeline.files import FileError, MissingFileError
@@ -59,6 +61,7 @@ class InputSource:
     wait: called with the descriptor before every read; may raise StoppedError, which `blocks` passes on
     shown: its name in messages, which has no secrets
     mark: the byte order mark that the content began with, which `blocks` leaves out
+    waited_s: seconds in which a stream had nothing to read
     size: bytes of a regular file as it lies there, and of an address that is open, where its store says so;
         else None
     raises: FileError when it could not be opened: no such file, no permission, a directory
@@ -70,6 +73,7 @@ class InputSource:
         self._wait = wait
         self._raw: io.BufferedReader | None = None
         self.mark = b""
+        self.waited_s = 0.0
         self.size: int | None = None
         if is_address(name):
             return
@@ -89,7 +93,7 @@ class InputSource:
             return self
         try:
             # Closed by `__exit__`: the blocks are read long after this returns.
-            self._raw = io.BufferedReader(_Waiting(0 if self.name == STDIN else self.name, self._wait))
+            self._raw = io.BufferedReader(_Waiting(self, 0 if self.name == STDIN else self.name, self._wait))
         except OSError as error:
             raise self._cannot_be_read(error) from error
         return self
@@ -150,13 +154,25 @@ class InputSource:
 
 
 class _Waiting(io.FileIO):
-    """A file that waits before it is read; wait: as of `InputSource`."""
+    """A file that waits before it is read, and counts for how long; wait: as of `InputSource`."""
 
-    def __init__(self, file: str | int, wait: Callable[[int], None] | None) -> None:
+    def __init__(self, source: InputSource, file: str | int, wait: Callable[[int], None] | None) -> None:
         super().__init__(file, closefd=isinstance(file, str))
+        self._source = source
         self._wait = wait
 
     def readinto(self, buffer: Any, /) -> int | None:
-        if self._wait is not None:
-            self._wait(self.fileno())
+        if self._wait is not None or self._source.size is None:
+            started = perf_counter()
+            try:
+                (self._wait or _wait_for)(self.fileno())
+            finally:
+                self._source.waited_s += perf_counter() - started
         return super().readinto(buffer)
+
+
+def _wait_for(descriptor: int) -> None:
+    """Return when there is something to read, or nothing more will come."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    poll.poll()

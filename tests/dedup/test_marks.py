@@ -310,7 +310,7 @@ def test_arrays_and_indented_documents_are_marked(tmp_path: Path, run: Run, outp
     assert [one["twinsieve"]["verdict"] for one in found] == ["unique", "exact", "unreadable", "no_text"]
     assert found[2] == {"twinsieve": _UNREADABLE | {"reason": "not_an_object", "row": "5"}}
     if output == "out.json":
-        assert out.read_bytes().startswith(f'[\n{{\n    "text": "{_A}", "twinsieve": '.encode())
+        assert out.read_bytes().startswith(f'[\n  {{\n    "text": "{_A}", "twinsieve": '.encode())
 
 
 def test_tables_get_one_column_of_structs(tmp_path: Path, run: Run) -> None:

@@ -167,6 +167,16 @@ def test_an_array_comes_out_as_an_array_where_the_name_says_json(
     assert again.read_bytes() == (tmp_path / "out.json").read_bytes()
 
 
+@pytest.mark.parametrize("indent", [1, 2, 4, "\t"])
+def test_an_indented_array_without_duplicates_comes_out_as_it_was(
+    tmp_path: Path, run: Run, indent: int | str
+) -> None:
+    source, out = tmp_path / "p.json", tmp_path / "out.json"
+    source.write_text(json.dumps(_POSTS, ensure_ascii=False, indent=indent) + "\n", "utf-8")
+    assert run("dedup", "-q", source, "-o", out, *SMALL).code == 0
+    assert out.read_text("utf-8") == source.read_text("utf-8")
+
+
 def test_an_empty_array_comes_out_empty(tmp_path: Path, run: Run) -> None:
     (tmp_path / "p.json").write_bytes(b"[ ]")
     for name, content in (("o.json", []), ("o.jsonl", None)):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,40 @@ def test_csv_records_know_their_lines() -> None:
     (batch,) = join_records(split_lines(iter([content]), 100), 100)
     assert batch.rows == [b"h,t", b'1,"a\nb"', b"2,c"]
     assert batch.lines_of == [1, 2, 1]
+
+
+def test_rows_of_blanks_are_told_from_others() -> None:
+    (batch,) = split_lines(iter([b'\n {"a": 1}\n \t\n\r\nxxxxxxxxxxxx\n\t\n']), 10)
+    assert (batch.filled(), batch.filled(b"\t")) == ([1, 4], [1, 2, 4, 5])
+    only = batch.only([1, 4])
+    assert (only.rows, only.heads) == ([b' {"a": 1}', None], {1: (b"xxxxxxxxxxxx", 12)})
+
+
+def _calls(work: Callable[[], object]) -> int:
+    count = 0
+
+    def see(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(see)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("csv_records", [False, True])
+def test_very_many_blank_lines_cost_no_call_each(csv_records: bool) -> None:
+    def batches() -> int:
+        lines = split_lines(iter([b"\n" * (1 << 16)] * 16), 100)
+        found = list(join_records(lines, 100) if csv_records else lines)
+        assert [batch.filled() for batch in found] == [[]] * 16
+        return sum(len(batch.rows) for batch in found)
+
+    assert batches() == 1 << 20
+    assert _calls(batches) < 1000
 
 
 def _content(path: Path) -> bytes:

@@ -329,3 +329,27 @@ def test_a_link_of_somebody_else_is_followed_where_only_he_can_have_put_it(
     os.chown(link, stranger, -1, follow_symlinks=False)
     assert run("dedup", "-q", source, "-o", link, *SMALL).code == 0
     assert (tmp_path / "out").stat().st_size
+
+
+def test_waiting_for_a_stream_is_no_reading(
+    tmp_path: Path, source: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 0.0
+
+    def wait(_descriptor: int) -> None:
+        nonlocal now_s
+        now_s += 1000
+
+    monkeypatch.setattr("twinsieve.pipeline.files.source._wait_for", wait)
+    monkeypatch.setattr("twinsieve.pipeline.files.source.perf_counter", lambda: now_s)
+    monkeypatch.setattr("twinsieve.pipeline.dedup.inputs.perf_counter", lambda: now_s)
+    reader, writer = os.pipe()
+    os.write(writer, b"".join(source.read_bytes().splitlines(keepends=True)[:20]))
+    os.close(writer)
+    stats = tmp_path / "stats.json"
+    ran = run("dedup", f"/dev/fd/{reader}", "-o", tmp_path / "o.jsonl", "--stats", stats, *SMALL)
+    os.close(reader)
+    told = json.loads(stats.read_bytes())
+    assert (ran.code, told["rows"], told["micros_per_row"]["read"]) == (0, 20, 0)
+    assert told["wait_seconds"] >= 1000
+    assert "waited" in ran.err

@@ -258,7 +258,7 @@ def test_blank_lines_are_no_rows_and_move_no_position(tmp_path: Path, run: Run, 
     files = ("-o", out, "--duplicates", tmp_path / "d", "--stats", stats)
     ran = run("dedup", source, *files, "--strict", *SMALL)
     assert ran.code == 0
-    assert "rows 3 100.0% 3 blank ones passed over" in " ".join(ran.err.split())
+    assert "rows 3 100.0% 3 blank lines passed over" in " ".join(ran.err.split())
     told = json.loads(stats.read_text())
     assert (told["rows"], told["unique"], told["exact"], told["unreadable"], told["blank"]) == (
         3,
