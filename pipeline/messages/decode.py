@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import orjson
 
+from twinsieve.pipeline.messages.spelling import without_escapes
 from twinsieve.pipeline.settings.values import size_text
 from twinsieve.stages.dead_letter_reasons import Reason
 
 _T = TypeVar("_T")
+
+_MAX_LEVELS = 500
+"""Of what orjson refuses: how deep Python reads depends on its version and on the calls that are open."""
+_TEXT = re.compile(rb'"[^"]*"')
+_BRACKET = re.compile(rb"[\[\]{}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +95,23 @@ def decode_json(message: bytes | None) -> Any:
     except orjson.JSONDecodeError as error:
         refused = error
     try:
+        _refuse_deep(message or b"")
         return json.loads(text, parse_int=_as_orjson)
     except (ValueError, RecursionError):
         raise UnreadableError(
             Reason.INVALID_JSON, f"is no JSON: {refused.msg} at character {refused.pos}"
         ) from refused
+
+
+def _refuse_deep(message: bytes) -> None:
+    """Refuse what not every Python would read. raises: ValueError"""
+    if message.count(b"[") + message.count(b"{") <= _MAX_LEVELS:
+        return
+    depth = 0
+    for bracket in _BRACKET.findall(_TEXT.sub(b"", without_escapes(message))):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > _MAX_LEVELS:
+            raise ValueError
 
 
 def _as_orjson(digits: str) -> int | float:

@@ -183,7 +183,7 @@ _BEIJING = timezone(timedelta(hours=8))
         (np.array([_MOMENT_MS * 1000 + 400, "NaT"], "M8[us]"), None),
         (np.array([_MOMENT_MS * 10**6 - 400_000, "NaT"], "M8[ns]"), None),
         (np.ma.MaskedArray(np.array([_MOMENT_MS, 5], "M8[ms]"), mask=[False, True]), None),
-        ([np.datetime64(_MOMENT_MS, "ms"), np.datetime64("NaT")], None),
+        ([np.datetime64(_MOMENT_MS, "ms"), np.datetime64("NaT", "ms")], None),
         (pd.Series([pd.Timestamp(_MOMENT), pd.NaT]), None),
         (pd.Series([pd.Timestamp(_MOMENT.replace(tzinfo=None)), pd.NaT]), None),
         (pd.Series([pd.Timestamp(_MOMENT), pd.NaT]).dt.tz_convert("Asia/Shanghai"), None),

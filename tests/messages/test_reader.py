@@ -147,13 +147,16 @@ def test_a_number_of_any_length_is_a_number(digits: int, text: str) -> None:
 
 @pytest.mark.parametrize("name", ["id", "tenant", "order", "created_at", "other"])
 @pytest.mark.parametrize("levels", [100, 300, 1_000, 5_000])
-def test_values_nested_too_deeply_are_refused_where_they_would_be_written(name: str, levels: int) -> None:
+@pytest.mark.parametrize("text", ["a", "\\ud800 ]]", '[[\\"'])
+def test_values_nested_too_deeply_are_refused_where_they_would_be_written(
+    name: str, levels: int, text: str
+) -> None:
     tree: dict[str, Any] = {"scope": ["tenant"], "exact": {"fields": ["order"]}}
-    fields = {"text": '"a"', "order": "1", "tenant": "1", name: "[" * levels + "]" * levels}
+    fields = {"text": f'"{text}"', "order": "1", "tenant": "1", name: "[" * levels + "]" * levels}
     message = ("{" + ",".join(f'"{key}":{value}' for key, value in fields.items()) + "}").encode()
     columns = MessageReader(Settings.model_validate(tree)).read([b'{"text":"b","order":2}', message])
     written = name in tree["scope"] + tree["exact"]["fields"] + ["id"]
-    refused = levels > 1_024 or (written and levels > 200)
+    refused = levels > (500 if "\\ud800" in text else 1_024) or (written and levels > 200)
     assert columns.rows == ([0] if refused else [0, 1])
     assert [bad.reason for bad in columns.unreadable] == (["invalid_json"] if refused else [])
 

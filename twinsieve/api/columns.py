@@ -25,7 +25,7 @@ _ID_BITS = 128
 def is_null(value: object) -> bool:
     """Whether the value stands for none: None, NaN, `pandas.NA`, `pandas.NaT`, `numpy.datetime64("NaT")`.
 
-    >>> [is_null(value) for value in (None, float("nan"), "", 0, np.datetime64("NaT"))]
+    >>> [is_null(value) for value in (None, float("nan"), "", 0, np.datetime64("NaT", "ms"))]
     [True, True, False, False, True]
     """
     if value is None or type(value).__name__ in _NO_VALUES:

@@ -37,7 +37,9 @@ def times_of(column: object, unit: TimeUnit | None, first: int = 0, name: str = 
     if unit is not None and unit not in _MS:
         raise UsageError(f"time_unit is {unit!r}; choose s, ms, us or ns")
     if isinstance(column, np.ndarray) and column.dtype.kind == "M" and column.ndim == 1:
-        filled = column.filled(np.datetime64("NaT")) if isinstance(column, np.ma.MaskedArray) else column
+        filled = (
+            column.filled(np.datetime64("NaT", "ms")) if isinstance(column, np.ma.MaskedArray) else column
+        )
         return _checked(_from_datetime64(filled), first, name)
     if is_arrow(column):
         stamps = _from_arrow(column)
