@@ -157,7 +157,8 @@ class FoundSnapshot:
 
     def _damaged(self) -> UnreadableError:
         return UnreadableError(
-            f"{self._name}: checksum or size differs, it is damaged; delete it, an older one or the log does"
+            f"{self._name}: checksum or size differs, it is damaged; "
+            "delete it, an older one or the log will do"
         )
 
 

@@ -66,8 +66,8 @@ class Normalizer:
         selectors, joiners and punctuation), so that 👍 and 👎 differ. Where that is empty, or all letters
         went with tags, links and names, it is the raw text, lone surrogates replaced by U+FFFD. By the rule
         `letters` it is the body, or where that is empty the raw text. Where `compare` asks for references,
-        they stand behind it, but not behind raw text; `exact_only` is decided without them. HTML entities are
-        read first (`unescaped`), for the raw text too.
+        they stand behind it, but not behind raw text; `exact_only` is decided without them. By the rule
+        `product` HTML entities are read first (`unescaped`), for the raw text too.
 
         A row costs time and memory linear in its length, whatever it holds, and does not depend on its batch.
 
@@ -83,7 +83,7 @@ class Normalizer:
     def _chunk(self, texts: list[str]) -> Bodies:
         known = tables()
         rows = len(texts)
-        raw, raw_starts = pack(unescaped(texts))
+        raw, raw_starts = pack(unescaped(texts) if self._product else texts)
         text = nfkc(raw, raw_starts)
         if self._drop_rules:
             text = nfkc(*pack(self._drop_rules.apply(unpack(text))))

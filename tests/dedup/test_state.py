@@ -193,7 +193,7 @@ def test_a_failed_run_leaves_the_state_as_it_was(tmp_path: Path, run: Run) -> No
     run("dedup", _write(tmp_path / "a.jsonl", posts[:200]), "-o", tmp_path / "a", *call)
     before = state.read_bytes()
     broken = _write(tmp_path / "b.jsonl", posts[200:])
-    assert run("dedup", broken, tmp_path / "missing", "-o", tmp_path / "b", *call).code == 1
+    assert run("dedup", broken, tmp_path / "missing", "-o", tmp_path / "b", *call).code == 2
     assert run("dedup", broken, "-o", "/dev/full", *call).code == 1
     assert state.read_bytes() == before
     assert run("dedup", broken, "-o", tmp_path / "b", *call).code == 0
@@ -218,7 +218,7 @@ def test_lost_leaders_of_a_state_are_said(tmp_path: Path, run: Run) -> None:
         (tmp_path / name).unlink()
     ran = run(*call, *SMALL)
     assert ran.code == 1
-    assert "is missing; restore it, or name a state file that does not exist" in ran.err
+    assert "is missing; restore it, or begin with a state file that does not exist yet" in ran.err
 
 
 def test_a_state_whose_leaders_have_no_places_is_read(tmp_path: Path, run: Run) -> None:
@@ -341,7 +341,7 @@ def test_changed_leaders_are_one_line_and_never_a_wrong_text(
     ran = run(*call)
     assert (ran.code, len(ran.err.splitlines())) == (1, 1), ran.err
     assert ran.err.startswith(f"twinsieve: {path}: ")
-    assert "restore it, or name a state file that does not exist" in ran.err
+    assert "restore it, or begin with a state file that does not exist yet" in ran.err
     assert (tmp_path / "state").read_bytes() == before
     assert not (tmp_path / "two").exists()
 

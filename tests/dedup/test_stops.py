@@ -246,7 +246,7 @@ def _rows_in(state: Path) -> int:
         content = state.read_bytes()
     except FileNotFoundError:
         return 0
-    start = content.index(b"{")
+    start = content.index(b'{"fields"')
     told: dict[str, Any] = json.JSONDecoder().raw_decode(
         content[start : start + 4096].decode(errors="replace")
     )[0]

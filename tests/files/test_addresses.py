@@ -53,7 +53,7 @@ def test_a_file_address_is_that_file(tmp_path: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("address", "code", "said"),
     [
-        ("memory://b/gone.jsonl", 1, "memory://b/gone.jsonl: cannot be read: there is no such file"),
+        ("memory://b/gone.jsonl", 2, "memory://b/gone.jsonl: cannot be read: there is no such file"),
         (
             "nosuch://me:s3cret@b/p.jsonl?token=s3cret",
             2,
@@ -61,7 +61,7 @@ def test_a_file_address_is_that_file(tmp_path: Path, run: Run) -> None:
         ),
         (
             "memory://me:s3cret@b/gone.jsonl?k=s3cret",
-            1,
+            2,
             "memory://b/gone.jsonl: cannot be read: there is no such file",
         ),
         ("zip://p.jsonl::https://me:s3cret@h/a.zip", 2, "is a chain of addresses; name a plain one"),

@@ -252,7 +252,7 @@ def test_a_damaged_snapshot_is_named_and_the_log_does(tmp_path: Path) -> None:
     process.step()
     assert process.index is not None
     assert process.index.notices == [
-        f"{newest}: checksum differs, it is damaged; delete it, an older one or the log will do"
+        f"{newest}: checksum or size differs, it is damaged; delete it, an older one or the log will do"
     ]
     world.produce("in", 0, texts(0, 60))
     world.settle()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from hashlib import blake2b
 from html import unescape
 from html.entities import html5
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.stages.text.test_signs import body, judged
 from tests.stages.text.test_text import rows
+from tests.stages.text.twin import read_entities
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.text.normalizer import unescaped
 
@@ -43,21 +43,7 @@ def test_the_table_of_names_and_numbers_is_the_same_under_every_python() -> None
 @settings(max_examples=300)
 @given(TEXTS)
 def test_entities_with_a_semicolon_are_read_as_python_reads_them(text: str) -> None:
-    assert unescaped([text, "none"]) == [_read(text), "none"]
-
-
-def _read(text: str) -> str:
-    """One character at a time: where an entity begins, its longest spelling up to the next semicolon."""
-    made, at = "", 0
-    while at < len(text):
-        end = text.find(";", at) + 1
-        said = text[at:end]
-        is_name = said[:1] == "&" and said[1:] in html5
-        if is_name or re.fullmatch(r"&#([0-9]+|[xX][0-9a-fA-F]+);", said):
-            made, at = made + unescape(said), end
-        else:
-            made, at = made + text[at], at + 1
-    return made
+    assert unescaped([text, "none"]) == [read_entities(text), "none"]
 
 
 @pytest.mark.parametrize(

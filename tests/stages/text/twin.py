@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from html import unescape
+from html.entities import html5
 from typing import NamedTuple
 
 from tests.unicode_twin import (
@@ -380,9 +382,25 @@ def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], in
     return "".join(out), starts, own
 
 
+def read_entities(text: str) -> str:
+    """One character at a time: where an entity begins, its longest spelling up to the next semicolon."""
+    made, at = "", 0
+    while at < len(text):
+        end = text.find(";", at) + 1
+        said = text[at:end]
+        is_name = said[:1] == "&" and said[1:] in html5
+        if is_name or re.fullmatch(r"&#([0-9]+|[xX][0-9a-fA-F]+);", said):
+            made, at = made + unescape(said), end
+        else:
+            made, at = made + text[at], at + 1
+    return made
+
+
 def row(text: str, profile: str, body_rule: str, compare: Sequence[str] = ()) -> Row:
     """What the text stage should say of one message."""
     product = body_rule == "product"
+    if product:
+        text = read_entities(text)
     normal = normal_form(text)
     rest = apply_profile(normal, profile)
     body, starts, own = keep(rest, product=product, symbols=False)
