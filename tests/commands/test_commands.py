@@ -252,7 +252,7 @@ def test_evaluate_measures_against_true_pairs(tmp_path: Path, run: Run) -> None:
     assert wrong.read_bytes() == b""
     assert "near F1" in ran.out
     assert run("evaluate", source, pairs, "--at", "7").code == 2
-    assert run("evaluate", source, tmp_path / "none").code == 1
+    assert run("evaluate", source, tmp_path / "none").code == 2
     assert run("evaluate", source, pairs, "--stats", source).code == 2
 
 
