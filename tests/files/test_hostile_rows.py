@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import orjson
 import pytest
 
+from tests.call_count import calls_made
 from twinsieve.pipeline.files.rows import holds_lines, one_line, split_documents
 from twinsieve.pipeline.messages.spelling import written_at
 
@@ -49,26 +48,10 @@ def _read(document: bytes, block: int = _BLOCK) -> None:
     assert holds_lines(document) == (b"\n" not in document)
 
 
-def _calls(work: Callable[[], None]) -> int:
-    """How many calls it made, of Python and of C."""
-    count = 0
-
-    def see(_frame: Any, event: str, _argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(see)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 @_KINDS
 def test_a_row_of_twice_the_size_takes_twice_the_calls_at_most(make: _Make) -> None:
     small, large = make(1 << 13), make(1 << 14)
-    once, twice = _calls(lambda: _read(small)), _calls(lambda: _read(large))
+    once, twice = calls_made(lambda: _read(small)), calls_made(lambda: _read(large))
     assert twice <= 2 * once
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.call_count import calls_made
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.rows import Rows, join_records, split_lines
 from twinsieve.pipeline.files.source import InputSource
@@ -137,21 +137,6 @@ def test_rows_of_blanks_are_told_from_others() -> None:
     assert (only.rows, only.heads) == ([b' {"a": 1}', None], {1: (b"xxxxxxxxxxxx", 12)})
 
 
-def _calls(work: Callable[[], object]) -> int:
-    count = 0
-
-    def see(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(see)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 @pytest.mark.parametrize("csv_records", [False, True])
 def test_very_many_blank_lines_cost_no_call_each(csv_records: bool) -> None:
     def batches() -> int:
@@ -161,7 +146,7 @@ def test_very_many_blank_lines_cost_no_call_each(csv_records: bool) -> None:
         return sum(len(batch.rows) for batch in found)
 
     assert batches() == 1 << 20
-    assert _calls(batches) < 1000
+    assert calls_made(batches) < 1000
 
 
 def _content(path: Path) -> bytes:
