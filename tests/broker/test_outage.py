@@ -118,3 +118,28 @@ def test_a_broker_that_is_frozen_is_told_within_half_a_minute_and_so_is_its_retu
         assert process.poll() is None
     finally:
         deployment.close()
+
+
+@pytest.mark.needs("own broker")
+def test_a_process_that_comes_before_its_broker_waits_for_it(mortal_broker: Cluster, client: str) -> None:
+    deployment = Deployment(mortal_broker.bootstrap, client, fresh("early"))
+    (port,) = free_ports(1)
+    pages = _Pages(port)
+    node = mortal_broker.nodes[0]
+
+    def says_what_it_waits_for() -> bool:
+        said = deployment.log("a").read_text()
+        return mortal_broker.bootstrap in said and pages.status("/readyz") == 503
+
+    try:
+        deployment.create_topics()
+        node.kill()
+        process = deployment.start("a", listen=f"127.0.0.1:{port}")
+        assert poll_until(says_what_it_waits_for, DEADLINE_S), deployment.log("a").read_text()
+        assert pages.status("/healthz") == 200
+        assert process.poll() is None
+        node.start()
+        assert poll_until(pages.say_all_is_well, DEADLINE_S), deployment.log("a").read_text()
+        assert process.poll() is None
+    finally:
+        deployment.close()
