@@ -49,7 +49,6 @@ WORKER = worker_config(
     topics=("in",),
     log=LOG,
     verdicts=VERDICTS,
-    verdict_partitions=2,
     group=GROUP,
     transactional_id="app-worker",
     member=None,

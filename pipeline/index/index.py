@@ -321,6 +321,8 @@ class Index:
             # 3. BEGUN, DECIDED, ANSWERED, OFFSETS_SENT, COMMITTED
             self._commit(rulings, membership)
         except AbortableError as error:
+            # A new index would take a topic that was made again just now for the right one.
+            self._topics.check(at_once=True)
             raise FatalError(f"decisions were not recorded ({error}); restoring") from error
         self.sessions += ledger.sessions_started - sessions
         self.given_up += ledger.given_up - given_up
@@ -364,8 +366,9 @@ class Index:
             self._recorded = self.state.at
         # Blocks that were passed over are on record with the first decision behind them: the offset alone
         # would look to the next index as if decisions were lost.
-        leaderless = self._topics.infos[self._config.verdicts].leaderless
-        self._writer.commit(rulings, self._recorded, membership, leaderless)
+        replies = {reply for _, reply in rulings}
+        unreachable = self._topics.unreachable(self._config.verdicts, replies)
+        self._writer.commit(rulings, self._recorded, membership, unreachable)
         self._checked_s = self._clock.monotonic_s()
 
     def _finish_snapshot(self, *, wait: bool = False, last: bool = False) -> None:

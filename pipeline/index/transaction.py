@@ -36,12 +36,12 @@ class DecisionWriter:
             raise
 
     def commit(
-        self, rulings: list[tuple[Ruling, int]], at: int, membership: Membership, leaderless: Collection[int]
+        self, rulings: list[tuple[Ruling, int]], at: int, membership: Membership, unreachable: Collection[int]
     ) -> None:
         """One transaction.
 
         rulings: each with the partition its answer goes to; at: log offset behind them
-        leaderless: verdict partitions that get no answers; workers ask again for theirs
+        unreachable: verdict partitions that get no answers; workers ask again for theirs
         raises: AbortableError when nothing of it counts
         """
         config = self._config
@@ -51,7 +51,7 @@ class DecisionWriter:
             decision, answer = encode_ruling(ruling, config.scheme)
             decisions.add(None, decision)
             # One that cannot be written would fail the whole transaction.
-            if reply not in leaderless:
+            if reply not in unreachable:
                 answers.setdefault(reply, Messages()).add(None, answer)
         # The marker of the transaction takes an offset too.
         decisions_end = self.decisions_end + len(rulings) + (1 if rulings else 0)

@@ -27,7 +27,7 @@ FRAME_BYTES = 64 << 10
 class Need:
     """One internal topic.
 
-    partitions: this number exactly; max_bytes: of a message
+    partitions: what it is created with; is_one_order: it must have just these; max_bytes: of a message
     retention_ms: this at least; kept_ms: this is enough, and what it is created with; None: for ever
     why_retention: ends the sentence "messages are deleted after …, but …"
     why_enough: the middle of the sentence "messages are kept for …, but … <kept_ms>"
@@ -40,6 +40,7 @@ class Need:
     max_bytes: int
     why_retention: str
     why_enough: str
+    is_one_order: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
                 bytes_needed,
                 "a worker that was away for a day still asks for its answers",
                 "nobody asks for answers after",
+                is_one_order=False,
             ),
         ),
     )

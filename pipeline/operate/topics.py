@@ -131,15 +131,28 @@ def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]
 def _internal(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple[Severity, str]]:
     for text in (*_safety(settings, info), *_shape(need, info)):
         yield Severity.STOPS, text
+    if info.partitions != need.partitions and not need.is_one_order:
+        yield Severity.WARNS, _other_number(need, info)
     yield from _kept(settings, need, info)
 
 
+def _other_number(need: Need, info: TopicInfo) -> str:
+    more = (
+        f"give it {need.partitions} (kafka-topics --alter), while processes run"
+        if info.partitions < need.partitions
+        else "stop every process, delete it and run `twinsieve topics create`: workers ask again"
+    )
+    return (
+        f"has {info.partitions} partitions, topics.verdict_partitions is {need.partitions}; answers come in "
+        f"those that are there; set it to {info.partitions}, or {more}"
+    )
+
+
 def _shape(need: Need, info: TopicInfo) -> Iterator[str]:
-    if info.partitions != need.partitions:
-        what = "it is the one order of all messages" if need.partitions == 1 else "topics.verdict_partitions"
+    if info.partitions != need.partitions and need.is_one_order:
         yield (
-            f"has {info.partitions} partitions, must have {need.partitions} ({what}); "
-            "recreate it before the first start, or use another app name"
+            f"has {info.partitions} partitions, must have {need.partitions} (it is the one order of all "
+            "messages); recreate it before the first start, or use another app name"
         )
     policy = info.settings.get("cleanup.policy", "delete")
     if policy != "delete":

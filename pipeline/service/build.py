@@ -65,7 +65,6 @@ class Builder:
             topics=tuple(source.topics),
             log=Partition(names.fingerprints, 0),
             verdicts=names.verdicts,
-            verdict_partitions=settings.topics.verdict_partitions,
             group=names.workers if self.job == "worker" else names.seed,
             transactional_id=names.worker_transactions(self.job, self.slot),
             emit=EmitConfig(

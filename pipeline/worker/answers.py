@@ -48,12 +48,12 @@ class Answers:
         self._config = config
         self._watched: set[Partition] = set()
 
-    def watch(self, partitions: Collection[Partition]) -> None:
-        """Read the answers to blocks of these input partitions, and no others.
+    def watch(self, replies: Collection[Partition]) -> None:
+        """Read the answers that come in these partitions of the verdicts topic, and no others.
 
-        Partitions of the verdicts topic that were not read so far are read from their present end on.
+        Those that were not read so far are read from their present end on.
         """
-        wanted = {self._config.reply(partition) for partition in partitions}
+        wanted = set(replies)
         ends = self._reader.end_offsets(wanted - self._watched)
         self._reader.assign(wanted)
         for partition, end in ends.items():

@@ -92,7 +92,7 @@ class Asks:
         return Block(
             topic_id=session.mark.topic_id,
             number=session.partition.number,
-            reply=self.config.reply(session.partition).number,
+            reply=session.reply.number,
             session=session.number,
             flags=BlockFlag.NONE,
             first=session.covered,

@@ -38,7 +38,6 @@ class WorkerConfig:
     topics: tuple[str, ...]
     log: Partition
     verdicts: str
-    verdict_partitions: int
     group: str
     transactional_id: str
     emit: EmitConfig
@@ -53,10 +52,6 @@ class WorkerConfig:
     check_s: float
     start: Literal["earliest", "latest"]
     trimmed: Literal["stop", "continue"]
-
-    def reply(self, partition: Partition) -> Partition:
-        """Where the answers for an input partition come."""
-        return Partition(self.verdicts, partition.number % self.verdict_partitions)
 
 
 class WorkerStep(StrEnum):

@@ -157,6 +157,7 @@ class Openings:
             session = Session(
                 partition,
                 self.new_session(),
+                self.topics.reply(self.config.verdicts, partition),
                 Machine(SESSION_WAYS, SessionPhase.OPENING if opening.mark.fresh else phase),
                 opening.mark,
                 covered=opening.mark.end,

@@ -62,6 +62,7 @@ class PendingBlock:
 class Session:
     """One run of asking for one partition.
 
+    reply: partition of the verdicts topic where its answers come
     mark: what was emitted, without a gap; reported: how far the index has heard of that
     window: rows that may wait for answers; grows with each answer
     trimmed: offsets that retention took before it began, until that is committed
@@ -72,6 +73,7 @@ class Session:
 
     partition: Partition
     number: int
+    reply: Partition
     phase: Machine[SessionPhase]
     mark: Mark
     covered: int

@@ -46,6 +46,11 @@ class KnownTopics:
         infos = self._infos
         return not any(at.topic in infos and at.number in infos[at.topic].leaderless for at in partitions)
 
+    def reply(self, verdicts: str, partition: Partition) -> Partition:
+        """Where answers for an input partition come, by how many partitions that topic had when it was last
+        fetched: it may get more, or be made again with fewer."""
+        return Partition(verdicts, partition.number % max(1, self._infos[verdicts].partitions))
+
     def leaderless(self, names: Collection[str]) -> dict[str, frozenset[int]]:
         """Numbers of their partitions that had no leader then; without topics that have none such."""
         known = {name: self._infos[name].leaderless for name in names if name in self._infos}

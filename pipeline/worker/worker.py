@@ -281,7 +281,8 @@ class Worker:
         """Begin a session for each of these partitions that can begin one; put the others off."""
         self._queue.delay(partitions)
         infos = self._topics.fetch(self._needed(partitions))
-        able = [at for at in partitions if self._topics.led(at, self._config.reply(at), self._config.log)]
+        replies = {at: self._topics.reply(self._config.verdicts, at) for at in partitions}
+        able = [at for at, reply in replies.items() if self._topics.led(at, reply, self._config.log)]
         self._queue.await_leaders(partitions, able)
         if not able:
             return
@@ -290,7 +291,8 @@ class Worker:
             begins = {s.partition: s.mark.committed() for s, opening in planned if opening.commits}
             if begins:
                 self._transact(Emission(), begins, membership)
-            self._answers.watch({*self._sessions, *able} - waiting.keys())
+            watched = {session.reply for session in self._sessions.values()}
+            self._answers.watch(watched.union(session.reply for session, _ in planned))
         except AbortableError as error:
             self._transactor.abort()
             self._queue.postpone(able)

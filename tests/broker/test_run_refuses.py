@@ -75,15 +75,16 @@ def test_each_wrong_setting_of_an_internal_topic_is_a_line(operator: Operator) -
     operator.topic("verdicts", 1)
     operator.topic("fingerprints", 3, retention_ms="3600000")
     create(operator.settings, operator.admin)
-    compact, split, few = operator.refused()
+    compact, split = operator.refused()
     (short,) = [line for line in operator.warned if "deleted after" in line]
+    (few,) = [line for line in operator.warned if "topics.verdict_partitions" in line]
     assert compact == (
         "app.decisions: cleanup.policy is compact, which drops what is still needed; set it to delete"
     )
     assert split.startswith("app.fingerprints: has 3 partitions, must have 1 ")
     assert short.startswith("run: app.fingerprints: messages are deleted after 1 h, ")
     assert ", or at least 604800000" in short
-    assert few.startswith("app.verdicts: has 1 partitions, must have 4 ")
+    assert few.startswith("run: app.verdicts: has 1 partitions, topics.verdict_partitions is 4")
 
 
 def test_missing_internal_topics_are_named_and_not_created(operator: Operator) -> None:

@@ -80,7 +80,8 @@ def test_a_missing_input_topic_is_found_and_never_created(world: World) -> None:
     [
         ("app.fingerprints", 2, 1, {}, "has 2 partitions, must have 1"),
         ("app.decisions", 3, 1, {}, "has 3 partitions, must have 1"),
-        ("app.verdicts", 1, 1, {}, "has 1 partitions, must have 4"),
+        ("app.verdicts", 1, 1, {}, "set it to 1, or give it 4"),
+        ("app.verdicts", 9, 1, {}, "set it to 9, or stop every process, delete it"),
         ("app.fingerprints", 1, 1, {"cleanup.policy": "compact"}, "set it to delete"),
         ("app.fingerprints", 1, 1, {"cleanup.policy": "compact,delete"}, "set it to delete"),
         ("app.fingerprints", 1, 1, {"retention.ms": "86400000"}, "deleted after 24 h"),
@@ -121,8 +122,8 @@ def test_each_wrong_setting_is_one_finding(
     assert len(findings) == 1, findings
     assert findings[0].topic == name
     assert says in findings[0].text
-    kept = any(key.startswith("retention.") for key in changed)
-    assert (findings[0].severity is Severity.STOPS) == (name.startswith("app.") and not kept)
+    harmless = name == "app.verdicts" or any(key.startswith("retention.") for key in changed)
+    assert (findings[0].severity is Severity.STOPS) == (name.startswith("app.") and not harmless)
 
 
 @pytest.mark.parametrize("output", ["app.unique", "app-out"])
