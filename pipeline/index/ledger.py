@@ -14,11 +14,14 @@ The rules (design, section 4), in the order in which they are applied to a block
 3. What the block reports as emitted is closed: its verdicts are no longer needed. The report is true whoever
    makes it, for it names offsets that a committed transaction has emitted.
 4. A row not judged yet is new; judged and open: its stored verdict again; judged and closed: replayed.
-5. A session that begins behind open verdicts passes them over (retention took their messages, or an operator
-   moved the offset): they count as never judged, and what was kept of them leads nobody any more. So do those
-   of a topic that was deleted and created again, for nobody knows any more which of them came out. The
-   session's second block says so, not the first: a worker that was frozen may still begin a session after
-   others have taken its partitions, but never goes on.
+5. What was judged, and never comes out, is passed over: it counts as never judged, and what was kept of it
+   leads nobody any more. `GivenUp` names every cause, `Ledger._pass_over` alone does it.
+   A session that begins behind open verdicts passes them over, and all those of other topics of the same
+   name, whatever the partition: the topic was deleted and created again, and nobody knows any more which of
+   them came out. The sessions of those topics are over. The session's second block says so, not the first:
+   a worker that was frozen may still begin a session after others have taken its partitions, but never goes
+   on. A block that asks for a range again passes over what is open there and no row of it: compaction took
+   that.
 6. Where a recorded ruling contradicts an open verdict, the ruling counts: whoever made it had lost the record
    of that verdict to retention.
 """
@@ -27,7 +30,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -55,7 +58,11 @@ class GivenUp(StrEnum):
     RETENTION = "retention"
     """its partition begins behind it: it is lost"""
     RESET = "reset"
-    """somebody moved the offset behind it, or chose where to begin in a topic that was created again"""
+    """somebody moved the offset behind it"""
+    RECREATED = "recreated"
+    """its topic was deleted and created again: nobody knows whether it came out"""
+    COMPACTED = "compacted"
+    """compaction took it"""
 
 
 @dataclass(slots=True)
@@ -79,6 +86,15 @@ class KnownTopic(NamedTuple):
 
     topic_id: bytes
     name: str
+
+
+class Gone(NamedTuple):
+    """What was open in one input partition, and never comes out."""
+
+    number: int
+    partition: int
+    rows: OpenRows
+    why: GivenUp
 
 
 class PassedOver(NamedTuple):
@@ -138,7 +154,7 @@ class Ledger:
         """Rules 3 and 5, for a block that `check` lets pass.
 
         Its session takes hold, what it reports is closed.
-        returns: what the session has passed over, told once, by its second block
+        returns: what is passed over
         """
         number = self.topic_number(block.topic_id)
         if number is None:
@@ -152,23 +168,37 @@ class Ledger:
             book.beginning = block.beginning
         book.judged.add(block.emitted_from, block.emitted_to)
         book.open.drop(block.emitted_from, block.emitted_to)
-        if block.flags & BlockFlag.START or book.began < 0:
+        if block.flags & BlockFlag.START:
             return []
-        passed = [self._pass_over(number, block.number, book, book.began)]
-        book.began = -1
-        for other, known in enumerate(self.topics):
-            old = self.books.get((other, block.number))
-            if known.name == block.topic and other != number and old is not None:
-                passed.append(self._pass_over(other, block.number, old, _ALL))
-        return [each for each in passed if len(each.positions)]
+        at, rows = (number, block.number), book.open
+        gone = []
+        if book.began >= 0:
+            gone.append(Gone(*at, rows.drop(0, min(book.beginning, book.began)), GivenUp.RETENTION))
+            gone.append(Gone(*at, rows.drop(0, book.began), GivenUp.RESET))
+            gone += self._end_namesakes(number)
+            book.began = -1
+        gone.append(Gone(*at, rows.take_absent(block.first, block.end, block.offsets), GivenUp.COMPACTED))
+        return self._pass_over(gone)
 
-    def _pass_over(self, number: int, partition: int, book: Book, end: int) -> PassedOver:
-        """Open verdicts below `end` are no verdicts any more: their messages were never judged."""
-        dropped = book.open.drop(0, end)
-        book.judged.remove(dropped.offsets)
-        lost = int(np.count_nonzero(dropped.offsets < book.beginning))
-        self.given_up += Counter({GivenUp.RETENTION: lost, GivenUp.RESET: len(dropped) - lost})
-        return _passed_over(number, partition, dropped)
+    def _end_namesakes(self, number: int) -> Iterator[Gone]:
+        """Nothing comes out of other topics of this name, whatever the partition: only one of them exists."""
+        name = self.topics[number].name
+        for (other, partition), book in self.books.items():
+            if other != number and self.topics[other].name == name:
+                # A worker that was frozen would go on with it.
+                book.session = 0
+                yield Gone(other, partition, book.open.drop(0, _ALL), GivenUp.RECREATED)
+
+    def _pass_over(self, gone: Iterable[Gone]) -> list[PassedOver]:
+        """Verdicts that were open are no verdicts any more: their messages were never judged."""
+        passed = []
+        for number, partition, rows, why in gone:
+            if not len(rows):
+                continue
+            self.books[number, partition].judged.remove(rows.offsets)
+            self.given_up[why] += len(rows)
+            passed.append(_passed_over(number, partition, rows))
+        return [each for each in passed if len(each.positions)]
 
     def give_way(self, block: Block, ruling: Ruling) -> list[PassedOver]:
         """Drop the open verdicts that the recorded ruling on this entered block contradicts.

@@ -137,6 +137,15 @@ class OpenVerdicts:
         """Forget these ascending offsets; returns what was open of them, ascending."""
         return _joined([self.drop(first, end) for first, end in _runs(offsets)])
 
+    def take_absent(self, first: int, end: int, offsets: NDArray[np.int64]) -> OpenRows:
+        """Forget what is open in [first, end) and none of these ascending offsets; returns it, ascending."""
+        if first > self._last:
+            return _NO_ROWS
+        held = [chunk.offsets for chunk in self.chunks[: bisect_left(self.chunks, end, key=_first)]]
+        known = np.sort(np.concatenate([_NO_ROWS.offsets, *held]))
+        inside = known[np.searchsorted(known, first) : np.searchsorted(known, end)]
+        return self.take(np.setdiff1d(inside, offsets, assume_unique=True))
+
     def find(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Verdicts]:
         """Which of the ascending offsets are open, and verdicts for all of them (REPLAYED where not open)."""
         found = np.zeros(len(offsets), np.bool_)

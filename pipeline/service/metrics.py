@@ -307,8 +307,8 @@ class Metrics:
         self.sessions = counter("twinsieve_index_sessions", "Sessions that began while this process judged.")
         self.given_up = counter(
             "twinsieve_index_given_up_messages",
-            "Judged messages that were passed over before they came out, while this process judged: taken by "
-            "retention, or left out by a reset. Alert on retention.",
+            "Judged messages that were passed over before they came out, while this process judged, by what "
+            "kept them from it. Alert on retention.",
             ["reason"],
         )
         self.unconfirmed = counter(

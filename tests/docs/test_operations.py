@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from twinsieve.pipeline.commands.cli import cli
 from twinsieve.pipeline.index.config import IndexStep
+from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
@@ -21,6 +22,10 @@ from twinsieve.stages.dead_letter_reasons import Reason
 
 def _page(root: Path, name: str) -> str:
     return (root / "docs" / name).read_text("utf-8")
+
+
+def _section(root: Path, name: str, title: str) -> str:
+    return _page(root, name).partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def _first_cells(text: str) -> list[str]:
@@ -67,7 +72,7 @@ def test_the_alerts_ask_for_metrics_that_there_are_by_labels_that_they_have(root
 
 
 def test_every_reason_of_a_dead_letter_is_explained_and_no_other(root: Path) -> None:
-    section = _page(root, "OPERATIONS.md").partition("\n## Dead letters\n")[2].partition("\n## ")[0]
+    section = _section(root, "OPERATIONS.md", "Dead letters")
     assert re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE) == list(Reason)
 
 
@@ -93,7 +98,12 @@ def test_no_table_says_two_things_of_one_subject(root: Path) -> None:
 
 
 def test_the_crash_table_has_every_step_in_order(root: Path) -> None:
-    assert _first_cells(_page(root, "GUARANTEES.md")) == [*WorkerStep, *IndexStep]
+    cells = _first_cells(_section(root, "GUARANTEES.md", "A crash at every step"))
+    assert cells == [*WorkerStep, *IndexStep]
+
+
+def test_everything_that_keeps_a_judged_message_from_coming_out_is_explained(root: Path) -> None:
+    assert _first_cells(_section(root, "GUARANTEES.md", "Judged and never out")) == ["reason", *GivenUp]
 
 
 def test_the_commands_of_the_page_take_these_options(root: Path) -> None:

@@ -152,11 +152,15 @@ def _replay(
     part.open.difference_update(reported)
     part.anew.difference_update(reported)
     if not block.flags & BlockFlag.START and part.began >= 0:
-        _pass_over(truth, key, part.began, kept, now)
+        _pass_over(truth, key, {at for at in part.open if at < part.began}, kept, now)
         part.began = -1
-        for other in list(truth.partitions):
-            if other[1] == block.number and other != key and truth.names[other[0]] == block.topic:
-                _pass_over(truth, other, 1 << 62, kept, now, deleted=True)
+        for other, old in truth.partitions.items():
+            if other[0] != key[0] and truth.names[other[0]] == block.topic:
+                old.session = 0
+                _pass_over(truth, other, set(old.open), kept, now, deleted=True)
+    if not block.flags & BlockFlag.START:
+        asked = set(range(block.first, block.end)) - set(block.offsets.tolist())
+        _pass_over(truth, key, part.open & asked, kept, now)
     texts = [block.batch.bodies.text(row) for row in range(len(block.batch))]
     for row, at in enumerate(block.offsets.tolist()):
         place: Place = (*key, at)
@@ -192,11 +196,10 @@ def _replay(
 
 
 def _pass_over(
-    truth: Truth, key: tuple[bytes, int], end: int, kept: list[Kept], now: int, *, deleted: bool = False
+    truth: Truth, key: tuple[bytes, int], gone: set[int], kept: list[Kept], now: int, *, deleted: bool = False
 ) -> None:
-    """What a session passes over was never judged, and leads nobody."""
+    """What is passed over was never judged, and leads nobody."""
     part = truth.partitions[key]
-    gone = {at for at in part.open if at < end}
     part.open -= gone
     places = {(*key, at) for at in gone}
     truth.given_up |= dict.fromkeys(places, now)

@@ -21,17 +21,27 @@ from twinsieve.pipeline.wire.ruling import Result, Source
 IN = Partition("in", 0)
 
 
-def judged_not_emitted(values: list[bytes | None], snapshots: str | None = None) -> World:
-    """A world in which these values were judged, and every process was killed before any of them came out."""
+def judged_not_emitted(
+    values: list[bytes | None], snapshots: str | None = None, more: list[bytes | None] | None = None
+) -> World:
+    """A world in which these values were judged, and every process was killed before any of them came out.
+
+    more: of the second partition; values: of the first
+    """
     world = World(partitions=2)
     worker = world.start("w", roles="worker")
     index = world.start("i", roles="index", snapshots=snapshots)
     world.produce("in", 0, [b"first"])
     world.settle()
     world.produce("in", 0, values)
+    world.produce("in", 1, more or [])
     for process in (worker, worker, index, index):
         process.step()
+    assert index.index is not None
+    books = index.index.state.ledger.books.values()
     world.kill_all()
+    assert sum(len(rows) for book in books for rows in book.open.chunks) == len(values) + len(more or [])
+    assert out(world) == [b"first"]
     return world
 
 
@@ -50,6 +60,15 @@ def trim(world: World) -> None:
 
 def skip(world: World) -> None:
     world.move_offset(IN, world.cluster.log(IN).end)
+
+
+def recreate(world: World, partitions: int) -> None:
+    """The input is deleted and made again; `reset` begins at its beginning."""
+    world.cluster.delete("in")
+    world.cluster.create(NewTopic("in", partitions))
+    world.topic_ids["in"].add(world.cluster.topics["in"].topic_id)
+    for number in range(partitions):
+        world.move_offset(Partition("in", number), 0)
 
 
 @pytest.mark.parametrize("lose", [trim, skip])
@@ -111,17 +130,67 @@ def test_what_was_skipped_is_judged_anew_when_the_offset_is_moved_back() -> None
 
 def test_a_topic_created_again_takes_its_unemitted_leaders_with_it() -> None:
     world = judged_not_emitted([b"x"])
-    world.cluster.delete("in")
-    world.cluster.create(NewTopic("in", 2))
-    world.topic_ids["in"].add(world.cluster.topics["in"].topic_id)
-    for number in range(2):
-        world.move_offset(Partition("in", number), 0)
+    recreate(world, 2)
     world.start("a")
     world.run(40)
     world.produce("in", 1, [b"x"])
     world.settle()
     assert out(world) == [b"first", b"x"]
     check(world)
+
+
+@pytest.mark.parametrize("place", ["fewer", "others", "the same"])
+def test_a_topic_created_again_takes_the_unemitted_leaders_of_all_its_partitions_with_it(place: str) -> None:
+    """Its messages are written again: into fewer partitions, into others, into the same."""
+    texts: list[list[bytes | None]] = [[b"x", b"y"], [b"z"]]
+    world = judged_not_emitted(texts[0], more=texts[1])
+    recreate(world, 1 if place == "fewer" else 2)
+    for number, values in enumerate(texts):
+        world.produce("in", {"fewer": 0, "others": 1 - number, "the same": number}[place], values)
+    process = world.start("a")
+    world.settle()
+    assert sorted(filter(None, out(world))) == [b"first", b"x", b"y", b"z"]
+    assert process.index is not None
+    assert process.index.given_up == {GivenUp.RECREATED: 3}
+    check(world)
+    check_all_judged(world, rebuild(world))
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_what_compaction_took_before_it_came_out_leads_nobody(last: bool) -> None:
+    """Only the rows that a session does not find again tell of it; where the last ones are gone, an empty block."""
+    world = judged_not_emitted([b"x", b"y", b"z"])
+    if not last:
+        world.produce("in", 0, [b"newer"])
+    world.cluster.log(IN).compact(3 if last else 2)
+    process = world.start("a")
+    world.settle()
+    if last:
+        world.run(40)
+    world.produce("in", 1, [b"x", b"y", b"z"])
+    world.settle()
+    gone = b"z" if last else b"y"
+    assert out(world).count(gone) == 1
+    assert len(out(world)) == (4 if last else 5)
+    assert process.index is not None
+    assert process.index.given_up == {GivenUp.COMPACTED: 1}
+    check(world)
+
+
+def test_a_worker_of_a_deleted_topic_that_wakes_up_late_adds_no_leader() -> None:
+    """Its session was over when the new topic's went on."""
+    ledger = Ledger()
+    take(ledger, ask(1, 0, 0, BlockFlag.START))
+    take(ledger, ask(1, 0, 5))
+    old = replace(ask(1, 5, 9), number=1)
+    take(ledger, replace(ask(1, 5, 5, BlockFlag.START), number=1))
+    begin = replace(ask(2, 0, 0, BlockFlag.START | BlockFlag.CERTIFIED), topic_id=b"u" * 16)
+    assert take(ledger, begin) is Result.JUDGED
+    assert ledger.check(old) is Result.JUDGED, "a session that only began says nothing"
+    assert take(ledger, replace(ask(2, 0, 3), topic_id=b"u" * 16)) is Result.JUDGED
+    assert ledger.given_up == {GivenUp.RECREATED: 5}
+    assert take(ledger, old) is Result.SUPERSEDED
+    assert take(ledger, ask(1, 5, 9)) is Result.SUPERSEDED
 
 
 def test_a_frozen_worker_that_begins_a_session_late_takes_no_leader_away() -> None:

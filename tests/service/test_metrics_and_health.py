@@ -20,6 +20,7 @@ from tests.service.running import wait_for
 from tests.service.scraped import Scraped
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Messages, Partition, Records
+from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service import run as service
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.run import SystemClock
@@ -141,7 +142,7 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
         index_sessions_total=2,
         index_gap_blocks_total=0,
         index_unjudged_blocks_total=0,
-        index_given_up_messages_total={("retention",): 0, ("reset",): 0},
+        index_given_up_messages_total={(reason,): 0 for reason in GivenUp},
         # The first post had left the ring when it came again, the others had not.
         index_unconfirmed_total=1,
         window_messages=RING,
