@@ -235,12 +235,17 @@ class Broker(Protocol):
     def reader(self) -> Reader:
         """A reader without partitions."""
 
-    def appender(self) -> IdempotentProducer:
-        """An idempotent producer, which does not compress."""
+    def appender(self, topics: Collection[str] = ()) -> IdempotentProducer:
+        """An idempotent producer, which does not compress.
 
-    def transactor(self, transactional_id: str) -> TransactionalProducer:
+        topics: those that it will write to; its batches are no larger than any of them takes
+        """
+
+    def transactor(self, transactional_id: str, topics: Collection[str] = ()) -> TransactionalProducer:
         """A transactional producer, initialised: its predecessor is fenced and its transaction ended.
 
+        topics: as for `appender`. Where one of them takes less later on, or none is named, a transaction
+            that was refused for it makes the batches of the next ones smaller.
         raises: AbortableError while the broker is not ready for it (try again); FatalError if it
             never will be
         """

@@ -28,7 +28,8 @@ class DecisionWriter:
     def __init__(self, broker: Broker, config: IndexConfig, hook: Hook, reader: Reader) -> None:
         self._config = config
         self._hook = hook
-        self.transactor = broker.transactor(config.transactional_id)
+        topics = (config.decisions.topic, config.verdicts)
+        self.transactor = broker.transactor(config.transactional_id, topics)
         try:
             self.decisions_end = reader.end_offsets([config.decisions])[config.decisions]
         except BrokerError:

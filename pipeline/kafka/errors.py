@@ -32,12 +32,14 @@ class ErrorRules:
 
     raised: their classes; reason: one line that says what happened
     may_be_fenced: the error is what a producer meets whose slot another process took, and others meet too
+    too_large: a topic refused a batch for its size
     """
 
     raised: tuple[type[Exception], ...]
     reason: Callable[[Exception], str]
     meaning: Callable[[Exception], Meaning]
     may_be_fenced: Callable[[Exception], bool]
+    too_large: Callable[[Exception], bool]
 
     def translated(self, error: Exception, doing: str) -> BrokerError:
         """The port's error for one of the library's; `doing` says what failed where."""

@@ -1,11 +1,12 @@
-"""What a topic refuses, known before sending: one such message would fail its transaction, for ever."""
+"""What a topic refuses, known before sending: one such message or batch would fail its transaction, for
+ever."""
 
 from __future__ import annotations
 
 import gzip
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 import lz4.frame
@@ -22,6 +23,9 @@ from twinsieve.pipeline.broker.records import (
     Partition,
 )
 
+BATCH_BYTES = 256 << 10
+"""A producer's batches have no more than this; each costs the broker about the same, however small."""
+_LEAST_BATCH_BYTES = 1 << 10
 _KEEP_S = 60.0
 _BATCH_BYTES = 61 + 64
 """Header of a record batch, and the lengths and deltas of its one record."""
@@ -64,6 +68,12 @@ class Limits:
                     info = self._admin().topics([topic], settings=True)[topic] or info
                 self._known[topic] = (now, info)
             return info
+
+    def forget(self, topics: Collection[str]) -> None:
+        """Ask the broker again for these."""
+        with self._lock:
+            for topic in topics:
+                self._known.pop(topic, None)
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
         info = self.of(topic)
@@ -124,6 +134,30 @@ class Limits:
                 f"{partition}: message {row} of {len(messages)} is {why} ({size} bytes; {topic} takes "
                 f"{limit}); raise its max.message.bytes or lower kafka.block_bytes"
             )
+
+
+class BatchBytes:
+    """How large the batches of one producer may be, so that none of its topics refuses one.
+
+    A topic's limit is on batches, as they arrive: many small messages at once are too large for it, though
+    each would pass. What compression saves is not known beforehand, and not counted on.
+
+    now: bytes of a batch, of a producer that is made now; a message that is larger makes a batch of its own
+    """
+
+    def __init__(self, limits: Limits, topics: Collection[str]) -> None:
+        self._limits = limits
+        self._topics = frozenset(topics)
+        self.now = self._taken()
+
+    def _taken(self) -> int:
+        return min([BATCH_BYTES, *(self._limits.of(topic).message_bytes for topic in sorted(self._topics))])
+
+    def refused(self) -> None:
+        """A batch of `now` was refused: a topic takes less than before, or does not show what it takes."""
+        self._limits.forget(self._topics)
+        taken = self._taken()
+        self.now = taken if taken < self.now else max(_LEAST_BATCH_BYTES, self.now // 2)
 
 
 def _bytes_at_most(key: bytes | None, value: bytes, headers: Sequence[Header]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
@@ -22,6 +22,7 @@ from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.deadline import CallThread, DeadlineError
 from twinsieve.pipeline.kafka.errors import ErrorRules
+from twinsieve.pipeline.kafka.limits import BatchBytes
 
 _FENCED_POLL_S = 0.05
 
@@ -47,16 +48,22 @@ class KafkaTransactionalProducer(Client):
     """The rules of `ports.TransactionalProducer`: what is refused before the library does anything, what ends
     the client, and whether its slot was taken.
 
-    Subclasses make `_producer`, and say what its calls are.
+    Subclasses make `_producer`, and say what its calls are. It is made anew, with smaller batches, where a
+    topic refused one for its size.
     """
 
     _producer: Any
     _raised: tuple[type[Exception], ...]
     """What calls of the producer raise, also where a message or partition was at fault."""
 
-    def __init__(self, access: Access, transactional_id: str, errors: ErrorRules) -> None:
+    def __init__(
+        self, access: Access, transactional_id: str, errors: ErrorRules, topics: Collection[str]
+    ) -> None:
         settings = access.settings
         self._limits = access.limits
+        self._batches = BatchBytes(access.limits, topics)
+        self._is_too_large = False
+        """The producer makes batches that a topic has refused."""
         self._errors = errors
         self._unfinished: tuple[type[Exception], ...] = (*errors.raised, DeadlineError)
         self._name = f"transaction {transactional_id}"
@@ -76,6 +83,10 @@ class KafkaTransactionalProducer(Client):
 
     def begin(self) -> None:
         self._alive()
+        if self._is_too_large:
+            self._end()
+            self._make()
+            self._is_too_large = False
         self._call("begin", self._producer.begin_transaction)
         self._open = True
 
@@ -112,6 +123,14 @@ class KafkaTransactionalProducer(Client):
         self._open = False
 
     @abstractmethod
+    def _make(self) -> None:
+        """Make `_producer` with batches as they are to be now, and hold the slot. raises: BrokerError"""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Give `_producer` up, if there is one; None stands in its place."""
+
+    @abstractmethod
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None: ...
 
     @abstractmethod
@@ -146,6 +165,9 @@ class KafkaTransactionalProducer(Client):
 
     def _fail(self, doing: str, refusal: Exception) -> NoReturn:
         error = self._first(refusal)
+        if self._errors.too_large(error) and not self._is_too_large:
+            self._batches.refused()
+            self._is_too_large = True
         doing = self._where(doing, error)
         said = self._errors.translated(error, f"{self._name}: {doing}")
         if isinstance(said, FatalError):

@@ -31,6 +31,8 @@ from twinsieve.pipeline.settings.model import HOUR_MS, Settings
 
 _HEADERS_BYTES = 4 << 10
 """What the headers of a duplicate or dead letter may add to the message that came in."""
+_LEAST_BYTES = 1024
+"""A dead letter without anything of its message: batch, reason and origin."""
 _FOR_EVER = -1
 _T = TypeVar("_T")
 _NO_INPUT = "input topic does not exist; create it, or correct input.topics"
@@ -73,8 +75,8 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
     """Everything that is wrong with the topics; empty if nothing is.
 
     A missing topic, and what is wrong with an internal one, stops `run`: the log and the answers hold what
-    must not be lost. What is wrong with an output is a warning, and so is how long anything is kept: an index
-    passes over what retention took.
+    must not be lost. So does an output that takes next to nothing. What else is wrong with an output is a
+    warning, and so is how long anything is kept: an index passes over what retention took.
 
     emits: False where nothing is ever written to the outputs
     raises: BrokerError when the broker is away or describing a topic is not allowed
@@ -95,10 +97,10 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
     ]
     inputs = [there[name] for name in plan.inputs if name in there]
     findings += [
-        TopicFinding(name, Severity.WARNS, text)
+        TopicFinding(name, severity, text)
         for name in plan.outputs
         if name in there
-        for text in _output(settings, plan, there[name], inputs)
+        for severity, text in _output(settings, plan, there[name], inputs)
     ]
     return findings
 
@@ -222,7 +224,20 @@ def _each_day(settings: Settings, need: Need) -> str:
     return f" (a day takes {taken:,.1f} GB on each replica, at {ASSUMED_RATE:,.0f} messages a second)"
 
 
-def _output(settings: Settings, plan: Plan, info: TopicInfo, inputs: list[TopicInfo]) -> Iterator[str]:
+def _output(
+    settings: Settings, plan: Plan, info: TopicInfo, inputs: list[TopicInfo]
+) -> Iterator[tuple[Severity, str]]:
+    if info.message_bytes < _LEAST_BYTES:
+        yield (
+            Severity.STOPS,
+            f"takes messages of {info.message_bytes} bytes, so that not even what is said of one fits; "
+            f"set max.message.bytes to {_LEAST_BYTES} at least",
+        )
+    for text in _doubtful(settings, plan, info, inputs):
+        yield Severity.WARNS, text
+
+
+def _doubtful(settings: Settings, plan: Plan, info: TopicInfo, inputs: list[TopicInfo]) -> Iterator[str]:
     if info.name in plan.inputs:
         yield "is an input topic too, so messages would go round; use another output"
     else:

@@ -73,9 +73,9 @@ class Worker:
         self._clock = clock
         self._config = config
         self._hook = hook
-        self._transactor = broker.transactor(config.transactional_id)
+        self._transactor = broker.transactor(config.transactional_id, config.emit.topics)
         self._consumer = broker.group_consumer(config.group, config.topics, config.member)
-        self._appender = broker.appender()
+        self._appender = broker.appender([config.log.topic])
         self._admin = broker.admin()
         self.notices: list[str] = []
         reader.notices = self.notices

@@ -23,7 +23,7 @@ with the cluster itself is said to `MemoryCluster.faults`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from tests.memory.clients import MemoryAdmin, MemoryReader, MemoryTransactionalProducer
 from tests.memory.cluster import CrashError, ManualClock, MemoryCluster
@@ -59,17 +59,17 @@ class MemoryBroker:
         self._hook("broker.reader")
         return MemoryReader(self._cluster, self._hook)
 
-    def appender(self) -> MemoryIdempotentProducer:
+    def appender(self, topics: Collection[str] = ()) -> MemoryIdempotentProducer:
         """As `Broker.appender`."""
         self._hook("broker.appender")
-        made = MemoryIdempotentProducer(self._cluster, self._hook)
+        made = MemoryIdempotentProducer(self._cluster, self._hook, topics)
         self._appenders.append(made)
         return made
 
-    def transactor(self, transactional_id: str) -> MemoryTransactionalProducer:
+    def transactor(self, transactional_id: str, topics: Collection[str] = ()) -> MemoryTransactionalProducer:
         """As `Broker.transactor`."""
         self._hook("broker.transactor")
-        return MemoryTransactionalProducer(self._cluster, self._hook, transactional_id)
+        return MemoryTransactionalProducer(self._cluster, self._hook, transactional_id, topics)
 
     def admin(self) -> MemoryAdmin:
         """As `Broker.admin`."""

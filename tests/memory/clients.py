@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from tests.memory.batches import Batches
 from tests.memory.cluster import MemoryCluster
 from tests.memory.groups import MemoryMembership
 from tests.memory.in_flight import InFlight
@@ -136,8 +137,11 @@ class MemoryReader:
 
 @one_at_a_time
 class MemoryTransactionalProducer:
-    def __init__(self, cluster: MemoryCluster, hook: Hook, transactional_id: str) -> None:
+    def __init__(
+        self, cluster: MemoryCluster, hook: Hook, transactional_id: str, topics: Collection[str] = ()
+    ) -> None:
         self._cluster = cluster
+        self._batches = Batches(cluster, topics)
         self._hook = hook
         self._id = transactional_id
         reach(cluster, "transactor")
@@ -163,6 +167,7 @@ class MemoryTransactionalProducer:
         shares = {partition: messages} if partition is not None else self._cluster.by_key(topic, messages)
         for number, share in shares.items():
             self._cluster.check(Partition(topic, number), share)
+            self._batches.check(Partition(topic, number), share)
             self._cluster.hand_over(self._in_flight, Partition(topic, number), share, transaction)
         self._hook("transactor.send.after")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
+from tests.memory.batches import Batches
 from tests.memory.cluster import MemoryCluster
 from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
@@ -15,7 +16,8 @@ _STEP_S = 0.1
 
 @one_at_a_time
 class MemoryIdempotentProducer:
-    def __init__(self, cluster: MemoryCluster, hook: Hook) -> None:
+    def __init__(self, cluster: MemoryCluster, hook: Hook, topics: Collection[str] = ()) -> None:
+        self._batches = Batches(cluster, topics)
         self._cluster = cluster
         self._hook = hook
         self._in_flight = InFlight()
@@ -23,6 +25,7 @@ class MemoryIdempotentProducer:
     def append(self, partition: Partition, messages: Messages) -> None:
         self._hook("appender.append.before")
         self._cluster.check(partition, messages)
+        self._batches.check(partition, messages)
         self._cluster.hand_over(
             self._in_flight, partition, messages, latency_s=self._cluster.faults.append_latency_s
         )

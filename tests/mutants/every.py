@@ -478,10 +478,10 @@ INDEXES = (
     Mutant(
         "the end of the decisions is read before other writers are shut out",
         RECORD,
-        "        self.transactor = broker.transactor(config.transactional_id)\n        try:\n"
+        "        self.transactor = broker.transactor(config.transactional_id, topics)\n        try:\n"
         "            self.decisions_end = reader.end_offsets([config.decisions])[config.decisions]\n",
         "        end = reader.end_offsets([config.decisions])[config.decisions]\n"
-        "        self.transactor = broker.transactor(config.transactional_id)\n        try:\n"
+        "        self.transactor = broker.transactor(config.transactional_id, topics)\n        try:\n"
         "            self.decisions_end = end\n",
         NASTY,
         equivalent="An index reads the end only when the log is assigned to it, in a later generation of the group than any "

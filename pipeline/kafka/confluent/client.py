@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from twinsieve.pipeline.kafka.broker import CONNECT_TIMEOUT_S, KafkaBroker
 from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
@@ -47,13 +47,15 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
         self._shared_admin()
         return self._kept(ConfluentReader(self._access))
 
-    def appender(self) -> ConfluentIdempotentProducer:
+    def appender(self, topics: Collection[str] = ()) -> ConfluentIdempotentProducer:
         self._shared_admin()
-        return self._kept(ConfluentIdempotentProducer(self._plain))
+        return self._kept(ConfluentIdempotentProducer(self._plain, topics))
 
-    def transactor(self, transactional_id: str) -> ConfluentTransactionalProducer:
+    def transactor(
+        self, transactional_id: str, topics: Collection[str] = ()
+    ) -> ConfluentTransactionalProducer:
         self._shared_admin()
-        return self._kept(ConfluentTransactionalProducer(self._access, transactional_id))
+        return self._kept(ConfluentTransactionalProducer(self._access, transactional_id, topics))
 
     def _make_admin(self) -> ConfluentAdmin:
         access = self._access

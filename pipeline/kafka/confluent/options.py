@@ -152,4 +152,8 @@ def _meaning(error: Exception) -> Meaning:
     return Meaning.FAILED
 
 
-ERRORS = ErrorRules((KafkaException,), reason, _meaning, may_be_fenced)
+def _too_large(error: Exception) -> bool:
+    return code_of(error) in (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
+
+
+ERRORS = ErrorRules((KafkaException,), reason, _meaning, may_be_fenced, _too_large)

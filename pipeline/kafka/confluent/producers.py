@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -15,22 +16,23 @@ from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cau
 from twinsieve.pipeline.kafka.confluent.patches import purge
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
+from twinsieve.pipeline.kafka.limits import BATCH_BYTES, BatchBytes
 from twinsieve.pipeline.settings.client_buffers import queue_bytes
 from twinsieve.pipeline.settings.model import KafkaSettings
 
-_BATCH_BYTES = 256 << 10
 _BLOCK_S = 5.0
 CLOSE_S = 2.0
 _DENIED = "Topic authorization failed"
+_TOO_LARGE = "Message size too large"
 """In the text alone, where a producer that may leave no gap reports its end."""
 
 
-def producer_options(settings: KafkaSettings) -> dict[str, Any]:
+def producer_options(settings: KafkaSettings, batch_bytes: int = BATCH_BYTES) -> dict[str, Any]:
     """Options that every producer shares: acks=all, idempotent, keys placed as Kafka does."""
     return {
         "acks": "all",
         "enable.idempotence": True,
-        "batch.size": _BATCH_BYTES,
+        "batch.size": batch_bytes,
         "message.max.bytes": settings.message_bytes,
         "queue.buffering.max.messages": 1_000_000,
         "queue.buffering.max.kbytes": queue_bytes(settings) >> 10,
@@ -94,22 +96,28 @@ def shut(kept: list[Producer], wait_s: float = CLOSE_S) -> None:
 class ConfluentIdempotentProducer(Client):
     """`ports.IdempotentProducer` on confluent-kafka."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, topics: Collection[str] = ()) -> None:
+        self._access = access
         self._events = ClientEvents()
-        # Without the guarantee a message that timed out would be missing between those around it.
-        self._options = {
-            **access.options,
-            **self._events.options(),
-            **producer_options(access.settings),
-            "enable.gapless.guarantee": True,
-            "linger.ms": 0,
-        }
         self._limits = access.limits
+        self._batches = BatchBytes(access.limits, topics)
         self._failure: KafkaError | None = None
         self._failed_at = ""
         self._waiting = 0
         self._round = 0
-        self._producer: Producer | None = Producer(self._options)
+        self._producer: Producer | None = self._made()
+
+    def _made(self) -> Producer:
+        return Producer(
+            {
+                **self._access.options,
+                **self._events.options(),
+                **producer_options(self._access.settings, self._batches.now),
+                # Without it a message that timed out would be missing between those around it.
+                "enable.gapless.guarantee": True,
+                "linger.ms": 0,
+            }
+        )
 
     def append(self, partition: Partition, messages: Messages) -> None:
         self._limits.check(partition, messages)
@@ -121,13 +129,16 @@ class ConfluentIdempotentProducer(Client):
                 if error is not None and self._failure is None:
                     self._failure, self._failed_at = error, f" to {message.topic()}[{message.partition()}]"
 
-        producer = self._producer = self._producer or Producer(self._options)
+        producer = self._producer = self._producer or self._made()
         try:
             for row in range(len(messages)):
                 self._waiting += 1
                 put(producer, partition.topic, partition.number, messages, row, told)
         except (KafkaException, BufferError) as error:
-            self._give_up(f"append to {partition}", error)
+            # A producer that has failed says so of every message; why, its reports say.
+            self._serve(producer, 0)
+            first = error if self._failure is None else KafkaException(self._failure)
+            self._give_up(f"append to {partition}", first)
         self._serve(producer, 0)
         if self._failure is not None:
             self._give_up(f"append to {partition}", KafkaException(self._failure))
@@ -160,6 +171,8 @@ class ConfluentIdempotentProducer(Client):
             purge(self._producer)
             self._producer = None
         self._events.fatal = None
+        if ERRORS.too_large(error) or _TOO_LARGE in reason(error):
+            self._batches.refused()
         said = ERRORS.translated(error, doing)
         if isinstance(said, FatalError) and (said.denied or _DENIED in str(said)):
             raise FatalError(f"{doing}: {reason(error)}; {GRANT}", denied=True) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -30,12 +30,12 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
 
     _raised = (KafkaException, BufferError)
 
-    def __init__(self, access: Access, transactional_id: str) -> None:
-        super().__init__(access, transactional_id, ERRORS)
+    def __init__(self, access: Access, transactional_id: str, topics: Collection[str] = ()) -> None:
+        super().__init__(access, transactional_id, ERRORS, topics)
         settings = access.settings
         self._failure: KafkaError | None = None
         self._topics: set[str] = set()
-        options = {
+        self._options = {
             **access.options,
             **ClientEvents().options(),
             **producer_options(settings),
@@ -47,8 +47,11 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
             # Longer, and messages would leave after the offsets that they go with, not beside them.
             "linger.ms": 1,
         }
+        self._make()
+
+    def _make(self) -> None:
         try:
-            self._producer = self._started(options)
+            self._producer = self._started({**self._options, "batch.size": self._batches.now})
         except KafkaException as error:
             if code_of(error) == KafkaError.INVALID_TRANSACTION_TIMEOUT:
                 raise self._timeout_too_long() from error
@@ -93,6 +96,11 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
                 if said.code() in _LATER or not said.retriable() or time.monotonic() >= deadline:
                     return error
 
+    def _end(self) -> None:
+        if self._producer is not None:
+            kept, self._producer = [self._producer], None
+            shut(kept, 0.0)
+
     def begin(self) -> None:
         super().begin()
         self._failure = None
@@ -135,16 +143,13 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
 
     def close(self) -> None:
         self.closed = True
-        if self._producer is None:
-            return
-        kept, self._producer = [self._producer], None
         # If its broker is away or it is fenced, the next holder of the slot aborts for it.
         with suppress(KafkaException):
             if self._open and not self._dead:
-                kept[0].abort_transaction(CLOSE_S)
+                self._producer.abort_transaction(CLOSE_S)
         self._open = False
         self._thread.close()
-        shut(kept, 0.0)
+        self._end()
 
     def _where(self, doing: str, error: Exception) -> str:
         if code_of(error) != KafkaError.TOPIC_AUTHORIZATION_FAILED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from twinsieve.pipeline.kafka.broker import CONNECT_TIMEOUT_S, KafkaBroker
 from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
@@ -41,11 +41,11 @@ class PythonBroker(KafkaBroker[PythonAdmin]):
     def reader(self) -> PythonReader:
         return self._kept(PythonReader(self._access))
 
-    def appender(self) -> PythonIdempotentProducer:
-        return self._kept(PythonIdempotentProducer(self._plain))
+    def appender(self, topics: Collection[str] = ()) -> PythonIdempotentProducer:
+        return self._kept(PythonIdempotentProducer(self._plain, topics))
 
-    def transactor(self, transactional_id: str) -> PythonTransactionalProducer:
-        return self._kept(PythonTransactionalProducer(self._access, transactional_id))
+    def transactor(self, transactional_id: str, topics: Collection[str] = ()) -> PythonTransactionalProducer:
+        return self._kept(PythonTransactionalProducer(self._access, transactional_id, topics))
 
     def _make_admin(self) -> PythonAdmin:
         return PythonAdmin(self._access.settings, self._access.options)

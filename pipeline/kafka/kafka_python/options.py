@@ -92,7 +92,11 @@ def _meaning(error: Exception) -> Meaning:
     return Meaning.FAILED
 
 
-ERRORS = ErrorRules((errors.KafkaError,), reason, _meaning, may_be_fenced)
+def _too_large(error: Exception) -> bool:
+    return isinstance(error, errors.MessageSizeTooLargeError | errors.RecordListTooLargeError)
+
+
+ERRORS = ErrorRules((errors.KafkaError,), reason, _meaning, may_be_fenced, _too_large)
 
 
 def _names(error: Exception) -> str:

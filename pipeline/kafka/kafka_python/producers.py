@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from typing import Any
 
 from kafka import KafkaProducer, errors
@@ -11,28 +12,28 @@ from twinsieve.pipeline.broker.records import AbortableError, Messages, Partitio
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
-from twinsieve.pipeline.kafka.kafka_python.patches import cut_off
+from twinsieve.pipeline.kafka.kafka_python.patches import cut_off, never_split
+from twinsieve.pipeline.kafka.limits import BatchBytes
 from twinsieve.pipeline.settings.client_buffers import QUEUE_BYTES
 
 MAX_BLOCK_MS = 5_000
-_BATCH_BYTES = 256 << 10
 _CLOSE_S = 2.0
 
 
-def make_producer(access: Access, **more: Any) -> KafkaProducer:
+def make_producer(access: Access, batch_bytes: int, **more: Any) -> KafkaProducer:
     """A producer with acks=all that gives up a message after `request_timeout`.
 
     raises: BrokerError when no broker can be reached
     """
     settings, options = access.settings, access.options
-    return connected(
+    producer = connected(
         settings,
         KafkaProducer,
         **options,
         **more,
         acks="all",
         enable_idempotence=True,
-        batch_size=_BATCH_BYTES,
+        batch_size=batch_bytes,
         max_request_size=settings.message_bytes,
         max_block_ms=MAX_BLOCK_MS,
         delivery_timeout_ms=max(settings.request_timeout_ms, options["request_timeout_ms"] + 1_000),
@@ -41,6 +42,8 @@ def make_producer(access: Access, **more: Any) -> KafkaProducer:
         allow_auto_create_topics=False,
         metrics_enabled=False,
     )
+    never_split(producer)
+    return producer
 
 
 def shut(producer: KafkaProducer) -> None:
@@ -58,14 +61,15 @@ class PythonIdempotentProducer(Client):
     therefore ends the producer, on the very thread that sends, and a new one is made when it was reported.
     """
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, topics: Collection[str] = ()) -> None:
         self._access = access
+        self._batches = BatchBytes(access.limits, topics)
         self._changed = threading.Condition()
         self._round = 0
         self._waiting = 0
         self._waiting_bytes = 0
         self._failure: Exception | None = None
-        self._producer: KafkaProducer | None = make_producer(access)
+        self._producer: KafkaProducer | None = make_producer(access, self._batches.now)
 
     def append(self, partition: Partition, messages: Messages) -> None:
         self._access.limits.check(partition, messages)
@@ -91,7 +95,7 @@ class PythonIdempotentProducer(Client):
         turn = self._round
         try:
             if self._producer is None:
-                self._producer = make_producer(self._access)
+                self._producer = make_producer(self._access, self._batches.now)
             future = self._producer.send(
                 partition.topic,
                 value,
@@ -127,6 +131,8 @@ class PythonIdempotentProducer(Client):
             self._waiting = self._waiting_bytes = 0
         if producer is not None:
             cut_off(producer)
+        if failure is not None and ERRORS.too_large(failure):
+            self._batches.refused()
         if isinstance(failure, errors.AuthorizationError):
             raise ERRORS.translated(failure, doing) from failure
         said = reason(failure) if failure is not None else "failed"

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
 from kafka import TopicPartition, errors
 from kafka.structs import OffsetAndMetadata
 
-from twinsieve.pipeline.broker.records import AbortableError, Committed, Messages, Partition
+from twinsieve.pipeline.broker.records import (
+    AbortableError,
+    BrokerError,
+    Committed,
+    Messages,
+    Partition,
+)
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import DeadlineError
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
@@ -28,25 +34,42 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
     # ValueError: no such partition. TypeError: a message that `unsendable` would have named.
     _raised = (errors.KafkaError, ValueError, TypeError)
 
-    def __init__(self, access: Access, transactional_id: str) -> None:
-        super().__init__(access, transactional_id, ERRORS)
+    def __init__(self, access: Access, transactional_id: str, topics: Collection[str] = ()) -> None:
+        super().__init__(access, transactional_id, ERRORS, topics)
+        self._access = access
+        self._id = transactional_id
         self._futures: list[Any] = []
-        self._producer = make_producer(
-            access,
-            transactional_id=transactional_id,
-            transaction_timeout_ms=access.settings.transaction_timeout_ms,
+        try:
+            self._make()
+        except BrokerError:
+            self._thread.close()
+            raise
+
+    def _make(self) -> None:
+        producer = make_producer(
+            self._access,
+            self._batches.now,
+            transactional_id=self._id,
+            transaction_timeout_ms=self._access.settings.transaction_timeout_ms,
             linger_ms=_LINGER_MS,
         )
         try:
-            self._thread.within(self._deadline_s + MAX_BLOCK_MS / 1000, self._producer.init_transactions)
+            self._thread.within(self._deadline_s + MAX_BLOCK_MS / 1000, producer.init_transactions)
         except (errors.KafkaError, DeadlineError) as error:
-            self._thread.close()
-            cut_off(self._producer)
+            cut_off(producer)
             if "InvalidTransactionTimeout" in str(error):
                 raise self._timeout_too_long() from error
             if isinstance(error, errors.AuthorizationError):
                 raise ERRORS.translated(error, f"{self._name}: start") from error
             raise AbortableError(f"{self._name}: start: {reason(error)}; trying again") from error
+        self._producer = producer
+
+    def _end(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None and self._dead:
+            cut_off(producer)
+        elif producer is not None:
+            shut(producer)
 
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
         send = self._producer.send
@@ -92,12 +115,12 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             except (errors.KafkaError, DeadlineError):
                 self._dead = True
         self._thread.close()
-        if self._dead:
-            cut_off(self._producer)
-        else:
-            shut(self._producer)
+        self._end()
 
     def _first(self, error: Exception) -> Exception:
+        # What is still on its way then fails too, and says so in other words.
         first = first_error(self._producer)
+        if first is None or ERRORS.too_large(error):
+            return error
         told = type(error) is errors.KafkaError and isinstance(first, errors.AuthorizationError)
-        return first if told and first is not None else error
+        return first if told or ERRORS.too_large(first) else error

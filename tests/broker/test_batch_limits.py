@@ -1,0 +1,132 @@
+"""A topic's max.message.bytes is on batches: a producer's batches are no larger than any of its topics takes.
+
+Many small messages at once would be refused together, though each of them passes alone.
+"""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from tests.broker.services import Service, settings_for, wait_for
+from tests.broker.worlds import MemoryWorld, World, fresh, make_topic, messages, read_all, until
+from twinsieve.pipeline.broker.ports import IdempotentProducer, TransactionalProducer
+from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
+
+_LIMIT = 10_000
+_MANY = 3_000
+
+
+def rows(count: int) -> Messages:
+    """Messages far below the limit, which together are far above it; no compression makes them smaller."""
+    return messages(b64encode(os.urandom(75)) for _ in range(count))
+
+
+def lower(bootstrap: str, topic: str, limit: int) -> None:
+    """As kafka-configs does."""
+    entry = ConfigEntry("max.message.bytes", str(limit), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for done in admin.incremental_alter_configs([resource]).values():
+        done.result()
+
+
+@pytest.fixture
+def lowers(world: World, request: pytest.FixtureRequest) -> Callable[[str, int], None]:
+    """Sets what a topic takes."""
+    if isinstance(world, MemoryWorld):
+        return lambda topic, limit: world.cluster.topics[topic].settings.update(
+            {"max.message.bytes": str(limit)}
+        )
+    bootstrap = request.getfixturevalue("bootstrap")
+    return lambda topic, limit: lower(bootstrap, topic, limit)
+
+
+def transact(transactor: TransactionalProducer, at: Partition) -> bool:
+    """Write many messages in one transaction; whether that was not refused."""
+    transactor.begin()
+    try:
+        transactor.send(*at, rows(_MANY))
+        transactor.commit()
+    except AbortableError:
+        transactor.abort()
+        return False
+    return True
+
+
+def append(appender: IdempotentProducer, at: Partition) -> None:
+    appender.append(at, rows(_MANY))
+    until(lambda: appender.confirm(1.0) == 0)
+
+
+def test_a_transaction_of_many_messages_suits_the_smallest_of_its_topics(world: World) -> None:
+    broker = world.broker()
+    topics = [make_topic(broker), make_topic(broker, max_message_bytes=str(_LIMIT))]
+    assert transact(broker.transactor(fresh("tx"), topics), Partition(topics[1], 0))
+    assert len(read_all(broker, Partition(topics[1], 0))) == _MANY
+
+
+def test_a_topic_that_takes_less_later_on_refuses_one_transaction(
+    world: World, lowers: Callable[[str, int], None]
+) -> None:
+    broker = world.broker()
+    topic = make_topic(broker)
+    transactor = broker.transactor(fresh("tx"), [topic])
+    lowers(topic, _LIMIT)
+    assert [transact(transactor, Partition(topic, 0)) for _ in range(2)] == [False, True]
+    assert len(read_all(broker, Partition(topic, 0))) == _MANY
+
+
+def test_batches_shrink_where_nobody_knows_what_a_topic_takes(world: World) -> None:
+    broker = world.broker()
+    topic = make_topic(broker, max_message_bytes=str(_LIMIT))
+    transactor = broker.transactor(fresh("tx"))
+    assert any(transact(transactor, Partition(topic, 0)) for _ in range(8))
+    assert len(read_all(broker, Partition(topic, 0))) == _MANY
+
+
+def test_appended_messages_suit_their_topic(world: World, lowers: Callable[[str, int], None]) -> None:
+    broker = world.broker()
+    topic = make_topic(broker, max_message_bytes=str(2 * _LIMIT))
+    at = Partition(topic, 0)
+    appender = broker.appender([topic])
+    append(appender, at)
+    lowers(topic, _LIMIT)
+    with pytest.raises(AbortableError):
+        append(appender, at)
+    before = len(read_all(broker, at))
+    append(appender, at)
+    assert len(read_all(broker, at)) == before + _MANY
+    appender.close()
+
+
+@pytest.mark.needs("broker")
+@pytest.mark.parametrize("limit", [50_000, _LIMIT])
+def test_a_backlog_comes_out_whatever_the_outputs_take(
+    client: str, bootstrap: str, tmp_path: Path, limit: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = Service(settings_for(client, bootstrap, tmp_path))
+    output = service.settings.output
+    for topic in (output.topic, output.duplicates, output.dead_letter):
+        assert topic is not None
+        lower(bootstrap, topic, limit)
+    service.produce(*[(b"k", b'{"text": "%s"}' % b64encode(os.urandom(90)), []) for _ in range(_MANY)])
+    try:
+        service.start()
+        wait_for(lambda: len(service.read("out")) >= _MANY, service)
+        # What the outputs take is lowered under the running service.
+        for topic in (output.topic, output.duplicates, output.dead_letter):
+            assert topic is not None
+            lower(bootstrap, topic, limit // 5)
+        refused = [said for said in caplog.messages if said.startswith(("worker: ", "index: "))]
+        assert not refused, "no transaction was refused for its size"
+        service.produce(*[(b"k", b'{"text": "%s"}' % b64encode(os.urandom(90)), []) for _ in range(_MANY)])
+        wait_for(lambda: len(service.read("out")) >= 2 * _MANY, service)
+        assert len(service.read("out")) == 2 * _MANY
+    finally:
+        service.end()
