@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tests.configs import emit_config, index_config, worker_config
-from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
+from tests.memory.broker import CrashError, LocalClock, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.log import Entry
 from tests.twins import HashSieve, Later, TinyScheme
 from twinsieve.pipeline.broker.admin import NewTopic
@@ -146,7 +146,7 @@ class World:
         for name in (*topics, OUTPUT, DUPLICATES, DEAD):
             self.cluster.create(NewTopic(name, other.get(name, partitions)))
         for name, count in ((LOG.topic, 1), (DECISIONS.topic, 1), (VERDICTS, 2)):
-            self.cluster.create(NewTopic(name, count))
+            self.cluster.create(NewTopic(name, count, settings={"message.timestamp.type": "LogAppendTime"}))
         self.topic_ids = {name: {self.cluster.topics[name].topic_id} for name in topics}
         self.sessions = itertools.count(1)
         self.processes: list[Process] = []
@@ -275,7 +275,10 @@ class World:
 
 @dataclass
 class Process:
-    """One process with both roles (or one of them). `stop_s`: it stands still until then (SIGSTOP)."""
+    """One process with both roles (or one of them). `stop_s`: it stands still until then (SIGSTOP).
+
+    ahead_s: how far its clock runs ahead of the broker's at first; `clock` is that clock
+    """
 
     world: World
     slot: str
@@ -288,6 +291,7 @@ class Process:
     snapshots: str | None = None
     background: Callable[[], Executor] = Later
     hook: Hook = no_hook
+    ahead_s: float = 0.0
     running: bool = True
     stop_s: float = 0.0
     worker: Worker | None = None
@@ -297,7 +301,8 @@ class Process:
     _inside: bool = False
 
     def __post_init__(self) -> None:
-        self._broker = MemoryBroker(self.world.cluster, lambda step: self.hook(step))
+        self.clock = LocalClock(self.world.clock, self.ahead_s)
+        self._broker = MemoryBroker(self.world.cluster, lambda step: self.hook(step), self.clock)
 
     def step(self, timeout_s: float = 0.1) -> None:
         """One round of each role. A crash or a lost slot ends the process, other errors its roles.
@@ -360,14 +365,14 @@ class Process:
         sessions = self.world.sessions
         hook = self._call_hook
         broker = self._worker_broker()
-        return Worker(broker, self.world.clock, config, reader, lambda: next(sessions), hook)
+        return Worker(broker, self.clock, config, reader, lambda: next(sessions), hook)
 
     def _make_index(self) -> Index:
         config = replace(self.index_config, member=f"index-{self.slot}" if self.static else None)
         store = SnapshotStore(file_system(self.snapshots), "app", keep=2) if self.snapshots else None
         return Index(
             self._broker,
-            self.world.clock,
+            self.clock,
             config,
             Sieves(
                 self.sieve, lambda stream: self.sieve().load(stream), lambda stream: self.sieve().load(stream)

@@ -10,7 +10,7 @@ from twinsieve.pipeline.broker.records import Committed, Partition
 
 DEFAULT_MESSAGE_BYTES = 1_048_588
 """`max.message.bytes` of a topic that does not set it, as brokers come."""
-_ANY_MS = (1 << 63) - 1
+ANY_MS = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class TopicInfo:
     def accepted_ms(self, side: Literal["before", "after"]) -> int:
         """How far a message's timestamp may lie before, or after, the broker's time."""
         if self.settings.get("message.timestamp.type") == "LogAppendTime":
-            return _ANY_MS
-        return self.number(f"message.timestamp.{side}.max.ms", _ANY_MS)
+            return ANY_MS
+        return self.number(f"message.timestamp.{side}.max.ms", ANY_MS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     Committed,
@@ -252,6 +253,10 @@ class Broker(Protocol):
 
     def admin(self) -> Admin:
         """An administration client."""
+
+    @property
+    def clock(self) -> BrokerClock:
+        """The broker's clock, as far as its answers to the clients made here have told it."""
 
     def close(self) -> None:
         """Close what this made and is still open."""

@@ -95,6 +95,7 @@ class Records:
     offsets: int[n]; timestamps_ms: int[n] or NO_TIMESTAMP; keys, values: bytes or None; headers: per message
         a sequence of (name, value), empty without any; epochs: int[n], of the leader that wrote each, or
         NO_EPOCH.
+    stamped_by_broker: the timestamps are the times at which the broker wrote the messages (LogAppendTime)
     """
 
     partition: Partition
@@ -104,6 +105,7 @@ class Records:
     values: list[bytes | None] = field(default_factory=list)
     headers: list[Sequence[Header]] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
+    stamped_by_broker: bool = False
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -118,7 +120,9 @@ class Records:
         if high - low == len(self):
             return self
         columns = (self.offsets, self.timestamps_ms, self.keys, self.values, self.headers, self.epochs)
-        return Records(self.partition, *(column[low:high] for column in columns))  # type: ignore[arg-type]
+        cut = Records(self.partition, *(column[low:high] for column in columns))  # type: ignore[arg-type]
+        cut.stamped_by_broker = self.stamped_by_broker
+        return cut
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
 from twinsieve.pipeline.wire.frame import What, checksum_of
 from twinsieve.pipeline.wire.ruling import Result, Ruling, decode_ruling
+from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import StateError
 
 _MAX_WAITING = 256
@@ -62,7 +63,7 @@ class Follower:
         self.decisions_at = decisions_at
         """No decision on a block that the state lacks lies below this offset."""
         self.since_ms: int | None = None
-        """When the first block arrived at its worker that was followed since the start or the last `end`."""
+        """Arrival of the first judged block that was followed since the start or the last `end`."""
 
     def begin(self) -> None:
         """Follow from the state's offset on, or from what retention has left.
@@ -169,8 +170,8 @@ class Follower:
         if block is None:
             self._state.pass_over(ruling.next_offset)
             return
-        if self.since_ms is None:
-            self.since_ms = block.arrival_ms
+        if self.since_ms is None and ruling.arrival_ms != NO_TIME:
+            self.since_ms = ruling.arrival_ms
         self._state.follow(block, ruling)
 
     def _check_log_end(self) -> None:

@@ -21,6 +21,7 @@ from collections import Counter
 from concurrent.futures import Executor
 from contextlib import suppress
 
+from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
 from twinsieve.pipeline.broker.ports import Broker, Clock, GroupConsumer, Hook, no_hook
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, FatalError, Membership
@@ -58,11 +59,11 @@ _MARK_EVERY_S = 30.0
 """A live index notes this often where the decisions end: after a rebalance it follows them from there."""
 
 _CLOCKS_DIFFER_MS = 60_000
-"""A worker's clock may run ahead of the index's by at most this; arrivals beyond it are clamped, with a
-notice."""
+"""Where the log does not say when the broker wrote a block, its arrival may lie this far ahead of the index's
+clock; what lies beyond is clamped."""
 
-_SAY_EVERY_S = 600.0
-"""Seconds between two notices that a worker's clock runs ahead."""
+Polled = tuple[int, bytes, int | None]
+"""A block: its offset, its bytes, and when the broker wrote it, where the log says so."""
 
 
 class Index:
@@ -103,6 +104,7 @@ class Index:
         )
         self.notices: list[str] = []
         """What an operator should look at."""
+        self.clocks = ClockWatch(broker.clock, clock)
         self.told: list[str] = []
         """What went well and is worth a line; whoever logs either empties it."""
         # Whoever counts these sets them back.
@@ -127,7 +129,6 @@ class Index:
         self._epoch = 0
         """Of the group's rebalances; the first one ends the restoring phase."""
         self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
-        self._say_ahead_s = 0.0
         self._checked_s = self._marked_s = clock.monotonic_s()
 
     @property
@@ -152,6 +153,7 @@ class Index:
             is finished
         """
         self._topics.check()
+        self.notices += self.clocks.look()
         try:
             return self._step(timeout_s)
         except AbortableError:
@@ -179,9 +181,11 @@ class Index:
             self._follow(consumer, polled.membership, timeout_s)
             return []
         blocks = [
-            (offset, value or b"")
+            (offset, value or b"", stamp if records.stamped_by_broker else None)
             for records in polled.records
-            for offset, value in zip(records.offsets, records.values, strict=True)
+            for offset, value, stamp in zip(
+                records.offsets, records.values, records.timestamps_ms, strict=True
+            )
         ]
         if blocks:
             return self._judge(blocks, polled.membership)
@@ -307,11 +311,11 @@ class Index:
             )
             self.unjudged += unjudged
 
-    def _judge(self, blocks: list[tuple[int, bytes]], membership: Membership) -> list[Ruling]:
+    def _judge(self, blocks: list[Polled], membership: Membership) -> list[Ruling]:
         # 2. JUDGED
         ledger = self.state.ledger
         sessions, given_up = ledger.sessions_started, ledger.given_up.copy()
-        rulings = [self._rule(offset, data) for offset, data in blocks]
+        rulings = [self._rule(*block) for block in blocks]
         due = self.snapshots.due
         try:
             self._hook(IndexStep.JUDGED)
@@ -332,7 +336,7 @@ class Index:
             self.snapshots.begin(self.state, self.follower.decisions_at)
         return [ruling for ruling, _ in rulings]
 
-    def _rule(self, offset: int, data: bytes) -> tuple[Ruling, int]:
+    def _rule(self, offset: int, data: bytes, appended_ms: int | None) -> tuple[Ruling, int]:
         """The ruling on a block, and where its answer goes."""
         try:
             block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
@@ -342,22 +346,20 @@ class Index:
             session, reply, first, end = asked_by(data)
             ruling = self.state.refuse(offset, session, first, end)
         else:
-            ruling, reply = self.state.rule(block, offset, self._latest_arrival(block)), block.reply
+            ruling, reply = self.state.rule(block, offset, self._arrival_ms(block, appended_ms)), block.reply
         ruling.log_id = self._ids[0]
         ruling.checksum = checksum_of(data)
         return ruling, reply
 
-    def _latest_arrival(self, block: Block) -> int:
-        """The latest arrival that counts: a worker whose clock runs ahead would expire the windows."""
-        now_ms, now_s = self._clock.now_ms(), self._clock.monotonic_s()
-        ahead_ms = block.arrival_ms - now_ms
-        if ahead_ms > _CLOCKS_DIFFER_MS and now_s >= self._say_ahead_s:
-            self._say_ahead_s = now_s + _SAY_EVERY_S
-            self.notices.append(
-                f"{block.topic}[{block.number}]: the clock of its worker is {ahead_ms / 1000:.0f} s ahead of "
-                "this one; arrivals are taken as of this one; set the clocks"
-            )
-        return now_ms + _CLOCKS_DIFFER_MS
+    def _arrival_ms(self, block: Block, appended_ms: int | None) -> int:
+        """When the messages of a block came, which bounds their times: when the broker wrote the block.
+
+        Where that is not known it is when their worker read them, by its own clock. One that runs ahead would
+        expire the windows.
+        """
+        if appended_ms is not None:
+            return appended_ms
+        return min(block.arrival_ms, self._clock.now_ms() + _CLOCKS_DIFFER_MS)
 
     def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
         if self._writer is None:

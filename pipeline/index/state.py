@@ -46,17 +46,16 @@ class IndexState:
     ledger: Ledger = field(default_factory=Ledger)
     at: int = 0
 
-    def rule(self, block: Block, log_offset: int, latest_ms: int) -> Ruling:
+    def rule(self, block: Block, log_offset: int, arrival_ms: int) -> Ruling:
         """Judge the block at `log_offset`; the state is true for the next offset then.
 
-        latest_ms: a block that claims to have arrived later counts as having arrived then
+        arrival_ms: when its messages came, which bounds their times
         """
         self.at = log_offset + 1
         result = self.ledger.check(block)
         if result is not Result.JUDGED:
             return Ruling(log_offset, block.session, result, block.first, block.end)
         self._forget(self.ledger.enter(block))
-        arrival_ms = min(block.arrival_ms, latest_ms)
         sources, verdicts = self.ledger.sources(block)
         new = sources == Source.NEW
         readable = new & (block.kinds == RowKind.READABLE)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.leaving import GroupAdmin
@@ -24,7 +26,7 @@ class Access:
 
     options: of its library, that all kinds of client share; admin: the administration client of the process,
     connected at the first call; make_group_admin: for one that can take a member out of its group;
-    limits: of topics; nulls: as `Limits`
+    clock: the broker's, as the clients hear it; limits: of topics; nulls: as `Limits`
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class Access:
         options: Mapping[str, Any],
         admin: Callable[[], KafkaAdmin],
         make_group_admin: Callable[[], GroupAdmin],
+        clock: BrokerClock,
         *,
         nulls: bool,
     ) -> None:
@@ -40,17 +43,19 @@ class Access:
         self.options = options
         self.admin = admin
         self.make_group_admin = make_group_admin
-        self.limits = Limits(admin, settings.message_bytes, settings.compression, nulls=nulls)
+        self.clock = clock
+        self.limits = Limits(admin, clock, settings.message_bytes, settings.compression, nulls=nulls)
 
 
 class KafkaBroker(ABC, Generic[A]):
     """Keeps the clients that it made with one set of settings, and closes them. Subclasses make them."""
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], *, nulls: bool) -> None:
+        self.clock = BrokerClock(time.monotonic)
         # What roles write to each other is compressed already, as far as that pays (docs/WIRE.md).
         plain = settings.model_copy(update={"compression": "none"})
         self._access, self._plain = (
-            Access(each, options, self._shared_admin, self._new_group_admin, nulls=nulls)
+            Access(each, options, self._shared_admin, self._new_group_admin, self.clock, nulls=nulls)
             for each in (settings, plain)
         )
         self._made: list[Client] = []

@@ -10,6 +10,7 @@ from enum import Enum
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, Partition
 
 GRANT = "grant it (twinsieve topics acls prints what is needed)"
+REFUSED_TIME = "the broker refuses the time of a message; `twinsieve topics check` says what to alter"
 UNREADABLE_NAME = "\udcff"
 """Stands for header names that are not UTF-8 where a client does not hand them out: no client can send it,
 so that the message becomes a dead letter (`Reason.BAD_HEADER`) and nothing of it passes for what it was."""

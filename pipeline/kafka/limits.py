@@ -13,6 +13,7 @@ import lz4.frame
 import zstandard
 
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
+from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import Reason
 from twinsieve.pipeline.broker.records import (
     NO_TOPIC_ID,
@@ -46,10 +47,19 @@ class Limits:
     """
 
     def __init__(
-        self, admin: Callable[[], Admin], client_bytes: int, compression: str, *, nulls: bool
+        self,
+        admin: Callable[[], Admin],
+        clock: BrokerClock,
+        client_bytes: int,
+        compression: str,
+        *,
+        nulls: bool,
     ) -> None:
-        """nulls: the client can send null header values, and records with neither key nor value."""
+        """clock: the broker's, which is the one that counts
+        nulls: the client can send null header values, and records with neither key nor value
+        """
         self._admin = admin
+        self._clock = clock
         self._client_bytes = client_bytes
         self._compress = _COMPRESS.get(compression)
         self._nulls = nulls
@@ -78,12 +88,8 @@ class Limits:
     def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
         info = self.of(topic)
         max_bytes = info.message_bytes
-        ahead_ms, behind_ms = info.accepted_ms("after"), info.accepted_ms("before")
+        oldest, newest = self._clock.accepted_ms(info)
         small = min(max_bytes, self._client_bytes) - _BATCH_BYTES
-        now_ms = int(time.time() * 1000)
-        # A margin for the clock of the broker, which is the one that counts.
-        newest = now_ms + ahead_ms - min(60_000, ahead_ms // 10)
-        oldest = now_ms - behind_ms + min(60_000, behind_ms // 10)
         found: dict[int, Reason] = {}
         rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         for row, (key, value, headers, stamp) in enumerate(rows):

@@ -64,6 +64,7 @@ class KafkaTransactionalProducer(Client):
         self._batches = BatchBytes(access.limits, topics)
         self._is_too_large = False
         """The producer makes batches that a topic has refused."""
+        self._clock = access.clock
         self._errors = errors
         self._unfinished: tuple[type[Exception], ...] = (*errors.raised, DeadlineError)
         self._name = f"transaction {transactional_id}"

@@ -151,7 +151,7 @@ def internal_topic(settings: Settings, need: Need) -> NewTopic:
             "retention.bytes": "-1",
             "max.message.bytes": str(max(need.max_bytes, DEFAULT_MESSAGE_BYTES)),
             "min.insync.replicas": str(settings.topics.min_in_sync),
-            "message.timestamp.type": "CreateTime",
+            "message.timestamp.type": "LogAppendTime",
         },
     )
 

@@ -34,6 +34,7 @@ _HEADERS_BYTES = 4 << 10
 _LEAST_BYTES = 1024
 """A dead letter without anything of its message: batch, reason and origin."""
 _FOR_EVER = -1
+_STAMPED_BY = "message.timestamp.type"
 _T = TypeVar("_T")
 _NO_INPUT = "input topic does not exist; create it, or correct input.topics"
 _NOT_THERE = "does not exist; run: twinsieve topics create"
@@ -135,6 +136,8 @@ def _internal(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple
         yield Severity.STOPS, text
     if info.partitions != need.partitions and not need.is_one_order:
         yield Severity.WARNS, _other_number(need, info)
+    if info.settings.get(_STAMPED_BY) == "CreateTime":
+        yield Severity.WARNS, _not_stamped(settings, info)
     yield from _kept(settings, need, info)
 
 
@@ -147,6 +150,16 @@ def _other_number(need: Need, info: TopicInfo) -> str:
     return (
         f"has {info.partitions} partitions, topics.verdict_partitions is {need.partitions}; answers come in "
         f"those that are there; set it to {info.partitions}, or {more}"
+    )
+
+
+def _not_stamped(settings: Settings, info: TopicInfo) -> str:
+    return (
+        f"{_STAMPED_BY} is CreateTime, so that nobody hears the broker's clock: a wrong clock of a process "
+        "is not noticed, one that is an hour ahead may stop the app, and a message with a time that an "
+        "output refuses holds up its partition; run: kafka-configs.sh --bootstrap-server "
+        f"{settings.kafka.bootstrap} "
+        f"--alter --entity-type topics --entity-name {info.name} --add-config {_STAMPED_BY}=LogAppendTime"
     )
 
 

@@ -245,6 +245,9 @@ class Loop(ABC):
         self._is_unanswered = False
         self._hear()
 
+    def _see_clock(self, role: Worker | Index | None) -> None:
+        self._metrics.see_clock(self.name, role.clocks.ahead_s if role is not None else None)
+
     @abstractmethod
     def _step(self) -> None:
         """One round, on a role that is made if there is none."""
@@ -304,6 +307,7 @@ class WorkerLoop(Loop):
 
     def _set_gauges(self) -> None:
         self._metrics.see_waiting(self._worker)
+        self._see_clock(self._worker)
 
     def _query_lag(self) -> None:
         if self._worker is not None:
@@ -412,6 +416,7 @@ class IndexLoop(Loop):
 
     def _set_gauges(self) -> None:
         self._metrics.see_judging(self._index)
+        self._see_clock(self._index)
 
     def _query_lag(self) -> None:
         if self._index is None:

@@ -169,6 +169,7 @@ class Metrics:
         self._clock = clock
         self._hears: dict[str, Known] = {}
         self._answered_s: dict[str, float] = {}
+        self._ahead_s: dict[str, float | None] = {}
         self._judges = False
         self.registry = at = CollectorRegistry()
         counter = partial(Counter, registry=at)
@@ -252,6 +253,12 @@ class Metrics:
         self.answered = maybe(
             "twinsieve_broker_answered_timestamp_seconds",
             "When a broker answered a role last, in seconds since 1970.",
+            ["role"],
+        )
+        self.clock_offset = maybe(
+            "twinsieve_clock_offset_seconds",
+            "How far the clock of this process runs ahead of the broker's (below 0: behind), as a role hears "
+            "it; no series while that is not known. Alert beyond 60 either way.",
             ["role"],
         )
         self.steps = Histogram(
@@ -388,6 +395,11 @@ class Metrics:
         self._answered_s[role] = self._clock.now_ms() / 1000
         self.answered.tell({(each,): at_s for each, at_s in self._answered_s.items()})
 
+    def see_clock(self, role: str, ahead_s: float | None) -> None:
+        """How far the clock of this process runs ahead of the broker's; None: not known."""
+        self._ahead_s[role] = ahead_s
+        self.clock_offset.tell({(each,): ahead for each, ahead in self._ahead_s.items() if ahead is not None})
+
     def emitted(self, emission: Emission) -> None:
         """Count what one transaction held."""
         counts = {kind.name.lower(): count for kind, count in emission.kinds.items()}
@@ -399,7 +411,8 @@ class Metrics:
             self.dead_letters.labels(reason).inc(count)
         self.foreign.inc(emission.foreign)
         if emission.stamps:
-            self.delay.observe((self._clock.now_ms() - np.concatenate(emission.stamps)) / 1000)
+            now_s = self._clock.now_ms() / 1000 - (self._ahead_s.get("worker") or 0.0)
+            self.delay.observe(now_s - np.concatenate(emission.stamps) / 1000)
 
     def see_waiting(self, worker: Worker | None) -> None:
         """Gauges of a worker, or of none, that no broker is asked for."""

@@ -67,7 +67,7 @@ class Asks:
                 f"{records.partition}: got {records.offsets[0]}, had {session.covered} before"
             )
         records, foreign = without_foreign(records)
-        refused = unsendable(self.config.emit, records, self.transactor)
+        refused = self._refused(session, records)
         kinds, batch, reasons = self.reader.read(records, refused)
         self.hook(WorkerStep.FINGERPRINTED)
         whole = replace(
@@ -82,6 +82,22 @@ class Asks:
             blocks.append((block, _pending(block, records, reasons, refused, foreign, low)))
             low += len(block)
         self._append(session, blocks)
+
+    def _refused(self, session: Session, records: Records) -> dict[int, Reason]:
+        """Rows that the output does not take.
+
+        Those for their time only if the broker has told its clock since they were read: a process that stood
+        still (a machine that was paused) does not notice, and what it knows of that clock is old.
+
+        raises: AbortableError where the broker does not tell it in time
+        """
+        refused = unsendable(self.config.emit, records, self.transactor)
+        if Reason.BAD_TIMESTAMP not in refused.values():
+            return refused
+        self.report(session, session.covered)
+        if self.appender.confirm(self.config.answer_s):
+            raise AbortableError(f"{self.config.log}: no acknowledgement tells the broker's clock")
+        return unsendable(self.config.emit, records, self.transactor)
 
     def report(self, session: Session, end: int) -> None:
         """Send an empty block up to offset `end`, which says how far the session has emitted."""

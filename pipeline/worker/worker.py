@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.ports import Broker, Clock, Hook, no_hook
 from twinsieve.pipeline.broker.records import (
     AbortableError,
@@ -78,6 +79,7 @@ class Worker:
         self._appender = broker.appender([config.log.topic])
         self._admin = broker.admin()
         self.notices: list[str] = []
+        self.clocks = ClockWatch(broker.clock, clock)
         reader.notices = self.notices
         self._topics = KnownTopics(self._admin, self.notices)
         self._ends = EndOffsets(self._consumer, clock)
@@ -161,6 +163,7 @@ class Worker:
     def step(self, timeout_s: float) -> Emission:
         """One round; returns what was committed."""
         self._emitted = Emission()
+        self.notices += self.clocks.look()
         try:
             self._step(timeout_s)
         except AbortableError as error:

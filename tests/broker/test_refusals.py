@@ -13,7 +13,7 @@ import pytest
 from tests.broker.certificates import KEY_PASSWORD
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.server import free_ports
-from tests.broker.worlds import fresh, messages, read_all, until, write
+from tests.broker.worlds import fresh, make_topic, messages, read_all, until, write
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, FatalError, Messages, Partition
@@ -287,6 +287,8 @@ def test_a_timestamp_the_topic_refuses_is_named(bootstrap: str, client: str) -> 
     batch.add(None, b"in 1970", [], 0)
     batch.add(None, b"without")
     transactor = broker.transactor(fresh("tx"))
+    stamped = make_topic(broker, message_timestamp_type="LogAppendTime")
+    write(broker, Partition(stamped, 0), [b"tells the broker's clock"])
     assert transactor.unsendable(topic, batch) == {0: "bad_timestamp"}
     broker.close()
 

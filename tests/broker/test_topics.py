@@ -106,6 +106,14 @@ def test_a_missing_input_topic_is_found_and_never_created(world: World) -> None:
         ("app.decisions", 1, 1, {"retention.bytes": "1000000"}, "set retention.bytes to -1"),
         ("app.fingerprints", 1, 1, {"max.message.bytes": "100000"}, "set kafka.block_bytes to 34464"),
         ("app.fingerprints", 1, 1, {"min.insync.replicas": "2"}, "nothing can be written"),
+        (
+            "app.decisions",
+            1,
+            1,
+            {"message.timestamp.type": "CreateTime"},
+            "run: kafka-configs.sh --bootstrap-server localhost:9092 --alter --entity-type topics --entity-name "
+            "app.decisions --add-config message.timestamp.type=LogAppendTime",
+        ),
         ("app-out", 2, 1, {}, "as many as the input"),
         ("app-out", 3, 1, {"cleanup.policy": "compact"}, "refuses messages without a key"),
         ("app-dead", 3, 1, {"max.message.bytes": "1000"}, "larger ones become dead letters"),
@@ -122,7 +130,8 @@ def test_each_wrong_setting_is_one_finding(
     assert len(findings) == 1, findings
     assert findings[0].topic == name
     assert says in findings[0].text
-    harmless = name == "app.verdicts" or any(key.startswith("retention.") for key in changed)
+    told = ("retention.", "message.timestamp.")
+    harmless = name == "app.verdicts" or any(key.startswith(told) for key in changed)
     assert (findings[0].severity is Severity.STOPS) == (name.startswith("app.") and not harmless)
 
 

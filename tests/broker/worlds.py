@@ -137,6 +137,7 @@ def read(reader: Reader, target: int, partition: Partition, at_once: int = 1000)
                 found.values += records.values
                 found.headers += records.headers
                 found.epochs += records.epochs
+                found.stamped_by_broker = records.stamped_by_broker
         return reader.position(partition) >= target
 
     until(done)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from tests.memory.batches import Batches
+from tests.memory.clocks import Clocks
 from tests.memory.cluster import MemoryCluster
 from tests.memory.groups import MemoryMembership
 from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
 from tests.memory.log import Outcome, PartitionLog
 from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
+from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import Hook
 from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
@@ -32,8 +34,9 @@ _FLUSH_STEP_S = 0.1
 class MemoryReader:
     """A poll that finds nothing lets its time-out pass on the cluster's clock."""
 
-    def __init__(self, cluster: MemoryCluster, hook: Hook, name: str = "reader") -> None:
+    def __init__(self, cluster: MemoryCluster, hook: Hook, clocks: Clocks, name: str = "reader") -> None:
         self._cluster = cluster
+        self._clocks = clocks
         self._hook = hook
         self._name = name
         self._assigned: set[Partition] = set()
@@ -87,6 +90,7 @@ class MemoryReader:
             if self._positions[partition] > position:
                 self._epochs[partition] = log.epoch_before(self._positions[partition])
             if len(records):
+                self._clocks.broker.read(records)
                 found.append(records)
                 max_records -= len(records)
         return found
@@ -138,16 +142,22 @@ class MemoryReader:
 @one_at_a_time
 class MemoryTransactionalProducer:
     def __init__(
-        self, cluster: MemoryCluster, hook: Hook, transactional_id: str, topics: Collection[str] = ()
+        self,
+        cluster: MemoryCluster,
+        hook: Hook,
+        clocks: Clocks,
+        transactional_id: str,
+        topics: Collection[str] = (),
     ) -> None:
         self._cluster = cluster
         self._batches = Batches(cluster, topics)
         self._hook = hook
+        self._clocks = clocks
         self._id = transactional_id
         reach(cluster, "transactor")
         slot = cluster.take_over(transactional_id)
         self._epoch = slot.epoch
-        self._in_flight = InFlight()
+        self._in_flight = InFlight(clocks)
         self._hook("transactor.made")
 
     def begin(self) -> None:
@@ -157,13 +167,14 @@ class MemoryTransactionalProducer:
         self._cluster.begin(self._id, self._epoch)
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
-        return too_large(self._cluster, topic, messages)
+        return unsendable(self._cluster, topic, messages, self._clocks.broker)
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
         """Keyed messages go by a checksum of the key."""
         self._hook("transactor.send.before")
         reach(self._cluster, "send")
         transaction = self._cluster.open_transaction(self._id, self._epoch)
+        messages = self._clocks.stamped(messages)
         shares = {partition: messages} if partition is not None else self._cluster.by_key(topic, messages)
         for number, share in shares.items():
             self._cluster.check(Partition(topic, number), share)
@@ -295,14 +306,23 @@ class MemoryAdmin:
             return {partition: self._cluster.log(partition) for partition in partitions}
 
 
-def too_large(cluster: MemoryCluster, topic: str, messages: Messages) -> dict[int, Reason]:
-    """Rows above the topic's limit; all rows where there is no such topic."""
-    limit = cluster.topics[topic].max_message_bytes if topic in cluster.topics else 0
-    return {
-        row: Reason.TOO_LARGE_FOR_TOPIC
-        for row, (key, value) in enumerate(zip(messages.keys, messages.values, strict=True))
-        if len(key or b"") + len(value or b"") > limit
+def unsendable(
+    cluster: MemoryCluster, topic: str, messages: Messages, clock: BrokerClock
+) -> dict[int, Reason]:
+    """Rows that the topic's limits refuse, as a client can tell; all rows where there is no such topic."""
+    held = cluster.topics.get(topic)
+    if held is None:
+        return dict.fromkeys(range(len(messages)), Reason.TOO_LARGE_FOR_TOPIC)
+    oldest, newest = clock.accepted_ms(held.info)
+    found = {
+        row: Reason.BAD_TIMESTAMP
+        for row, stamp in enumerate(messages.timestamps_ms)
+        if stamp >= 0 and not oldest <= stamp <= newest
     }
+    for row, (key, value) in enumerate(zip(messages.keys, messages.values, strict=True)):
+        if len(key or b"") + len(value or b"") > held.max_message_bytes:
+            found[row] = Reason.TOO_LARGE_FOR_TOPIC
+    return found
 
 
 def flush(cluster: MemoryCluster, in_flight: InFlight) -> int:

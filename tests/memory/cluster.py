@@ -135,19 +135,30 @@ class MemoryCluster:
         for key, value in zip(messages.keys, messages.values, strict=True):
             if len(key or b"") + len(value or b"") > limit:
                 raise AbortableError(f"{partition}: message exceeds max.message.bytes {limit}")
+        info, now_ms = self.topics[partition.topic].info, self.clock.now_ms()
+        oldest, newest = now_ms - info.accepted_ms("before"), now_ms + info.accepted_ms("after")
+        for stamp in messages.timestamps_ms:
+            if stamp >= 0 and not oldest <= stamp <= newest:
+                raise AbortableError(
+                    f"{partition}: InvalidTimestamp: {(stamp - now_ms) / 1000:.0f} s from now"
+                )
 
     def write(self, partition: Partition, messages: Messages, transaction: Transaction | None = None) -> None:
         """Store messages; AbortableError, and nothing stored, when one exceeds the topic's limit."""
         self.check(partition, messages)
-        log = self.log(partition)
-        self._store(log, messages, transaction)
+        self.deliver()
+        self._store(partition, messages, transaction)
 
-    def _store(self, log: PartitionLog, messages: Messages, transaction: Transaction | None) -> None:
-        now_ms = self.clock.now_ms()
+    def _store(self, partition: Partition, messages: Messages, transaction: Transaction | None) -> int | None:
+        """Returns the stamp of the broker, where the topic has it."""
+        log, now_ms = self._log(partition), self.clock.now_ms()
+        stamps = self.topics[partition.topic].stamps
         for key, value, headers, stamp in zip(
             messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True
         ):
-            log.append(Entry(stamp if stamp >= 0 else now_ms, key, value, tuple(headers), transaction))
+            time_ms = now_ms if stamps or stamp < 0 else stamp
+            log.append(Entry(time_ms, key, value, tuple(headers), transaction, stamped_by_broker=stamps))
+        return now_ms if stamps else None
 
     def hand_over(
         self,
@@ -171,7 +182,7 @@ class MemoryCluster:
         now_s = self.clock.monotonic_s()
         for in_flight in self.in_flight:
             for one in in_flight.take(now_s, self.has_leader):
-                self._store(self._log(one.partition), one.message, one.transaction)
+                in_flight.acknowledge(one, self._store(one.partition, one.message, one.transaction))
         self.in_flight = [each for each in self.in_flight if len(each)]
 
     def group(self, name: str) -> Group:

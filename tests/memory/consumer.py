@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tests.memory.clients import MemoryReader
+from tests.memory.clocks import Clocks
 from tests.memory.cluster import MemoryCluster
 from tests.memory.groups import MemoryMembership
 from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
@@ -25,14 +26,20 @@ class MemoryConsumer:
     """Polling is its heartbeat: one that stands still is expired by the clock."""
 
     def __init__(
-        self, cluster: MemoryCluster, hook: Hook, group: str, topics: tuple[str, ...], instance: str | None
+        self,
+        cluster: MemoryCluster,
+        hook: Hook,
+        clocks: Clocks,
+        group: str,
+        topics: tuple[str, ...],
+        instance: str | None,
     ) -> None:
         self._cluster = cluster
         self._hook = hook
         self._group = cluster.group(group)
         self._topics = topics
         self._instance = instance
-        self._reader = MemoryReader(cluster, hook, "consumer")
+        self._reader = MemoryReader(cluster, hook, clocks, "consumer")
         self._member_id = self._join()
         self._generation = -1
         self._assignment: frozenset[Partition] = frozenset()

@@ -6,17 +6,22 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from tests.memory.clocks import Clocks
 from tests.memory.log import Outcome, Transaction
 from twinsieve.pipeline.broker.records import Messages, Partition
 
 
 class Flying(NamedTuple):
-    """One message; the broker writes it at `due_s`, or when its partition has a leader again."""
+    """One message; the broker writes it at `due_s`, or when its partition has a leader again.
+
+    sent_s: when its client got it, by the clock of its process
+    """
 
     due_s: float
     partition: Partition
     message: Messages
     transaction: Transaction | None
+    sent_s: float
 
 
 class InFlight:
@@ -25,7 +30,8 @@ class InFlight:
     since_s: when the oldest of them was handed over, or the last one before it was written
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clocks: Clocks) -> None:
+        self._clocks = clocks
         self.since_s = 0.0
         self._waiting: deque[Flying] = deque()
 
@@ -48,7 +54,8 @@ class InFlight:
             one = Messages()
             one.add(key, value, headers, stamp)
             due_s = max(now_s + latency_s(), self._waiting[-1].due_s if self._waiting else now_s)
-            self._waiting.append(Flying(due_s, partition, one, transaction))
+            sent_s = self._clocks.local.monotonic_s()
+            self._waiting.append(Flying(due_s, partition, one, transaction, sent_s))
 
     def take(self, now_s: float, writable: Callable[[Partition], bool]) -> Iterator[Flying]:
         """The messages to be written now, which then wait no longer. Order holds within a partition; what
@@ -66,6 +73,11 @@ class InFlight:
             self.since_s = now_s
             yield one
         self._waiting = held
+
+    def acknowledge(self, one: Flying, stamp_ms: int | None) -> None:
+        """One message was written; stamp_ms: the broker's, if the topic has it."""
+        if stamp_ms is not None:
+            self._clocks.broker.acknowledged(stamp_ms, one.sent_s)
 
     def cut(self, kept: int) -> None:
         """Give up all but the first `kept` messages."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
+from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, TopicInfo
 from twinsieve.pipeline.broker.records import NO_EPOCH, Committed, Header, Partition, Records
 
 
@@ -50,6 +50,7 @@ class Entry:
     transaction: Transaction | None
     control: bool = False
     epoch: int = 0
+    stamped_by_broker: bool = False
 
     @property
     def visible(self) -> bool:
@@ -138,6 +139,7 @@ class PartitionLog:
         """Add up to `most` visible records from `position` on; returns the position after them."""
         end = self.stable_end
         offset = position
+        stamped: list[bool] = []
         while offset < end and most > 0:
             entry = self.entries[offset - self.beginning]
             place = bisect_left(self._compacted, offset)
@@ -148,8 +150,10 @@ class PartitionLog:
                 records.values.append(entry.value)
                 records.headers.append(entry.headers)
                 records.epochs.append(entry.epoch)
+                stamped.append(entry.stamped_by_broker)
                 most -= 1
             offset += 1
+        records.stamped_by_broker = bool(stamped) and stamped[0] and stamped[-1]
         return offset
 
     def visible(self) -> list[tuple[int, Entry]]:
@@ -173,3 +177,13 @@ class Topic:
     def max_message_bytes(self) -> int:
         """Largest key plus value, in bytes."""
         return int(self.settings.get("max.message.bytes", DEFAULT_MESSAGE_BYTES))
+
+    @property
+    def stamps(self) -> bool:
+        """Whether the broker writes its own time into each record."""
+        return self.settings.get("message.timestamp.type") == "LogAppendTime"
+
+    @property
+    def info(self) -> TopicInfo:
+        """As an admin client shows it, with its settings; all partitions have leaders."""
+        return TopicInfo(self.name, self.topic_id, len(self.logs), self.replication, dict(self.settings))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from tests.memory.batches import Batches
+from tests.memory.clocks import Clocks
 from tests.memory.cluster import MemoryCluster
 from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
@@ -16,14 +17,18 @@ _STEP_S = 0.1
 
 @one_at_a_time
 class MemoryIdempotentProducer:
-    def __init__(self, cluster: MemoryCluster, hook: Hook, topics: Collection[str] = ()) -> None:
+    def __init__(
+        self, cluster: MemoryCluster, hook: Hook, clocks: Clocks, topics: Collection[str] = ()
+    ) -> None:
         self._batches = Batches(cluster, topics)
         self._cluster = cluster
         self._hook = hook
-        self._in_flight = InFlight()
+        self._clocks = clocks
+        self._in_flight = InFlight(clocks)
 
     def append(self, partition: Partition, messages: Messages) -> None:
         self._hook("appender.append.before")
+        messages = self._clocks.stamped(messages)
         self._cluster.check(partition, messages)
         self._batches.check(partition, messages)
         self._cluster.hand_over(
@@ -55,7 +60,7 @@ class MemoryIdempotentProducer:
             return waiting
         # What the broker has received it writes, whether or not anybody still waits for it.
         self._in_flight.cut(kept or 0)
-        self._in_flight = InFlight()
+        self._in_flight = InFlight(self._clocks)
         raise AbortableError(
             f"append: {waiting} messages were not acknowledged; asking again from the committed offsets"
         )

@@ -1,20 +1,17 @@
-"""A worker whose clock runs ahead cannot expire the windows; a restore needs no clock."""
+"""Messages arrive when the broker writes their block: no clock of a process counts, and a restore needs none."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.driver import OUTPUT, SCHEME, World
+from tests.driver import LOG, OUTPUT, SCHEME, World
 from tests.model.test_mixed_versions import recorded
 from tests.twins import TinyScheme, batch_of
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, BlockFlag, decode_block, encode_block
 from twinsieve.pipeline.wire.frame import What
 from twinsieve.pipeline.wire.ruling import Ruling, decode_ruling, encode_ruling
-from twinsieve.pipeline.worker import asks as worker_asks
 from twinsieve.stages.contract import ExactConfig, Kind, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.sieve import Sieve
 
@@ -51,13 +48,13 @@ AHEAD = [
 
 
 def ruled(index: IndexState) -> list[Ruling]:
-    return [index.rule(each, place, NOW_MS + 60_000) for place, each in enumerate(AHEAD)]
+    return [index.rule(each, place, NOW_MS + place) for place, each in enumerate(AHEAD)]
 
 
-def test_a_clock_that_runs_ahead_with_messages_of_the_future_expires_nothing() -> None:
+def test_messages_of_the_future_are_bounded_by_their_arrival_and_expire_nothing() -> None:
     rulings = ruled(state())
     assert [int(ruling.verdicts.kinds[0]) for ruling in rulings] == [Kind.UNIQUE, Kind.UNIQUE, Kind.EXACT]
-    assert [ruling.arrival_ms - NOW_MS for ruling in rulings] == [0, 60_000, 1_000]
+    assert [ruling.arrival_ms - NOW_MS for ruling in rulings] == [0, 1, 2]
 
 
 def test_a_restore_takes_the_arrival_that_counted_from_the_record() -> None:
@@ -71,21 +68,29 @@ def test_a_restore_takes_the_arrival_that_counted_from_the_record() -> None:
     assert saved(other) == saved(one)
 
 
-def test_the_index_says_that_a_clock_runs_ahead_and_records_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(partitions=1)
-    world.start("a")
-
-    def ahead(each: Block, scheme: bytes) -> bytes:
-        return encode_block(replace(each, arrival_ms=each.arrival_ms + DAYS_MS), scheme)
-
-    monkeypatch.setattr(worker_asks, "encode_block", ahead)
-    world.produce("in", 0, [b"x", b"y"])
-    world.settle()
-    world.produce("in", 0, [b"z"])
-    world.settle()
-    index = world.processes[0].index
-    assert index is not None
-    (notice,) = index.notices
-    assert "in[0]: the clock of its worker is 864000 s ahead" in notice
-    assert max(ruling.arrival_ms for ruling in recorded(world)) <= world.clock.now_ms() + 60_000
+def arrivals(world: World) -> list[int]:
+    """How far each recorded arrival lies behind the broker's clock of the end, in ms."""
     assert len(world.cluster.values(OUTPUT)) == 3
+    return [world.clock.now_ms() - ruling.arrival_ms for ruling in recorded(world)]
+
+
+def played(world: World, ahead_s: float) -> World:
+    """Three messages, read by a worker whose clock is wrong and judged by an index whose clock is right."""
+    world.start("a", roles="worker", ahead_s=ahead_s)
+    world.start("b", roles="index")
+    for values in ([b"x", b"y"], [b"z"]):
+        world.produce("in", 0, values)
+        world.settle()
+    return world
+
+
+@pytest.mark.parametrize("ahead_s", [10 * 86_400.0, -10 * 86_400.0])
+def test_a_block_arrives_when_the_broker_writes_it_whatever_its_worker_s_clock_shows(ahead_s: float) -> None:
+    world = played(World(partitions=1), ahead_s)
+    assert all(0 <= behind <= 60_000 for behind in arrivals(world))
+
+
+def test_where_the_log_keeps_its_writer_s_time_a_clock_ahead_is_not_believed() -> None:
+    world = World(partitions=1)
+    del world.cluster.topics[LOG.topic].settings["message.timestamp.type"]
+    assert min(arrivals(played(world, 10 * 86_400.0))) >= -60_000

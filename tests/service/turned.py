@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
 
-from tests.memory.broker import Hook, ManualClock, MemoryBroker
+from tests.memory.broker import Hook, LocalClock, MemoryBroker
 from tests.service.test_changed_settings import Deployment, deployment
 from tests.twins import Later
-from twinsieve.pipeline.broker.ports import no_hook
+from twinsieve.pipeline.broker.ports import Clock, no_hook
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
@@ -22,7 +22,7 @@ Series = dict[tuple[str, ...], float]
 class _Stop(threading.Event):
     """A role that pauses is passed over until its pause is over by the clock; the others go on."""
 
-    def __init__(self, clock: ManualClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         super().__init__()
         self._clock = clock
         self._until_s = 0.0
@@ -37,7 +37,10 @@ class _Stop(threading.Event):
 
 
 class Turned:
-    """One process of a deployment; `world` is that of the process before, or a new one."""
+    """One process of a deployment; `world` is that of the process before, or a new one.
+
+    ahead_s: how far its clock runs ahead of the broker's at first
+    """
 
     def __init__(
         self,
@@ -48,10 +51,11 @@ class Turned:
         hook: Hook = no_hook,
         name: str = "one",
         background: Executor | None = None,
+        ahead_s: float = 0.0,
     ) -> None:
         self.world = world or deployment(settings, scheme)
-        self.clock = self.world.clock
-        broker = MemoryBroker(self.world.cluster, hook)
+        self.clock = LocalClock(self.world.clock, ahead_s)
+        broker = MemoryBroker(self.world.cluster, hook, self.clock)
         self.metrics = Metrics(self.clock)
         builder = Builder(
             settings, scheme, self.clock, lambda _: broker, name, emit=True, background=background or Later()

@@ -9,7 +9,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from twinsieve.pipeline.kafka.errors import ErrorRules, Meaning
+from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
 from twinsieve.pipeline.kafka.security import secret_text, tls_context
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -125,6 +125,8 @@ def code_of(error: Exception) -> int | None:
 def reason(error: Exception) -> str:
     """One line that says what librdkafka ran into."""
     inner = cause(error)
+    if inner is not None and inner.code() == KafkaError.INVALID_TIMESTAMP:
+        return REFUSED_TIME
     text = " ".join((inner.str() if inner is not None else str(error)).split())
     return f"{inner.name()}: {text}"[:300] if inner is not None else text[:300]
 

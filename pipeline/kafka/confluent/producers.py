@@ -7,8 +7,9 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException, Producer
 
+from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messages, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
@@ -50,11 +51,22 @@ def producer_options(settings: KafkaSettings, batch_bytes: int = BATCH_BYTES) ->
 
 
 def put(
-    producer: Producer, topic: str, partition: int | None, messages: Messages, row: int, told: Any
+    producer: Producer,
+    topic: str,
+    partition: int | None,
+    messages: Messages,
+    row: int,
+    told: Any,
+    now_ms: int | None,
 ) -> None:
-    """Hands one message over; waits a while for room in the queue, then raises BufferError."""
+    """Hands one message over; waits a while for room in the queue, then raises BufferError.
+
+    now_ms: the time of a message that has none; None: whatever the clock of this process shows
+    """
     more: dict[str, Any] = {} if partition is None else {"partition": partition}
     stamp = messages.timestamps_ms[row]
+    if stamp < 0 and now_ms is not None:
+        stamp = now_ms
     if stamp >= 0:
         # confluent-kafka takes 0 for "now"; a millisecond off is nearer to 1970 than that.
         more["timestamp"] = max(1, stamp)
@@ -71,6 +83,13 @@ def put(
             if time.monotonic() >= deadline:
                 raise
             producer.poll(0.05)
+
+
+def hear(clock: BrokerClock, message: Any, sent_s: float) -> None:
+    """Tell the clock what the acknowledgement of a message says of it, that was sent at `sent_s`."""
+    kind, stamp = message.timestamp()
+    if kind == TIMESTAMP_LOG_APPEND_TIME:
+        clock.acknowledged(stamp, sent_s)
 
 
 def shut(kept: list[Producer], wait_s: float = CLOSE_S) -> None:
@@ -99,7 +118,7 @@ class ConfluentIdempotentProducer(Client):
     def __init__(self, access: Access, topics: Collection[str] = ()) -> None:
         self._access = access
         self._events = ClientEvents()
-        self._limits = access.limits
+        self._limits, self._clock = access.limits, access.clock
         self._batches = BatchBytes(access.limits, topics)
         self._failure: KafkaError | None = None
         self._failed_at = ""
@@ -121,19 +140,21 @@ class ConfluentIdempotentProducer(Client):
 
     def append(self, partition: Partition, messages: Messages) -> None:
         self._limits.check(partition, messages)
-        turn = self._round
+        turn, now_ms, sent_s = self._round, self._clock.now_ms(), time.monotonic()
 
         def told(error: KafkaError | None, message: Any) -> None:
             if turn == self._round:
                 self._waiting -= 1
-                if error is not None and self._failure is None:
+                if error is None:
+                    hear(self._clock, message, sent_s)
+                elif self._failure is None:
                     self._failure, self._failed_at = error, f" to {message.topic()}[{message.partition()}]"
 
         producer = self._producer = self._producer or self._made()
         try:
             for row in range(len(messages)):
                 self._waiting += 1
-                put(producer, partition.topic, partition.number, messages, row, told)
+                put(producer, partition.topic, partition.number, messages, row, told, now_ms)
         except (KafkaException, BufferError) as error:
             # A producer that has failed says so of every message; why, its reports say.
             self._serve(producer, 0)

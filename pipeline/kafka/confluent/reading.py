@@ -7,7 +7,13 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 
 from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
@@ -73,6 +79,7 @@ class ConfluentConsumer(PartitionConsumer):
 
     def __init__(self, access: Access, own: Mapping[str, Any]) -> None:
         super().__init__(access.admin, ERRORS)
+        self._clock = access.clock
         self._events = ClientEvents()
         self._live: dict[Partition, int] = {}
         self._last: dict[Partition, tuple[int, int]] = {}
@@ -152,6 +159,8 @@ class ConfluentConsumer(PartitionConsumer):
                 wanted, records = self._live.get(partition, 0), None
                 if partition in self._live and partition not in self._stopped:
                     records = found.setdefault(partition, Records(partition))
+                    # One look at each run of messages: a topic is seldom changed in the midst of one.
+                    records.stamped_by_broker = message.timestamp()[0] == TIMESTAMP_LOG_APPEND_TIME
             offset = message.offset()
             if records is None or offset < wanted:
                 continue
@@ -167,6 +176,7 @@ class ConfluentConsumer(PartitionConsumer):
         for records in held:
             self._passed(records.partition, records.offsets[-1] + 1)
             self._last[records.partition] = records.offsets[-1] + 1, records.epochs[-1]
+            self._clock.read(records)
         return held
 
     def _passed(self, partition: Partition, offset: int) -> None:

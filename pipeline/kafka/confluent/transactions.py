@@ -14,7 +14,7 @@ from twinsieve.pipeline.broker.records import AbortableError, Committed, Message
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of
 from twinsieve.pipeline.kafka.confluent.patches import error_of_open_transaction
-from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, producer_options, put, shut
+from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, hear, producer_options, put, shut
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 
 _GRACE_S = 2.0
@@ -108,12 +108,20 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
 
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
         self._topics.add(topic)
+        now_ms, sent_s = self._clock.now_ms(), time.monotonic()
+        told: Any = partial(self._told_first, sent_s)
         for row in range(len(messages)):
-            put(self._producer, topic, partition, messages, row, self._told)
+            put(self._producer, topic, partition, messages, row, told, now_ms)
+            told = self._told
         self._producer.poll(0)
 
     def _told(self, error: KafkaError | None, _: object) -> None:
         self._failure = self._failure or error
+
+    def _told_first(self, sent_s: float, error: KafkaError | None, message: Any) -> None:
+        self._told(error, message)
+        if error is None:
+            hear(self._clock, message, sent_s)
 
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
         held = [TopicPartition(*at, *committed) for at, committed in offsets.items()]

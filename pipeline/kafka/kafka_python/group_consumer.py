@@ -19,7 +19,7 @@ from twinsieve.pipeline.broker.records import (
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
 from twinsieve.pipeline.kafka.kafka_python.patches import keep_finished_joins, watch_fencing
-from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, columns, committed_of, errors_of
+from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, committed_of, errors_of
 from twinsieve.pipeline.kafka.leaving import leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
@@ -90,7 +90,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
             self._seen_epoch = self._epoch
             assignment = frozenset(Partition(*partition) for partition in self._assigned)
             live = [(partition, rows) for partition, rows in found.items() if partition in self._live]
-        records = [columns(partition, rows) for partition, rows in live]
+        records = self._columns(live)
         membership = KafkaMembership(metadata.generation_id, metadata, self._is_fenced)
         return PollResult(membership, assignment, self._seen_epoch, records)
 

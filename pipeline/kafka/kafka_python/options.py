@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
 
-from twinsieve.pipeline.kafka.errors import ErrorRules, Meaning
+from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
 from twinsieve.pipeline.kafka.kafka_python.log_filters import ConnectionFailures, quieten
 from twinsieve.pipeline.kafka.kafka_python.patches import require_version
 from twinsieve.pipeline.kafka.security import handshake_problem, secret_text, tls_context
@@ -64,6 +64,8 @@ def reason(error: Exception) -> str:
         return f"not allowed for group {_names(error)}"
     if isinstance(error, errors.TopicAlreadyExistsError):
         return "exists already"
+    if isinstance(error, errors.InvalidTimestampError):
+        return REFUSED_TIME
     text = " ".join(str(error).split())
     name = type(error).__name__
     return (text if text.startswith(name) else f"{name}: {text}" if text else name)[:300]

@@ -184,6 +184,16 @@ def never_split(producer: KafkaProducer) -> None:
     producer._sender._can_split = lambda *_: False
 
 
+def append_time(future: Any) -> int | None:
+    """The time at which the broker wrote a message that it has acknowledged, ms since 1970; None where the
+    topic keeps the time of whoever sent it.
+
+    What kafka-python hands out is either of the two, and does not say which. Upstream issue: none found.
+    """
+    _, stamp, _ = future._produce_future.value
+    return None if stamp is None or stamp < 0 else int(stamp)
+
+
 def decode_safely(consumer: KafkaConsumer, max_bytes: int) -> None:
     """A batch that cannot be decoded is an error of one poll, and header names need not be UTF-8.
 

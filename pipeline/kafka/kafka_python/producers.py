@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection
 from typing import Any
 
 from kafka import KafkaProducer, errors
 
+from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
-from twinsieve.pipeline.kafka.kafka_python.patches import cut_off, never_split
+from twinsieve.pipeline.kafka.kafka_python.patches import append_time, cut_off, never_split
 from twinsieve.pipeline.kafka.limits import BatchBytes
 from twinsieve.pipeline.settings.client_buffers import QUEUE_BYTES
 
@@ -54,6 +56,13 @@ def shut(producer: KafkaProducer) -> None:
         cut_off(producer)
 
 
+def hear(clock: BrokerClock, future: Any, sent_s: float) -> None:
+    """Tell the clock what the acknowledgement of a message says of it, that was sent at `sent_s`."""
+    stamp = append_time(future)
+    if stamp is not None:
+        clock.acknowledged(stamp, sent_s)
+
+
 class PythonIdempotentProducer(Client):
     """`ports.IdempotentProducer` on kafka-python.
 
@@ -92,7 +101,7 @@ class PythonIdempotentProducer(Client):
                 self._give_up(f"append to {partition}")
             self._waiting += 1
             self._waiting_bytes += size
-        turn = self._round
+        turn, clock, sent_s = self._round, self._access.clock, time.monotonic()
         try:
             if self._producer is None:
                 self._producer = make_producer(self._access, self._batches.now)
@@ -102,12 +111,13 @@ class PythonIdempotentProducer(Client):
                 key=key,
                 headers=list(messages.headers[row]),
                 partition=partition.number,
-                timestamp_ms=None if stamp < 0 else stamp,
+                timestamp_ms=clock.now_ms() if stamp < 0 else stamp,
             )
         except (errors.KafkaError, ValueError) as error:
             # ValueError: kafka-python's word for a partition that does not exist.
             self._failure = error
             self._give_up(f"append to {partition}")
+        future.add_callback(lambda _: hear(clock, future, sent_s))
         future.add_callback(lambda _: self._done(turn, size, None))
         future.add_errback(lambda error: self._done(turn, size, error))
 

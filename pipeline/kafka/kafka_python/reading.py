@@ -30,6 +30,7 @@ from twinsieve.pipeline.kafka.reading import PartitionConsumer
 from twinsieve.pipeline.settings.client_buffers import partition_bytes
 
 _CLOSE_MS = 3_000
+_LOG_APPEND_TIME = 1
 
 
 def make_consumer(access: Access, **more: Any) -> KafkaConsumer:
@@ -75,6 +76,7 @@ class PythonConsumer(PartitionConsumer):
         super().__init__(access.admin, ERRORS)
         self._consumer = make_consumer(access, **own)
         decode_safely(self._consumer, access.settings.max_unpacked_bytes)
+        self._clock = access.clock
         self._lock = threading.RLock()
         self._live: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
@@ -103,6 +105,13 @@ class PythonConsumer(PartitionConsumer):
                 timeout_ms=max(0, int(timeout_s * 1000)), max_records=max_records
             )
         return found
+
+    def _columns(self, polled: Iterable[tuple[TopicPartition, Sequence[Any]]]) -> list[Records]:
+        """The records of these partitions."""
+        held = [columns(partition, rows) for partition, rows in polled]
+        for records in held:
+            self._clock.read(records)
+        return held
 
     def position(self, partition: Partition) -> int:
         try:
@@ -161,7 +170,7 @@ class PythonReader(PythonConsumer):
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
         found = self._fetched(timeout_s, max_records)
-        return [columns(partition, rows) for partition, rows in found.items() if partition in self._live]
+        return self._columns((at, rows) for at, rows in found.items() if at in self._live)
 
 
 def _known(consumer: KafkaConsumer, partitions: Collection[Partition]) -> list[TopicPartition]:
@@ -179,6 +188,7 @@ def columns(partition: TopicPartition, rows: Sequence[Any]) -> Records:
         [row.value for row in rows],
         [row.headers for row in rows],
         [row.leader_epoch for row in rows],
+        rows[0].timestamp_type == rows[-1].timestamp_type == _LOG_APPEND_TIME,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import DeadlineError
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import cut_off, first_error
-from twinsieve.pipeline.kafka.kafka_python.producers import MAX_BLOCK_MS, make_producer, shut
+from twinsieve.pipeline.kafka.kafka_python.producers import MAX_BLOCK_MS, hear, make_producer, shut
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 
 _LINGER_MS = 5
@@ -39,6 +40,8 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         self._access = access
         self._id = transactional_id
         self._futures: list[Any] = []
+        self._sent_last: tuple[Any, float] | None = None
+        """The last message of the open transaction, and when it was sent."""
         try:
             self._make()
         except BrokerError:
@@ -72,16 +75,18 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             shut(producer)
 
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        send = self._producer.send
+        send, now_ms, sent_s = self._producer.send, self._clock.now_ms(), time.monotonic()
         for key, value, headers, stamp in zip(
             messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True
         ):
-            future = send(topic, value, key, list(headers), partition, None if stamp < 0 else stamp)
+            future = send(topic, value, key, list(headers), partition, now_ms if stamp < 0 else stamp)
             # When metadata says "not authorised", send() returns a failed future, the transaction
             # knows nothing of it and would commit without the record.
             if future.is_done and future.failed():
                 raise future.exception
             self._futures.append(future)
+        if len(messages):
+            self._sent_last = self._futures[-1], sent_s
 
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
         held = {TopicPartition(*at): OffsetAndMetadata(*committed, -1) for at, committed in offsets.items()}
@@ -90,7 +95,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
 
     def _commit(self) -> None:
         self._call("commit", self._flush_and_commit, self._deadline_s)
-        self._futures.clear()
+        self._forget_sent()
 
     def _flush_and_commit(self) -> None:
         # commit_transaction() alone loses its wake-up when the transaction turns abortable while it waits
@@ -99,11 +104,17 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         for future in self._futures:
             if future.failed():
                 raise future.exception
+        if self._sent_last is not None:
+            hear(self._clock, *self._sent_last)
         self._producer.commit_transaction()
 
     def _abort(self, seconds: float) -> None:
-        self._futures.clear()
+        self._forget_sent()
         self._thread.within(seconds, self._producer.abort_transaction)
+
+    def _forget_sent(self) -> None:
+        self._futures.clear()
+        self._sent_last = None
 
     def close(self) -> None:
         self.closed = True

@@ -1,0 +1,59 @@
+"""Says where the clock of a process and the broker's differ."""
+
+from __future__ import annotations
+
+import math
+
+from twinsieve.pipeline.broker.clocks import BrokerClock
+from twinsieve.pipeline.broker.ports import Clock
+
+DIFFER_MS = 60_000
+"""A clock that differs from the broker's by more than this is wrong."""
+_LOOK_EVERY_S = 5.0
+_SAY_EVERY_S = 15.0
+"""Seconds between two lines, however often the clock jumps."""
+_SAY_AGAIN_S = 600.0
+
+
+class ClockWatch:
+    """Compares the clock of a process with the broker's, for one role.
+
+    broker: as the clients of that role hear it; local: of the process
+    """
+
+    def __init__(self, broker: BrokerClock, local: Clock) -> None:
+        self._broker = broker
+        self._local = local
+        self._said_ms = 0
+        self._looked_s = self._said_s = -math.inf
+
+    @property
+    def ahead_s(self) -> float | None:
+        """How far the clock of this process runs ahead of the broker's; None while that is not known."""
+        ahead_ms = self._broker.ahead_ms(self._local.now_ms())
+        return None if ahead_ms is None else ahead_ms / 1000
+
+    def look(self) -> list[str]:
+        """What is to be said now: that the clock is wrong, and by how much, or that it is right again.
+
+        A change is said within 20 s; that a clock stays wrong, every ten minutes.
+        """
+        now_s = self._local.monotonic_s()
+        if now_s - self._looked_s < _LOOK_EVERY_S:
+            return []
+        self._looked_s = now_s
+        ahead_ms = self._broker.ahead_ms(self._local.now_ms())
+        if ahead_ms is None:
+            return []
+        wrong, since_s = abs(ahead_ms) > DIFFER_MS, now_s - self._said_s
+        changed = abs(ahead_ms - self._said_ms) > DIFFER_MS and since_s >= _SAY_EVERY_S
+        if not changed and not (wrong and since_s >= _SAY_AGAIN_S):
+            return []
+        self._said_s, self._said_ms = now_s, ahead_ms if wrong else 0
+        if not wrong:
+            return ["the clock of this process agrees with the broker's again"]
+        where = "ahead of" if ahead_ms > 0 else "behind"
+        return [
+            f"the clock of this process is {abs(ahead_ms) / 1000:.0f} s {where} the broker's; the broker's "
+            "counts, and nothing is lost; set it: times in this log and in metrics are wrong"
+        ]
