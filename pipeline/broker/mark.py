@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.records import NO_EPOCH, NO_TOPIC_ID, Committed
@@ -16,8 +16,10 @@ class Mark(NamedTuple):
     tells
     the index what a crash kept from being reported.
 
-    partitions: how many the topic had when the app began with it, under `input.start: latest`; else 0
+    partitions, since_ms: how many the topic had when the app began with it, and when that was, under
+        `input.start: latest`; else 0
     fresh: nothing was asked for yet: the index has not said whether the session may begin here
+    placed: False only of a fresh mark: nobody could tell where the partition ended
     read, epoch: offset behind the last message below `end`, and the epoch of the leader that wrote that
         message; an epoch of NO_EPOCH where neither is known
     """
@@ -26,58 +28,71 @@ class Mark(NamedTuple):
     first: int
     end: int
     partitions: int = 0
+    since_ms: int = 0
     fresh: bool = False
+    placed: bool = True
     read: int = 0
     epoch: int = NO_EPOCH
 
     def text(self) -> str:
         """As committed."""
-        text = f"{self.topic_id.hex()} {self.first} {self.end}"
-        if self.fresh:
-            return f"fresh {text} {self.partitions}"
-        return f"3 {text} {self.partitions} {self.read} {self.epoch}"
+        kind = "4" if not self.fresh else _FRESH if self.placed else _UNPLACED
+        numbers = (str(getattr(self, name)) for name in _NUMBERS[kind])
+        return " ".join((kind, self.topic_id.hex(), *numbers))
 
     def committed(self) -> Committed:
         """What to commit when everything below `end` is out."""
         return Committed(self.end, self.text())
 
 
-_PARTS = {"1": 4, "2": 5, "3": 7, "fresh": 5}
-"""Parts of each version, the version with them. Every one begins with those of the one before."""
+_FRESH, _UNPLACED = "4-fresh", "4-unplaced"
+_OLD_FRESH = "fresh"
+_NUMBERS = {
+    "1": ("first", "end"),
+    "2": ("first", "end", "partitions"),
+    "3": ("first", "end", "partitions", "read", "epoch"),
+    "4": ("first", "end", "partitions", "read", "epoch", "since_ms"),
+    _OLD_FRESH: ("first", "end", "partitions"),
+    _FRESH: ("first", "end", "partitions", "since_ms"),
+    _UNPLACED: ("partitions", "since_ms"),
+}
+"""What stands behind the topic id, by version."""
 
 
 def read_mark(metadata: str) -> Mark | None:
     """The mark of an offset's metadata, None where another program has committed.
 
-    >>> read_mark(Mark(bytes(16), 3, 9, 12, read=8, epoch=2).text())[1:]
-    (3, 9, 12, False, 8, 2)
+    >>> read_mark(Mark(bytes(16), 3, 9, 12, 1_600_000_000_000, read=8, epoch=2).text())[1:]
+    (3, 9, 12, 1600000000000, False, True, 8, 2)
     >>> read_mark("1 00000000000000000000000000000000 3 9")[1:]
-    (3, 9, 0, False, 0, -1)
+    (3, 9, 0, 0, False, True, 0, -1)
     """
-    parts = metadata.split(" ")
-    if len(parts) != _PARTS.get(parts[0]):
+    kind, *parts = metadata.split(" ")
+    names = _NUMBERS.get(kind)
+    if names is None or len(parts) != 1 + len(names):
         return None
     try:
-        first, end, *more = int(parts[2]), int(parts[3]), *map(int, parts[4:])
-        partitions, read, epoch = [*more, *(0, 0, NO_EPOCH)[len(more) :]]
-        return Mark(bytes.fromhex(parts[1]), first, end, partitions, parts[0] == "fresh", read, epoch)
+        numbers: dict[str, Any] = dict(zip(names, map(int, parts[1:]), strict=True))
+        mark = Mark(bytes.fromhex(parts[0]), 0, 0)._replace(**numbers)
     except ValueError:
         return None
+    return mark._replace(fresh=kind in (_OLD_FRESH, _FRESH, _UNPLACED), placed=kind != _UNPLACED)
 
 
 def moved(committed: Committed | None, topic_id: bytes, offset: int) -> Committed:
     """What `twinsieve reset` commits: the offset moves, the mark of what was emitted stays.
 
-    But for the epoch: whoever resets an input that lost messages says where to go on.
+    But for the epoch: whoever resets an input that lost messages says where to go on. And a mark that the
+    index had not agreed to says nothing: other partitions of that topic are not judged by it.
 
     committed: as it stands; topic_id: of the topic as it is now (one created again gets an empty mark)
 
     >>> moved(Committed(9, Mark(bytes(16), 3, 9, read=8, epoch=2).text()), bytes(16), 0).metadata.split()[2:]
-    ['3', '9', '0', '0', '-1']
+    ['3', '9', '0', '0', '-1', '0']
     """
     mark = read_mark(committed.metadata) if committed is not None else None
     if mark is None or mark.topic_id != topic_id or mark.fresh:
-        mark = Mark(topic_id, offset, offset, mark.partitions if mark is not None else 0)
+        mark = Mark(topic_id, offset, offset)
     return Committed(offset, mark._replace(read=0, epoch=NO_EPOCH).text())
 
 

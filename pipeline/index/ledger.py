@@ -5,7 +5,8 @@ from?
 The rules (design, section 4), in the order in which they are applied to a block:
 
 1. A start block is refused when the group has no offset for a partition that was judged before, or on which
-   a session began that this one would not go on from, when the
+   a session began that this one would not go on from, or for any partition of a topic that was judged when it
+   would begin behind messages; when the
    topic is another one of the same name (unless its offset was set for this very topic), or when the input
    ends before what was judged. Nothing changes then.
    Any block is refused that positions cannot record: too large an offset, one topic too many.
@@ -135,7 +136,8 @@ class Ledger:
         if not block.flags & BlockFlag.START:
             joins = book is not None and book.session == block.session and book.covered == block.first
             return Result.JUDGED if joins else Result.SUPERSEDED
-        if book is not None and block.flags & BlockFlag.FRESH and _skips(block, book):
+        skips = book is not None and bool(block.flags & BlockFlag.FRESH) and _skips(block, book)
+        if skips or (block.flags & BlockFlag.FIRST and self._judged(number)):
             return Result.OFFSETS_MISSING
         if book is not None and book.judged:
             if block.stable_end < book.judged.end:
@@ -143,6 +145,10 @@ class Ledger:
         elif not block.flags & BlockFlag.CERTIFIED and self._judged_under_another_id(block, number):
             return Result.RECREATED
         return Result.JUDGED
+
+    def _judged(self, number: int | None) -> bool:
+        """Whether anything of that topic was judged, in whatever partition."""
+        return any(place == number and book.judged for (place, _), book in self.books.items())
 
     def _judged_under_another_id(self, block: Block, number: int | None) -> bool:
         if number is not None:

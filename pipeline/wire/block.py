@@ -54,6 +54,8 @@ class BlockFlag(IntFlag):
     """with START: the group has no committed offset for this partition"""
     CERTIFIED = 4
     """with START: the committed offset names this very topic id"""
+    FIRST = 8
+    """with FRESH: it begins behind messages, for the group has no offset for any partition of this topic"""
 
 
 @dataclass(slots=True)

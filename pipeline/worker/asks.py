@@ -45,6 +45,7 @@ class Asks:
         flags = BlockFlag.START
         flags |= BlockFlag.FRESH if opening.mark.fresh else BlockFlag.NONE
         flags |= BlockFlag.CERTIFIED if opening.certified else BlockFlag.NONE
+        flags |= BlockFlag.FIRST if opening.is_first and opening.mark.fresh else BlockFlag.NONE
         block = replace(
             self._block(session),
             flags=flags,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
@@ -20,6 +21,21 @@ NewSession = Callable[[], int]
 """A random session number, never 0 and never used before."""
 
 
+_HELD_BACK_MS = 300_000
+"""For this time producers hold messages back for a partition without a leader: librdkafka's default, Java's
+is less. What they write when it has one again was stamped before."""
+
+
+class KnownTopic(NamedTuple):
+    """What the group knows of an input topic that it began with under `input.start: latest`.
+
+    partitions, since_ms: how many it had then, and when that was; 0 where nobody noted it
+    """
+
+    partitions: int
+    since_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
     """Where a new session begins, and what its start block says.
@@ -28,6 +44,7 @@ class Opening:
     certified: the committed offset names this very topic
     commits: whether to commit the mark before the session begins, so that another one that takes its place
         begins there too
+    is_first: it begins behind messages because the group knows no partition of the topic
     """
 
     mark: Mark
@@ -38,6 +55,7 @@ class Opening:
     stable_end: int
     trimmed: int = 0
     commits: bool = False
+    is_first: bool = False
 
     @property
     def passes_over(self) -> bool:
@@ -53,31 +71,27 @@ def plan_opening(
     beginning: int,
     stable_end: int,
     config: WorkerConfig,
-    known_partitions: int | None,
+    fresh: Mark | None = None,
+    *,
+    is_first: bool = False,
 ) -> Opening:
     """Where the session of a partition begins.
 
-    known_partitions: of an input without a committed offset: how many partitions its topic had when the group
-        began with it, 0 if nobody noted that, None if the group does not know the topic
+    committed, fresh: one of them at least; fresh: of a partition in which the index has let no session begin
+        yet: where to begin
+    is_first: as in `Opening`
     raises: StateError for a topic that was created again, one that ends before the committed offset, and one
         that retention has trimmed beyond it (`trimmed: stop`)
     """
     topic_id = name_topic(info)
-    is_latest = config.start == "latest"
-    counted = info.partitions if is_latest else 0
-    if committed is None:
-        # What is written to a partition that is added to a known topic is for this app.
-        is_new = known_partitions is None or partition.number < known_partitions
-        first = stable_end if is_latest and is_new else beginning
-        mark = Mark(topic_id, first, first, known_partitions or counted, fresh=True)
-        return Opening(mark, False, first, first, beginning, stable_end, commits=is_latest)
-    held = read_mark(committed.metadata)
+    held = read_mark(committed.metadata) if committed is not None else None
+    first = committed.offset if committed is not None else beginning
     if held is not None and held.topic_id != topic_id:
         raise StateError(
-            f"{partition}: the topic was deleted and created again since offset {committed.offset} was "
+            f"{partition}: the topic was deleted and created again since offset {first} was "
             "committed; `twinsieve reset` says where to begin in the new one"
         )
-    first = committed.offset
+    first = fresh.end if fresh is not None else first
     if first > stable_end:
         raise StateError(
             f"{partition}: ends at {stable_end}, before the committed offset {first}: it lost messages "
@@ -90,7 +104,11 @@ def plan_opening(
             "set input.trimmed to continue, or restore them"
         )
     first = max(first, beginning)
-    certified = held is not None and not held.fresh
+    if fresh is not None:
+        mark = fresh._replace(first=first, end=first)
+        new = config.start == "latest" and mark.committed() != committed
+        return Opening(mark, False, first, first, beginning, stable_end, lost, commits=new, is_first=is_first)
+    certified = held is not None
     mark = held if held is not None else Mark(topic_id, first, first)
     emitted_from, emitted_to = (mark.first, mark.end) if certified else (first, first)
     chain = emitted_from if emitted_to == first else first
@@ -98,7 +116,8 @@ def plan_opening(
     # another tool has moved.
     known = beginning <= mark.read <= first == mark.end
     read, epoch = (mark.read, mark.epoch) if known else (0, NO_EPOCH)
-    mark = Mark(topic_id, chain, first, mark.partitions or counted, mark.fresh, read, epoch)
+    partitions = mark.partitions or (info.partitions if config.start == "latest" else 0)
+    mark = Mark(topic_id, chain, first, partitions, mark.since_ms, read=read, epoch=epoch)
     return Opening(mark, certified, emitted_from, emitted_to, beginning, stable_end, lost)
 
 
@@ -139,8 +158,8 @@ class Openings:
         stable_end = self.consumer.end_offsets(partitions)
         waiting = self._behind_open_transactions(committed, stable_end)
         now_s = self.clock.monotonic_s()
-        new = {at.topic for at in partitions if committed[at] is None and self.config.start == "latest"}
-        known = {name: self._known_partitions(infos[name], membership) for name in sorted(new)}
+        known = self._known_topics(committed, infos, membership)
+        fresh = self._fresh_marks(committed, infos, known, beginning, stable_end)
         planned = []
         for partition in sorted(set(partitions) - waiting.keys()):
             opening = plan_opening(
@@ -150,7 +169,8 @@ class Openings:
                 beginning[partition],
                 stable_end[partition],
                 self.config,
-                known.get(partition.topic),
+                fresh.get(partition),
+                is_first=self.config.start == "latest" and known.get(partition.topic) is None,
             )
             was_unanswered = partition in unanswered
             phase = SessionPhase.PROBING if was_unanswered else SessionPhase.READING
@@ -186,20 +206,112 @@ class Openings:
             if (held := committed[at]) is not None and held.offset <= ends[at]
         }
 
-    def _known_partitions(self, info: TopicInfo, membership: Membership) -> int | None:
-        """Partitions of the topic when it was last read, from the marks beside its committed offsets.
+    def unplaced(
+        self, partitions: Collection[Partition], infos: Mapping[str, TopicInfo], membership: Membership
+    ) -> dict[Partition, Committed]:
+        """What to commit for partitions that the app sees for the first time and that cannot begin now: when
+        that was. What their producers hold back meanwhile is for this app.
 
-        0 where no mark says so; None where no partition has an offset
+        raises: AbortableError when the broker cannot tell
         """
+        if self.config.start != "latest":
+            return {}
+        committed = committed_offsets(self.consumer, self.transactor, membership, partitions)
+        known = self._known_topics(committed, infos, membership)
+        marks = {}
+        for at, held in committed.items():
+            info, topic = infos[at.topic], known.get(at.topic)
+            if held is None and (topic is None or at.number < topic.partitions):
+                mark = Mark(name_topic(info), 0, 0, fresh=True, placed=False)
+                marks[at] = self._first_seen(mark, info, topic).committed()
+        return marks
+
+    def _first_seen(self, mark: Mark, info: TopicInfo, topic: KnownTopic | None) -> Mark:
+        """The mark, and when the app began with its topic: now, unless the group knows it."""
+        topic = topic or KnownTopic(mark.partitions or info.partitions, mark.since_ms or self.clock.now_ms())
+        return mark._replace(partitions=topic.partitions, since_ms=topic.since_ms)
+
+    def _fresh_marks(
+        self,
+        committed: Mapping[Partition, Committed | None],
+        infos: Mapping[str, TopicInfo],
+        known: Mapping[str, KnownTopic | None],
+        beginning: Mapping[Partition, int],
+        stable_end: Mapping[Partition, int],
+    ) -> dict[Partition, Mark]:
+        """Where partitions begin in which the index has let no session begin yet.
+
+        At the beginning, or, under `input.start: latest`:
+        - The group knows no partition of the topic: where an earlier try was to begin, else at the end.
+        - It was added to a topic that the group knows: at its beginning, for what is written there is for
+          this app. So does one of which nobody knows when the app began with the topic.
+        - Else at the first message from the time on at which the app began with the topic.
+        """
+        is_latest = self.config.start == "latest"
+        places: dict[Partition, int] = {}
+        times_ms: dict[Partition, int] = {}
+        marks: dict[Partition, Mark] = {}
+        for at, held in committed.items():
+            mark = read_mark(held.metadata) if held is not None else None
+            if held is not None and (mark is None or not mark.fresh):
+                continue
+            info, topic = infos[at.topic], known.get(at.topic)
+            mark = mark or Mark(name_topic(info), 0, 0, fresh=True, placed=False)
+            waited = held is not None and not mark.placed
+            if not is_latest:
+                marks[at] = Mark(mark.topic_id, 0, 0, fresh=True)
+                places[at] = beginning[at]
+                continue
+            marks[at] = self._first_seen(mark, info, topic)
+            since_ms = marks[at].since_ms
+            if topic is not None and (at.number >= topic.partitions or not since_ms):
+                places[at] = beginning[at]
+                continue
+            if mark.placed:
+                places[at] = mark.end
+            elif topic is None and not waited:
+                places[at] = stable_end[at]
+            if topic is not None or waited:
+                times_ms[at] = max(0, since_ms - (_HELD_BACK_MS if waited else 0))
+        for at, offset in (self.topics.offsets_at(times_ms) if times_ms else {}).items():
+            # The end of a partition may lie behind open transactions; readers wait before them.
+            offset = max(beginning[at], min(offset, stable_end[at]))
+            places[at] = min(offset, places.get(at, offset))
+        return {
+            at: mark._replace(first=places[at], end=places[at], placed=True) for at, mark in marks.items()
+        }
+
+    def _known_topics(
+        self,
+        committed: Mapping[Partition, Committed | None],
+        infos: Mapping[str, TopicInfo],
+        membership: Membership,
+    ) -> dict[str, KnownTopic | None]:
+        """What the group knows of the topics of these partitions that have no place yet, under `latest`."""
+        if self.config.start != "latest":
+            return {}
+        new = {at.topic for at, held in committed.items() if held is None or _is_fresh(held)}
+        return {name: self._known_topic(infos[name], membership) for name in sorted(new)}
+
+    def _known_topic(self, info: TopicInfo, membership: Membership) -> KnownTopic | None:
+        """What the marks beside its committed offsets say, those that the index has agreed to; None where
+        there are none."""
         found = None
         for number in range(info.partitions):
             at = Partition(info.name, number)
             held = committed_offsets(self.consumer, self.transactor, membership, [at])[at]
-            mark = read_mark(held.metadata) if held is not None else None
-            if mark is not None and mark.topic_id == name_topic(info) and mark.partitions:
-                return mark.partitions
-            found = 0 if held is not None else found
+            if held is None or _is_fresh(held):
+                continue
+            mark = read_mark(held.metadata)
+            if mark is not None and mark.topic_id == name_topic(info) and mark.since_ms:
+                return KnownTopic(mark.partitions, mark.since_ms)
+            found = KnownTopic(0, 0)
         return found
+
+
+def _is_fresh(held: Committed) -> bool:
+    mark = read_mark(held.metadata)
+    return mark is not None and mark.fresh
 
 
 _FIRST_S = 0.1

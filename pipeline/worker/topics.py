@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.mark import name_topic
@@ -67,6 +67,14 @@ class KnownTopics:
         """End of each, behind open transactions too. raises: AbortableError when the broker cannot tell"""
         try:
             return self._admin.end_offsets(partitions)
+        except BrokerError as error:
+            raise AbortableError(str(error)) from error
+
+    def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
+        """First offset of each that was stamped then or later; its end where there is none. raises: as
+        `ends`"""
+        try:
+            return self._admin.offsets_at(times_ms)
         except BrokerError as error:
             raise AbortableError(str(error)) from error
 

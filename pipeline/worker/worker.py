@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.ports import Broker, Clock, Hook, no_hook
 from twinsieve.pipeline.broker.records import (
@@ -96,6 +97,8 @@ class Worker:
         """The pause after each partition's last failed transaction, for as long as none succeeds; the worker
         that replaces this one takes them over."""
         self._doubted: set[Partition] = set()
+        self._noted: set[Partition] = set()
+        """Partitions that cannot begin, of which the group knows when they were first seen."""
         self._polled = PollResult(Membership(-1), frozenset(), -1)
         self._epoch = -1
         self._emitted = Emission()
@@ -201,6 +204,7 @@ class Worker:
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
             self.rebalances += 1
+            self._noted.clear()
             self._sessions.clear()
             self._doubted.clear()
             self._outbox.blocked.clear()
@@ -287,6 +291,7 @@ class Worker:
         replies = {at: self._topics.reply(self._config.verdicts, at) for at in partitions}
         able = [at for at, reply in replies.items() if self._topics.led(at, reply, self._config.log)]
         self._queue.await_leaders(partitions, able)
+        self._note_unplaced([at for at in partitions if at not in able], infos, membership)
         if not able:
             return
         try:
@@ -301,6 +306,7 @@ class Worker:
             self._queue.postpone(able)
             self.notices.append(f"{', '.join(map(str, able))}: not opened ({error})")
             self.resyncs += 1
+            self._note_unplaced(able, infos, membership)
             return
         self._queue.postpone(waiting)
         self.notices += [f"{at}: not opened ({why})" for at, why in waiting.items()]
@@ -310,6 +316,23 @@ class Worker:
             self._queue.opened(session.partition)
             if session.reads:
                 self._begin_reading(session)
+
+    def _note_unplaced(
+        self, partitions: Sequence[Partition], infos: Mapping[str, TopicInfo], membership: Membership
+    ) -> None:
+        """Have the group know when these partitions were first seen, which cannot begin yet; once."""
+        new = [at for at in partitions if at not in self._noted]
+        if not new:
+            return
+        try:
+            marks = self._openings.unplaced(new, infos, membership)
+            if marks:
+                self._transact(Emission(), marks, membership)
+        except AbortableError as error:
+            self._transactor.abort()
+            self.notices.append(f"{', '.join(map(str, new))}: that it was seen is not noted ({error})")
+            return
+        self._noted.update(new)
 
     def _begin_reading(self, session: Session) -> None:
         self._consumer.seek(session.partition, *session.start)

@@ -226,6 +226,10 @@ def _result(truth: Truth, block: Block, known: PlainPartition | None) -> Result:
         skipped = range(known.covered, block.first)
         if known.judged or any(at >= block.beginning for at in skipped):
             return Result.OFFSETS_MISSING
+    if block.flags & BlockFlag.FIRST:
+        same = [part for (topic_id, _), part in truth.partitions.items() if topic_id == block.topic_id]
+        if any(part.judged for part in same):
+            return Result.OFFSETS_MISSING
     if known is not None and known.judged:
         return Result.SHORTENED if block.stable_end <= max(known.judged) else Result.JUDGED
     judged_ids = {topic_id for (topic_id, _), part in truth.partitions.items() if part.judged}

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
-from tests.driver import DEAD, DUPLICATES, GROUP, INDEX_GROUP, OUTPUT, WORKER, World, texts
+from tests.driver import (
+    DEAD,
+    DUPLICATES,
+    GROUP,
+    INDEX_GROUP,
+    LOG,
+    OUTPUT,
+    VERDICTS,
+    WORKER,
+    Process,
+    World,
+    texts,
+)
 from tests.memory.broker import CrashError
 from tests.model.checker import check_complete, check_output, rebuild
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.worker.config import WorkerStep
 
 LATEST = replace(WORKER, start="latest")
+LONG_S = 600.0
+"""Longer than producers hold messages back."""
 
 
 def out(world: World, number: int = 0) -> list[bytes | None]:
@@ -46,11 +61,11 @@ def test_partitions_that_another_worker_opens_later_begin_at_the_end_as_the_firs
     world = World(partitions=2)
     for number in range(2):
         world.produce("in", number, texts(100 * number, 100 * number + 10))
+    world.clock.sleep(LONG_S)
     first = world.start("a", worker_config=LATEST)
     # in[1] has no leader while the first process begins.
     world.cluster.faults.leaderless.add(Partition("in", 1))
     world.run(30)
-    assert world.cluster.group(GROUP).offsets.keys() == {Partition("in", 0)}
     first.kill()
     world.cluster.faults.leaderless.clear()
     world.start("b", worker_config=LATEST)
@@ -122,6 +137,138 @@ def test_offsets_that_were_forgotten_stop_and_skip_nothing(judged: int) -> None:
     world.start("a", worker_config=LATEST)
     world.settle()
     assert out(world) == [*texts(0, judged), *texts(10, 20)]
+
+
+NOT_LED = {
+    "its own leader": Partition("in", 1),
+    "that of its answers": Partition(VERDICTS, 1),
+    "the log's": LOG,
+}
+
+
+@pytest.mark.parametrize("dead", NOT_LED.values(), ids=list(NOT_LED))
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_is_written_to_a_partition_that_could_not_begin_is_for_the_app(
+    dead: Partition, restarted: bool
+) -> None:
+    """Producers hold their messages back while it has no leader, and write them as soon as it has one again."""
+    world = World(partitions=2)
+    for number in range(2):
+        world.produce("in", number, texts(100 * number, 100 * number + 3))
+    world.clock.sleep(LONG_S)
+    world.cluster.faults.leaderless.add(dead)
+    process = world.start("a", worker_config=LATEST)
+    world.run(40)
+    world.produce("in", 0, texts(3, 6))
+    stamp_ms = world.clock.now_ms() - 60_000
+    world.run(200)
+    if restarted:
+        process.kill()
+        world.clock.sleep(20.0)
+        process = world.start("a", worker_config=LATEST)
+    world.cluster.faults.leaderless.clear()
+    held_back = Messages()
+    for value in texts(103, 113):
+        held_back.add(b"k", value, (), stamp_ms)
+    world.cluster.write(Partition("in", 1), held_back)
+    world.settle()
+    world.produce("in", 1, texts(113, 116))
+    world.settle()
+    assert (out(world), out(world, 1)) == (texts(3, 6), texts(103, 116))
+    well(world)
+
+
+@pytest.mark.parametrize("reset", [0, 1])
+def test_a_topic_that_has_grown_when_its_offsets_were_forgotten_is_not_begun_at_its_end(reset: int) -> None:
+    """Whatever is reset after the stop, no partition skips what was never judged."""
+    world = World(partitions=1)
+    process = world.start("a", worker_config=LATEST)
+    world.run(20)
+    world.produce("in", 0, texts(0, 5))
+    world.settle()
+    process.kill()
+    world.clock.sleep(8 * 86_400.0)
+    world.cluster.group(GROUP).offsets.clear()
+    for topic in ("in", OUTPUT, DUPLICATES, DEAD):
+        world.cluster.add_partitions(topic, 2)
+    world.produce("in", 1, texts(10, 20))
+    world.produce("in", 0, texts(5, 8))
+    stopped = 0
+    for number in (reset, 1 - reset):
+        world.start("a", worker_config=LATEST)
+        world.run(200)
+        if len(world.stops) == stopped:
+            break
+        stopped = len(world.stops)
+        assert "the group's offset is gone" in world.stops[-1]
+        world.kill_all()
+        world.move_offset(Partition("in", number), 0)
+    else:
+        world.start("a", worker_config=LATEST)
+    assert stopped
+    world.settle()
+    assert (out(world), out(world, 1)) == (texts(0, 8), texts(10, 20))
+
+
+def share_of(process: Process) -> frozenset[Partition]:
+    return process.worker._polled.assignment if process.worker is not None else frozenset()
+
+
+@pytest.mark.parametrize("step", [WorkerStep.BEGUN, WorkerStep.COMMITTED])
+def test_two_processes_that_begin_side_by_side_with_a_topic_that_nobody_knows_stop_for_nothing(
+    step: str,
+) -> None:
+    """One has read that the group knows no partition, and stands still until messages of the other are judged."""
+    world = World(partitions=2)
+    for number in range(2):
+        world.produce("in", number, texts(100 * number, 100 * number + 10))
+    world.clock.sleep(LONG_S)
+    world.start("index", roles="index")
+    world.run(20)
+    late = world.start("b", worker_config=LATEST, roles="worker")
+    other = world.start("a", worker_config=LATEST, roles="worker")
+    seen: list[str] = []
+
+    def wait(at: str) -> None:
+        if at == WorkerStep.POLLED and "stalled" not in seen:
+            raise AbortableError("it is slow")
+
+    def stall(at: str) -> None:
+        seen.append(at)
+        if at == WorkerStep.POLLED and seen.count(at) == 1:
+            world.run(5)  # the other one joins the group: each has its share
+        if at == step and len(share_of(late)) == 1 and "stalled" not in seen:
+            seen.append("stalled")
+            world.run(15)
+            for number in range(2):
+                world.produce("in", number, texts(100 * number + 10, 100 * number + 13))
+            world.run(15)
+
+    late.hook, other.hook = stall, wait
+    world.settle(2_000)
+    assert "stalled" in seen
+    assert [notice for notice in late.notices if "making sure" in notice]
+    assert (out(world), out(world, 1)) == (texts(10, 13), texts(110, 113))
+    well(world)
+
+
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_a_partition_that_waited_for_its_leader_may_be_reset(start: Literal["earliest", "latest"]) -> None:
+    world = World(partitions=2)
+    world.produce("in", 1, texts(100, 110))
+    world.clock.sleep(LONG_S)
+    world.cluster.faults.leaderless.add(Partition("in", 1))
+    process = world.start("a", worker_config=LATEST)
+    world.run(40)
+    process.kill()
+    world.clock.sleep(20.0)
+    world.cluster.faults.leaderless.clear()
+    if start == "latest":
+        world.move_offset(Partition("in", 1), 5)
+    world.start("a", worker_config=replace(WORKER, start=start))
+    world.settle()
+    assert out(world, 1) == (texts(105, 110) if start == "latest" else texts(100, 110))
+    well(world)
 
 
 def test_a_topic_that_is_taken_in_later_begins_at_its_end() -> None:

@@ -138,7 +138,7 @@ def test_marks_of_older_versions_are_read_and_name_no_epoch(version: str) -> Non
     process.kill()
     topic_id = world.cluster.topics["in"].topic_id
     offsets = world.cluster.group(GROUP).offsets
-    assert offsets[INPUT].metadata == f"3 {topic_id.hex()} 0 10 0 10 0"
+    assert offsets[INPUT].metadata == f"4 {topic_id.hex()} 0 10 0 10 0 0"
     offsets[INPUT] = Committed(10, version.format(topic_id.hex()))
     lose(world, 4, 10)
     world.start("a")
@@ -148,3 +148,15 @@ def test_marks_of_older_versions_are_read_and_name_no_epoch(version: str) -> Non
     mark = read_mark(committed(world).metadata)
     assert mark is not None
     assert (mark.first, mark.end, mark.read, mark.epoch) == (0, 14, 14, 1)
+
+
+def test_a_mark_of_version_3_names_its_epoch() -> None:
+    world, process = emitted(10)
+    process.kill()
+    topic_id = world.cluster.topics["in"].topic_id
+    world.cluster.group(GROUP).offsets[INPUT] = Committed(10, f"3 {topic_id.hex()} 0 10 0 10 0")
+    lose(world, 4, 10)
+    world.start("a")
+    world.run(50)
+    assert "it lost messages that were read" in world.stops[0]
+    assert world.cluster.values(OUTPUT) == texts(0, 10)

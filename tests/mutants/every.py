@@ -133,8 +133,8 @@ WORKERS = (
     Mutant(
         "a mark is read the wrong way round",
         MARK,
-        "int(parts[2]), int(parts[3])",
-        "int(parts[3]), int(parts[2])",
+        "map(int, parts[1:])",
+        "map(int, parts[:0:-1])",
         ("twinsieve/pipeline/broker/mark.py",),
     ),
     Mutant(
