@@ -32,6 +32,7 @@ PASSED = ("tests/model/test_passed_over.py",)
 TRUNCATED = ("tests/model/test_truncated_input.py",)
 IDLE = ("tests/model/test_idle_commits.py",)
 NULLS = ("tests/files/test_null_texts.py",)
+CLOCK_TESTS = ("tests/model/test_clocks.py",)
 
 WORKERS = (
     Mutant(
@@ -728,4 +729,49 @@ NULL_TEXTS = (
     ),
 )
 
-EVERY = (*WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES, *OPERATED, *NULL_TEXTS)
+CLOCKS = (
+    Mutant(
+        "clock: a time buries a message by what was heard before it was read",
+        ASKS,
+        "        if Reason.BAD_TIMESTAMP not in refused.values():\n",
+        "        if True:\n",
+        CLOCK_TESTS,
+    ),
+    Mutant(
+        "clock: a block arrives when its worker says",
+        INDEX,
+        "        if appended_ms is not None:\n            return appended_ms\n",
+        "",
+        ("tests/model/test_arrival_clocks.py", "tests/service/test_clocks.py"),
+    ),
+    Mutant(
+        "clock: internal topics keep the time of whoever writes them",
+        "pipeline/operate/topic_plan.py",
+        '"message.timestamp.type": "LogAppendTime"',
+        '"message.timestamp.type": "CreateTime"',
+        ("tests/service/test_clocks.py",),
+    ),
+    Mutant(
+        "clock: what was read from behind a pause changes nothing",
+        "pipeline/broker/clocks.py",
+        "(math.inf if seen > most + _BROKERS_DIFFER_MS else most)",
+        "most",
+        ("tests/broker/test_heard_clock.py",),
+    ),
+    Mutant(
+        "clock: the time of the answer counts, not that of the question",
+        "pipeline/broker/clocks.py",
+        "stamp_ms + 1 - 1000 * sent_s",
+        "stamp_ms + 1 - self._passed_ms()",
+        ("tests/broker/test_heard_clock.py",),
+    ),
+    Mutant(
+        "clock: one that is right again goes on being wrong",
+        "pipeline/broker/clock_watch.py",
+        "ahead_ms if wrong else 0",
+        "ahead_ms if wrong else self._said_ms",
+        ("tests/broker/test_heard_clock.py", *CLOCK_TESTS),
+    ),
+)
+
+EVERY = (*WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES, *OPERATED, *NULL_TEXTS, *CLOCKS)
