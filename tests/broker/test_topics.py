@@ -116,7 +116,7 @@ def test_a_missing_input_topic_is_found_and_never_created(world: World) -> None:
         ),
         ("app-out", 2, 1, {}, "as many as the input"),
         ("app-out", 3, 1, {"cleanup.policy": "compact"}, "refuses messages without a key"),
-        ("app-dead", 3, 1, {"max.message.bytes": "1000"}, "larger ones become dead letters"),
+        ("app-dead", 3, 1, {"max.message.bytes": "500000"}, "larger ones become dead letters"),
         ("app-dup", 3, 1, {"message.timestamp.after.max.ms": "3600000"}, "timestamps more than 1 h ahead"),
     ],
 )
