@@ -29,6 +29,7 @@ from twinsieve.pipeline.service.warm_up import warm_up
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import UsageError
 
 _log = logging.getLogger("twinsieve")
 CHECK_S = 1.0
@@ -68,8 +69,14 @@ def run_seed(
 
     since_ms: begin at the first message stamped so (a first run only)
     member, connect, clock, stop: as for `run_service`
-    raises: BrokerError when the topic is missing or the app is live already; StateError as the service does
+    raises: UsageError for an input topic of the app; BrokerError when the topic is missing or the app is live
+        already; StateError as the service does
     """
+    if topic in settings.input.topics:
+        raise UsageError(
+            f"--topic {topic}: is an input topic of app {settings.app}, and what was seeded never comes out; "
+            "name an existing output: `run` reads the input itself"
+        )
     clock = clock or SystemClock()
     stop = stop or threading.Event()
     scheme = make_scheme(settings)

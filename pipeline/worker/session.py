@@ -107,6 +107,13 @@ class Session:
         mark = self.mark
         return (self.covered, NO_EPOCH) if mark.epoch == NO_EPOCH else (mark.read, mark.epoch)
 
+    @property
+    def epoch(self) -> int:
+        """Of the leader that wrote the last message that was asked for; NO_EPOCH where it is not known."""
+        records = (block.records for block in reversed(self.pending))
+        last = next((each.epochs for each in records if each.epochs), None)
+        return self.mark.epoch if last is None else last[-1]
+
     def is_full(self, max_rows: int, max_bytes: int) -> bool:
         """Whether as many rows or bytes wait for answers as may."""
         return self.pending_rows >= max_rows or self.pending_bytes >= max(1, max_bytes)

@@ -55,8 +55,8 @@ _REFUSED_S = 60.0
 _PATIENCE_S = 600.0
 """Limit of the time without an answer after which a session expires; that time doubles with each expiry."""
 
-_BUSY_CHECKS = 6
-"""A busy worker checks its topics' ids once in this many `check_s`."""
+_IDS_S = 1.0
+"""While messages come out, the ids of their topics are compared once in this time."""
 
 
 class Worker:
@@ -102,7 +102,9 @@ class Worker:
         self._polled = PollResult(Membership(-1), frozenset(), -1)
         self._epoch = -1
         self._emitted = Emission()
-        self._committed_s = self._checked_s = clock.monotonic_s()
+        self._committed_s = clock.monotonic_s()
+        self._compare_s = 0.0
+        """When to compare the ids of topics next."""
         self._stopping = False
         # Whoever counts these sets them back.
         self.resyncs = 0
@@ -228,6 +230,7 @@ class Worker:
             self._doubt(error, polled.membership)
         self._hook(WorkerStep.ANSWERED)
         # 5. BEGUN, SENT, OFFSETS_SENT, COMMITTED
+        self._compare_ids()
         self._emit(polled.membership)
         # 6. REPORTED
         self._expire_or_report()
@@ -273,6 +276,9 @@ class Worker:
         if session is None or not session.reads:
             return
         self._ends.heard(records.partition)
+        if records.epochs and records.epochs[0] < session.epoch:
+            # Leaders of one topic count up.
+            self._compare_s = 0.0
         self._asks.ask(session, records)
         self._hook(WorkerStep.APPENDED)
         if self._is_full(session):
@@ -454,19 +460,34 @@ class Worker:
             self._asks.report(session, position)
             self._hook(WorkerStep.REPORTED)
 
+    def _compare_ids(self) -> None:
+        """Before anything comes out, but not each time: are its topics those that it was read from?
+
+        raises: StateError for one that was created again; AbortableError for one that is gone
+        """
+        now_s = self._clock.monotonic_s()
+        if now_s < self._compare_s or not any(session.ready for session in self._sessions.values()):
+            return
+        self._compare_s = now_s + _IDS_S
+        try:
+            self._topics.check_ids(self._sessions.values())
+        except BrokerError as error:
+            if isinstance(error, AbortableError) or not error.retryable:
+                raise
+            # What is answered may come out all the same, and each question may take its time.
+            self._compare_s = self._clock.monotonic_s() + self._config.check_s
+
     def _check(self, membership: Membership) -> None:
-        """Now and then check that this member was not fenced (by a commit) and that topic ids are unchanged.
+        """When nothing came out for a while, check that this member was not fenced (by a commit) and that
+        topic ids are unchanged.
 
         A session without an answer yet commits nothing: the mark it began from may not be judged so far.
         """
-        now_s, check_s = self._clock.monotonic_s(), self._config.check_s
-        idle = now_s - self._committed_s >= check_s
-        if not idle and now_s - self._checked_s < _BUSY_CHECKS * check_s:
+        now_s = self._clock.monotonic_s()
+        if now_s - self._committed_s < self._config.check_s:
             return
-        self._checked_s = self._committed_s = now_s
+        self._committed_s = now_s
         settled = {p: s.mark.committed() for p, s in self._sessions.items() if s.settled}
-        if not settled:
-            return
-        if idle:
+        if settled:
             self._transact(Emission(), settled, membership)
-        self._topics.check_ids([self._sessions[partition] for partition in settled])
+            self._topics.check_ids([self._sessions[partition] for partition in settled])

@@ -24,6 +24,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.frame import What
 from twinsieve.pipeline.wire.ruling import Ruling, Source, decode_ruling
 from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import UsageError
 
 
 def post(number: int) -> str:
@@ -268,3 +269,9 @@ def test_a_seed_ends_when_its_app_goes_live(settings: Settings, cluster: MemoryC
     assert not thread.is_alive()
     assert str(ended[0]).startswith("app t has gone live beside its seed (group t.workers has offsets)")
     assert not ended[0].retryable
+
+
+def test_an_input_topic_is_refused(settings: Settings, cluster: MemoryCluster) -> None:
+    with pytest.raises(UsageError, match="--topic posts: is an input topic of app t"):
+        run_seed(settings, "posts", lambda _: MemoryBroker(cluster), member="one")
+    assert cluster.group(Names("t").seed).offsets == {}
