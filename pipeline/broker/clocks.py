@@ -63,13 +63,15 @@ class BrokerClock:
         return None if math.isinf(most) else int(least + self._passed_ms())
 
     def ahead_ms(self, local_ms: int) -> int | None:
-        """How far a clock that shows `local_ms` runs ahead of the broker's; None where that is not known.
+        """How far at least a clock that shows `local_ms` runs ahead of the broker's; below 0: behind.
 
-        Where records were only read it is known of a clock that is behind them.
+        None where that is not known. Where records were only read it is known of a clock that is behind them.
         """
         least, most = self._lead
-        ahead = local_ms - (least + self._passed_ms())
-        return None if math.isinf(most) and ahead >= 0 else int(ahead)
+        lead = local_ms - self._passed_ms()
+        if lead < least:
+            return math.ceil(lead - least)
+        return None if math.isinf(most) else max(0, int(lead - most))
 
     def accepted_ms(self, info: TopicInfo) -> tuple[int, int]:
         """First and last timestamp that this topic takes; any, where the broker's clock is not known.

@@ -77,6 +77,24 @@ def test_what_the_broker_takes_is_never_thought_to_be_refused(
     assert oldest <= now_ms - limits["before"] + 60_000
 
 
+@given(moves=MOVES, ahead_ms=st.integers(-(10**9), 10**9))
+def test_a_clock_is_never_said_to_be_more_wrong_than_it_is(
+    moves: list[tuple[str, float, float]], ahead_ms: int
+) -> None:
+    heard = Heard()
+    for move in moves:
+        if move[0] != "pause":
+            heard.play(*move)
+    found_ms = heard.clock.ahead_ms(heard.truth.now_ms() + ahead_ms)
+    if found_ms is not None:
+        # The two clocks here are rounded to a millisecond each.
+        assert min(0, ahead_ms) - 2 <= found_ms <= max(0, ahead_ms) + 2
+    heard.play("append", 0.0, 0.0)
+    found_ms = heard.clock.ahead_ms(heard.truth.now_ms() + ahead_ms)
+    assert found_ms is not None
+    assert abs(found_ms - ahead_ms) <= 2
+
+
 @given(moves=MOVES, paused_s=st.floats(20, 1e6))
 def test_a_record_from_behind_a_pause_makes_the_clock_unknown_until_it_is_told_again(
     moves: list[tuple[str, float, float]], paused_s: float

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, VERDICTS, Process, World, texts
+from tests.driver import DEAD, DECISIONS, DUPLICATES, LOG, OUTPUT, VERDICTS, Process, World, texts
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Messages, Partition
 
 HOUR_S = 3_600.0
@@ -132,7 +132,27 @@ def test_a_machine_that_stood_still_without_noticing_buries_nothing() -> None:
 def test_where_internal_topics_keep_their_writer_s_time_no_time_makes_a_dead_letter() -> None:
     world = world_of(-2 * HOUR_S, partitions=1)
     older(world)
-    for topic in (LOG.topic, VERDICTS, "app.decisions"):
+    for topic in (LOG.topic, VERDICTS, DECISIONS.topic):
         world.cluster.topics[topic].settings.clear()
     world.produce("in", 0, texts(0, 5))
     settled(world, 1, 5)
+
+
+def test_where_no_clock_is_heard_a_refused_time_holds_up_its_partition_until_one_is() -> None:
+    world = world_of(0.0)
+    older(world)
+    now_ms = world.clock.now_ms()
+    world.produce("in", 0, [b"first"])
+    produce(world, 0, [b"ahead"], now_ms + round(3 * HOUR_S * 1000))
+    world.produce("in", 0, [b"last"])
+    world.produce("in", 1, texts(0, 5))
+    world.run(100)
+    assert world.emitted(number=1) == list(range(5))
+    assert world.emitted(number=0) == []
+    assert world.cluster.values(DEAD) == []
+    assert any("InvalidTimestamp" in notice for notice in world.processes[0].notices)
+    for name in (LOG.topic, VERDICTS, DECISIONS.topic):
+        world.cluster.topics[name].settings["message.timestamp.type"] = "LogAppendTime"
+    world.settle()
+    assert world.emitted(number=0) == [0, 2]
+    assert world.cluster.values(DEAD) == [b"ahead"]
