@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.driver import DECISIONS, GROUP, LOG, OUTPUT, SCHEME, WORKER, World, texts
+from tests.memory.log import Entry
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.model.test_foreign_scheme import OTHER
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.wire.block import Block, decode_block, encode_block
 from twinsieve.pipeline.wire.frame import What
 from twinsieve.pipeline.wire.ruling import Result, decode_ruling, encode_ruling
 
@@ -136,3 +138,20 @@ def test_a_log_that_is_whole_restores() -> None:
     world.settle()
     check_complete(world, truth := rebuild(world), check_output(world, truth))
     check_all_judged(world, truth)
+
+
+def test_a_block_of_the_same_session_and_range_with_other_content_is_not_the_one_that_was_judged() -> None:
+    world = judged(QUIET)
+    log = world.cluster.log(LOG)
+    last = max(place for place, entry in enumerate(log.entries) if len(block_of(entry)))
+    other = block_of(log.entries[last])
+    other.arrival_ms += 1
+    log.entries[last].value = encode_block(other, SCHEME)
+    world.start("i", roles="index")
+    world.run(60)
+    (stop,) = world.stops
+    assert f"app.fingerprints[0]@{last}: is not the block that decision" in stop
+
+
+def block_of(entry: Entry) -> Block:
+    return decode_block(entry.value or b"", SCHEME, "log")

@@ -85,7 +85,9 @@ def test_an_input_that_ends_before_what_was_judged_stops() -> None:
     assert "ends before what was judged" in world.stops[0]
 
 
-def test_an_offset_committed_behind_an_open_transaction_of_the_input_waits_for_its_end() -> None:
+@pytest.mark.parametrize("offset", [35, 40])
+def test_an_offset_committed_behind_an_open_transaction_of_the_input_waits_for_its_end(offset: int) -> None:
+    """Also one that is the very end."""
     world = settled()
     process = restart(world)
     producer = MemoryBroker(world.cluster).transactor("a producer")
@@ -94,15 +96,15 @@ def test_an_offset_committed_behind_an_open_transaction_of_the_input_waits_for_i
     for value in texts(30, 40):
         held.add(b"k", value)
     producer.send("in", 0, held)
-    world.move_offset(IN, 35)
+    world.move_offset(IN, offset)
     world.run(10)
     assert process.running
     assert world.stops == []
-    said = "35 is committed, and a transaction of its producers is open from 30 on"
+    said = f"{offset} is committed, and a transaction of its producers is open from 30 on"
     assert any(said in notice for notice in process.notices)
     producer.commit()
     world.settle()
-    assert world.emitted() == [*range(30), *range(35, 40)]
+    assert world.emitted() == [*range(30), *range(offset, 40)]
 
 
 @pytest.mark.parametrize("trimmed", ["stop", "continue"])
@@ -296,6 +298,11 @@ def test_tombstones_go_where_the_settings_say(policy: str, out: int, dead: int) 
     world.start("a", worker_config=replace(WORKER, emit=replace(WORKER.emit, null_value=policy)))
     world.settle()
     assert (len(world.cluster.values(OUTPUT)), len(world.cluster.values(DEAD))) == (out, dead)
+    world.kill_all()
+    world.move_offset(IN, 0)
+    world.start("a", worker_config=replace(WORKER, emit=replace(WORKER.emit, null_value=policy)))
+    world.settle()
+    assert (len(world.cluster.values(OUTPUT)), len(world.cluster.values(DEAD))) == (out, dead), "once"
 
 
 def test_a_message_too_large_for_the_output_becomes_a_dead_letter_with_its_origin() -> None:

@@ -774,4 +774,79 @@ CLOCKS = (
     ),
 )
 
-EVERY = (*WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES, *OPERATED, *NULL_TEXTS, *CLOCKS)
+LATEST = ("tests/model/test_start_latest.py",)
+
+TOPICS = (
+    Mutant(
+        "topics: a tombstone that was buried is buried again when it is replayed",
+        EMIT,
+        "if values[row] is None and kinds[row] != Kind.REPLAYED}",
+        "if values[row] is None}",
+        EDGES,
+    ),
+    Mutant(
+        "topics: an offset at the end of an open transaction is taken for lost messages",
+        OPENINGS,
+        "is not None and held.offset <= ends[at]",
+        "is not None and held.offset < ends[at]",
+        EDGES,
+    ),
+    Mutant(
+        "topics: the checksum of a decision is not compared",
+        RESTORE,
+        "return ruling.checksum is None or ruling.checksum == checksum_of(data)",
+        "return True",
+        ("tests/model/test_decisions_fit_blocks.py",),
+    ),
+    Mutant(
+        "topics: a snapshot of another decisions topic is used",
+        "pipeline/index/snapshot_writer.py",
+        "if found.stamp.decisions_id != decisions_id:",
+        "if not found.stamp.decisions_id:",
+        ("tests/retention/test_log_and_decisions.py",),
+    ),
+    Mutant(
+        "topics: an index answers in partitions that do not exist",
+        "pipeline/index/topics.py",
+        "if number not in there}",
+        "if number in info.leaderless}",
+        ("tests/model/test_verdict_partitions.py",),
+    ),
+    Mutant(
+        "topics: a transaction that failed does not look for topics made again",
+        "pipeline/index/index.py",
+        "            self._topics.check(at_once=True)\n            raise FatalError",
+        "            raise FatalError",
+        ("tests/model/test_verdict_partitions.py",),
+    ),
+    Mutant(
+        "topics: a topic of which the group knows no partition is begun at its end though it was judged",
+        LEDGER,
+        "(block.flags & BlockFlag.FIRST and self._judged(number))",
+        "False",
+        LATEST,
+    ),
+    Mutant(
+        "topics: what producers held back before the first start is skipped",
+        OPENINGS,
+        "since_ms - (_HELD_BACK_MS if waited else 0)",
+        "since_ms",
+        LATEST,
+    ),
+    Mutant(
+        "topics: a mark that the index had not agreed to says what the group knows",
+        OPENINGS,
+        "            if held is None or _is_fresh(held):\n                continue\n",
+        "            if held is None:\n                continue\n",
+        LATEST,
+    ),
+    Mutant(
+        "topics: an input that was made again is read on for half a minute",
+        WORKER,
+        "self._compare_s = now_s + _IDS_S",
+        "self._compare_s = now_s + 30 * _IDS_S",
+        ("tests/model/test_recreated_input.py",),
+    ),
+)
+
+EVERY = (*TOPICS, *WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES, *OPERATED, *NULL_TEXTS, *CLOCKS)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, Process, World, texts
+from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World, texts
 from tests.memory.broker import CrashError, MemoryBroker
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.admin import NewTopic
@@ -18,6 +18,7 @@ from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.follower import Follower
 from twinsieve.pipeline.index.ledger import ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.pipeline.index.snapshot_writer import Sieves, restore_point
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.pipeline.worker.config import WorkerStep
@@ -397,3 +398,18 @@ def test_a_verdict_whose_first_record_is_deleted_still_waits_for_its_message(
     assert restored.gaps > 0
     assert world.emitted() == list(range(20))
     assert not world.stops
+
+
+def test_a_snapshot_of_another_decisions_topic_is_left_alone(tmp_path: Path) -> None:
+    world = judged(**with_snapshots(tmp_path))
+    world.kill_all()
+    store = SnapshotStore(file_system(str(tmp_path)), "app", keep=2)
+    log_id, decisions_id = (world.cluster.topics[at.topic].topic_id for at in (LOG, DECISIONS))
+    sieves = Sieves(HashSieve, HashSieve().load, HashSieve().load)
+    found = {}
+    for its_id in (decisions_id, bytes(16)):
+        notices: list[str] = []
+        state, decisions_at = restore_point(store, (log_id, its_id), SCHEME, sieves, 0, notices)
+        said = any("another decisions topic" in notice for notice in notices)
+        found[its_id] = state.at > 0, decisions_at > 0, said
+    assert found == {decisions_id: (True, True, False), bytes(16): (False, False, True)}
