@@ -33,6 +33,10 @@ _DELAY_BOUNDS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 _WAITING = frozenset({WorkerStep.POLLED, WorkerStep.ANSWERED, IndexStep.POLLED})
 """Steps that end when something has arrived, or has not for some time."""
 _BEGUN = frozenset({WorkerStep.BEGUN, IndexStep.BEGUN})
+_OPEN = (
+    *(WorkerStep.BEGUN, WorkerStep.SENT, WorkerStep.OFFSETS_SENT),
+    *(IndexStep.BEGUN, IndexStep.DECIDED, IndexStep.ANSWERED, IndexStep.OFFSETS_SENT),
+)
 _COMMITTED = frozenset({WorkerStep.COMMITTED, IndexStep.COMMITTED})
 
 _NO_INDEX = "none"
@@ -120,20 +124,24 @@ class StepTimer:
     def __init__(self, metrics: Metrics, clock: Clock, role: str, step: Hook) -> None:
         self._clock = clock
         self._step = step
-        self._aborts = metrics.aborts.labels(role)
+        self._aborts = partial(metrics.aborts.labels, role)
         self._found = {
             name: (metrics.waits if name in _WAITING else metrics.steps).labels(name).observe
             for name in (*WorkerStep, *IndexStep)
         }
-        self._is_open = False
+        self._open: str | None = None
+        """The last step of the transaction that is open."""
         self._last_s = clock.monotonic_s()
 
     def begin_round(self) -> None:
         """A round begins now: what the one before left open was not committed, and the pause is no step's."""
-        if self._is_open:
-            self._aborts.inc()
-        self._is_open = False
+        self._end()
         self._last_s = self._clock.monotonic_s()
+
+    def _end(self) -> None:
+        if self._open is not None:
+            self._aborts(self._open).inc()
+        self._open = None
 
     def __call__(self, step: str) -> None:
         now_s = self._clock.monotonic_s()
@@ -141,10 +149,11 @@ class StepTimer:
         self._last_s = now_s
         if step in _BEGUN:
             # A worker makes several transactions in a round, and may go on after one that failed.
-            self._aborts.inc(self._is_open)
-            self._is_open = True
+            self._end()
+        if step in _OPEN:
+            self._open = step
         elif step in _COMMITTED:
-            self._is_open = False
+            self._open = None
         self._step(step)
 
 
@@ -242,8 +251,9 @@ class Metrics:
         )
         self.aborts = counter(
             "twinsieve_aborted_transactions",
-            "Transactions that were begun and not committed; nothing of them counts. Alert on a steady rate.",
-            ["role"],
+            "Transactions that were begun and not committed, by their last step that succeeded; nothing of "
+            "them counts. Alert on a steady rate.",
+            ["role", "after"],
         )
         self.broker_errors = counter(
             "twinsieve_broker_errors",
@@ -383,8 +393,11 @@ class Metrics:
     def begin(self, role: str, hears: Known) -> None:
         """A role of this process begins. hears: whether a broker answers it, asked at each look at a page"""
         self._hears[role] = hears
-        for metric in (self.rebalances, self.aborts, self.broker_errors):
+        for metric in (self.rebalances, self.broker_errors):
             metric.labels(role)
+        for step in _OPEN:
+            if step.startswith(role):
+                self.aborts.labels(role, step)
 
     def timer(self, role: str, step: Hook = no_hook) -> StepTimer:
         """What times the steps of a role; step: called after each of them."""

@@ -11,7 +11,7 @@ from tests.memory.broker import ManualClock
 from tests.service.test_changed_settings import base, posts
 from tests.service.test_changed_settings import scheme as scheme
 from tests.service.turned import Turned
-from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.broker.records import AbortableError, Partition
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service.metrics import Metrics
@@ -89,7 +89,6 @@ def test_every_label_that_is_known_beforehand_begins_at_zero(tmp_path: Path, sch
         "index_given_up_messages_total": list(GivenUp),
         "broker_errors_total": ["index", "worker"],
         "rebalances_total": ["index", "worker"],
-        "aborted_transactions_total": ["index", "worker"],
     }
     assert {name: page[name] for name in known} == {
         name: {(label,): 0.0 for label in labels} for name, labels in known.items()
@@ -119,13 +118,44 @@ def test_transactions_that_are_not_committed_are_counted(tmp_path: Path, scheme:
     made = Turned(base(str(tmp_path)), scheme, hook=hook)
     made.world.produce(posts(1, 9))
     made.turn(40)
-    assert made.page()["aborted_transactions_total"] == {("index",): 0.0, ("worker",): 0.0}
+    assert set(made.page()["aborted_transactions_total"].values()) == {0.0}
     fails.append("the index's, which is the next to commit")
     made.world.produce(posts(2, 9))
     made.run_until(lambda: not made.world.cluster.reachable, 60.0)
     made.world.cluster.reachable = True
     made.run(10.0)
-    assert sum(made.page()["aborted_transactions_total"].values()) == 1
+    counted = {labels: count for labels, count in made.page()["aborted_transactions_total"].items() if count}
+    assert counted == {(IndexStep.OFFSETS_SENT, "index"): 1.0}, "the commit was refused"
+
+
+@pytest.mark.parametrize(
+    ("refused", "after"),
+    [
+        ("send.before", IndexStep.BEGUN),
+        ("send_offsets.before", IndexStep.ANSWERED),
+        ("commit.before", IndexStep.OFFSETS_SENT),
+    ],
+)
+def test_what_refused_a_transaction_of_the_index_is_told(
+    refused: str, after: IndexStep, tmp_path: Path, scheme: Scheme
+) -> None:
+    fails: list[str] = []
+
+    def hook(step: str) -> None:
+        if step == f"transactor.{refused}" and fails:
+            fails.pop()
+            raise AbortableError("refused")
+
+    made = Turned(base(str(tmp_path)), scheme, hook=hook)
+    made.world.produce(posts(1, 9))
+    made.turn(40)
+    fails.append("the index's, which is the next to write")
+    made.world.produce(posts(2, 9))
+    made.run_until(lambda: not fails, 60.0)
+    made.run(10.0)
+    counted = {labels: count for labels, count in made.page()["aborted_transactions_total"].items() if count}
+    assert counted == {(after, "index"): 1.0}
+    assert made.world.done()
 
 
 def test_each_rebalance_of_each_role_is_counted(tmp_path: Path, scheme: Scheme, roles: Turned) -> None:
