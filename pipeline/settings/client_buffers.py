@@ -6,6 +6,10 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 
 QUEUE_BYTES = 64 << 20
 """What a producer may hold; with confluent at least two of the largest messages."""
+POLL_BYTES = 16 << 20
+"""A poll ends behind the batch with which it has that much, unpacked."""
+ASIDE_BYTES = 2 << 20
+"""Of an unpacked batch that kafka-python keeps for a paused partition; a larger one is fetched again."""
 PREFETCH_BYTES = 64 << 20
 """What a consumer of confluent may hold before it stops to fetch; kafka-python has no such bound."""
 RESPONSE_BYTES = 50 << 20
@@ -40,13 +44,28 @@ def queue_bytes(kafka: KafkaSettings) -> int:
     return max(QUEUE_BYTES, 2 * kafka.message_bytes)
 
 
-def fetched_bytes(kafka: KafkaSettings, partitions: int) -> int:
-    """Bytes that a consumer holds at most, as they come from one broker: compressed.
+def largest_batch(kafka: KafkaSettings) -> int:
+    """Bytes of one batch, unpacked."""
+    return max(kafka.max_unpacked_bytes, kafka.message_bytes)
 
-    kafka-python fetches a partition again once what it has of it is polled: one answer's share of each.
-    Confluent fetches ahead until it holds PREFETCH_BYTES, and one answer goes beyond that.
+
+def polled_bytes(kafka: KafkaSettings) -> int:
+    """Bytes of the messages of one poll."""
+    return POLL_BYTES + largest_batch(kafka)
+
+
+def fetched_bytes(kafka: KafkaSettings, partitions: int, *, own: bool = False) -> int:
+    """Bytes that a consumer holds at most before they are polled, as they come from one broker.
+
+    own: of internal topics, whose batches are not packed
+
+    kafka-python fetches a partition again once what it has of it is polled: one answer's share of each,
+    packed. It unpacks one batch at a time, which takes twice its size on the way, and keeps a small one for
+    each paused partition. Confluent fetches ahead until it holds PREFETCH_BYTES, and one answer goes beyond
+    that.
     """
     shares = partitions * partition_bytes(kafka)
     if kafka.client == "kafka-python":
-        return shares
+        batch = kafka.message_bytes if own else largest_batch(kafka)
+        return shares + partitions * ASIDE_BYTES + 2 * batch
     return PREFETCH_BYTES + min(shares, max(response_bytes(kafka), partition_bytes(kafka)))

@@ -118,16 +118,54 @@ def seek_with_epoch(consumer: KafkaConsumer, partition: TopicPartition, offset: 
     consumer._subscription.assignment[partition].seek(OffsetAndMetadata(offset, "", epoch))
 
 
-def free_paused_fetches(consumer: KafkaConsumer) -> None:
+def free_paused_fetches(consumer: KafkaConsumer, aside_bytes: int) -> None:
     """Let the rest of a fetch be delivered that was put aside when its partition was paused.
 
     The partition gets that rest back only while this slot is None. Once used the slot holds an exhausted
     object instead, so that the partition stays silent for ever after resume(). Upstream issue: none found
     (pull request 2981 put the fetch aside).
+
+    aside_bytes: a rest that is in the midst of a batch of more, unpacked, is given up and fetched again; else
+        each paused partition might keep as much as `kafka.max_unpacked_bytes`
     """
     fetcher = consumer._fetcher
-    if not fetcher._next_partition_records:
+    aside = fetcher._paused_partition_records
+    for partition, held in list(aside.items()):
+        if held.unpacked_bytes > aside_bytes:
+            held.drain()
+            del aside[partition]
+    held = fetcher._next_partition_records
+    if held and held.unpacked_bytes > aside_bytes and fetcher._subscriptions.is_paused(held.topic_partition):
+        held.drain()
+    if not held:
         fetcher._next_partition_records = None
+
+
+def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
+    """Have a poll end behind the batch that brings what it has taken to `max_bytes`, unpacked.
+
+    Returns what is to be called before each poll. kafka-python counts messages alone, and unpacks batch after
+    batch until it has enough of them: 20 batches that take some KB each may be a gigabyte. What is left stays
+    packed. Upstream issue: none found.
+    """
+    fetcher = consumer._fetcher
+    append = fetcher._append
+    left = 0
+
+    def begin() -> None:
+        nonlocal left
+        left = max_bytes
+
+    def append_some(drained: Any, part: Any, max_records: int, *more: Any) -> int:
+        nonlocal left
+        before = part.bytes_read
+        count: int = append(drained, part, max_records, *more)
+        left -= part.bytes_read - before
+        # As many as may come end the poll.
+        return count if left > 0 else max_records
+
+    fetcher._append = append_some
+    return begin
 
 
 def forget_brokers(client: KafkaAdminClient) -> None:
@@ -207,12 +245,35 @@ def decode_safely(consumer: KafkaConsumer, max_bytes: int) -> None:
 
 
 class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
-    def __init__(self, max_bytes: int, *given: Any, **named: Any) -> None:
-        self._max_bytes = max_bytes
-        super().__init__(*given, **named)
+    def __init__(self, max_bytes: int, offset: int, at: TopicPartition, records: Any, **named: Any) -> None:
+        self._batches = _Batches(records, max_bytes)
+        super().__init__(offset, at, self._batches, **named)
 
-    def _unpack_records(self, at: TopicPartition, records: Any, *more: Any) -> Iterator[Any]:
-        batches = _Batches(records, self._max_bytes)
+    @property
+    def unpacked_bytes(self) -> int:
+        """Of the batch that it is in the midst of; 0 between two."""
+        return self._batches.bytes_left
+
+    def take(self, n: int | None = None) -> list[Any]:
+        """The next records, at most n and all of one batch, so that no other one is unpacked unasked."""
+        rows: list[Any] = []
+        if not self._batches.records_left:
+            # Unpacks the next batch, which tells how many it has.
+            rows = super().take(1)
+        more = self._batches.records_left
+        if n is not None:
+            more = min(more, n - len(rows))
+        if more > 0 and self:
+            try:
+                rows += super().take(more)
+            except Exception as error:
+                if not rows:
+                    raise
+                self._next_inline_exception = error
+        self._batches.free_if_read()
+        return rows
+
+    def _unpack_records(self, at: TopicPartition, batches: _Batches, *more: Any) -> Iterator[Any]:
         try:
             yield from super()._unpack_records(at, batches, *more)
         except MemoryError:
@@ -239,6 +300,21 @@ class _Batches:
         self._records = records
         self._max_bytes = max_bytes
         self.last: Any = None
+
+    @property
+    def records_left(self) -> int:
+        """Records of the last batch that are still to come; 0 where that is not known."""
+        return self.last.records_left if type(self.last) is _Batch else 0
+
+    @property
+    def bytes_left(self) -> int:
+        """Bytes that the last batch holds unpacked, until all of it was read."""
+        return self.last.unpacked_bytes if type(self.last) is _Batch else 0
+
+    def free_if_read(self) -> None:
+        """Forget what the last batch holds once all of it was read."""
+        if type(self.last) is _Batch:
+            self.last.free_if_read()
 
     def next_batch(self) -> Any:
         self.last = None
@@ -276,6 +352,8 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
     _buffer: memoryview | bytes | bytearray
     _pos: int
     _decompressed: bool
+    _num_records: int
+    _next_record_index: int
 
     def __init__(self, buffer: memoryview, max_bytes: int) -> None:
         super().__init__(buffer)
@@ -289,6 +367,21 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
             self._buffer = unpack(codec, packed, self._max_bytes)
             self._pos = 0
         self._decompressed = True
+
+    @property
+    def records_left(self) -> int:
+        """Records still to come of a batch that was begun."""
+        return self._num_records - self._next_record_index if self._decompressed else 0
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """Bytes of a batch that was begun."""
+        return len(self._buffer) if self._decompressed else 0
+
+    def free_if_read(self) -> None:
+        """Forget the content once all of it was read; it would stay until the next batch is asked for."""
+        if self._decompressed and not self.records_left and self._pos == len(self._buffer):
+            self._buffer, self._pos = b"", 0
 
     def _read_msg(self) -> Any:
         try:

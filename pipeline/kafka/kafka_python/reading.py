@@ -22,12 +22,13 @@ from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import (
+    bound_polls,
     decode_safely,
     free_paused_fetches,
     seek_with_epoch,
 )
 from twinsieve.pipeline.kafka.reading import PartitionConsumer
-from twinsieve.pipeline.settings.client_buffers import partition_bytes
+from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, POLL_BYTES, partition_bytes
 
 _CLOSE_MS = 3_000
 _LOG_APPEND_TIME = 1
@@ -77,6 +78,7 @@ class PythonConsumer(PartitionConsumer):
         self._consumer = make_consumer(access, **own)
         decode_safely(self._consumer, access.settings.max_unpacked_bytes)
         self._clock = access.clock
+        self._begin_poll = bound_polls(self._consumer, POLL_BYTES)
         self._lock = threading.RLock()
         self._live: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
@@ -99,7 +101,8 @@ class PythonConsumer(PartitionConsumer):
         if self._later is not None:
             error, self._later = self._later, None
             raise error
-        free_paused_fetches(self._consumer)
+        free_paused_fetches(self._consumer, ASIDE_BYTES)
+        self._begin_poll()
         with errors_of("reading"):
             found: dict[TopicPartition, list[Any]] = self._consumer.poll(
                 timeout_ms=max(0, int(timeout_s * 1000)), max_records=max_records
