@@ -31,6 +31,7 @@ from twinsieve.pipeline.settings.model import InputSettings, Settings
 from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.pipeline.wire.frame import What, scheme_hash
 from twinsieve.pipeline.wire.ruling import decode_ruling
+from twinsieve.pipeline.worker.backoff import Refused
 from twinsieve.pipeline.worker.config import WorkerConfig
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.worker import Worker
@@ -298,6 +299,7 @@ class Process:
     index: Index | None = None
     gaps: int = 0
     notices: list[str] = field(default_factory=list)
+    refused: dict[Partition, Refused] = field(default_factory=dict)
     _inside: bool = False
 
     def __post_init__(self) -> None:
@@ -342,6 +344,7 @@ class Process:
         try:
             if self.worker is None:
                 self.worker = self._make_worker()
+                self.worker.refused.update(self.refused)
             self.worker.step(timeout_s)
             self.notices += self.worker.notices
             self.worker.notices.clear()
@@ -349,6 +352,8 @@ class Process:
             return
         except FatalError as error:
             self.notices.append(str(error))
+            if self.worker is not None:
+                self.refused = dict(self.worker.refused)
             self.worker = None
             self.running = self.running and not error.fenced
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from twinsieve.pipeline.operate.topic_plan import log_bytes_a_day, log_kept_ms, log_row_bytes, trims_log
-from twinsieve.pipeline.settings.client_buffers import fetched_bytes, queue_bytes
+from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.wire.columns import row_bytes
-from twinsieve.pipeline.worker.asks import ROW_BYTES
+from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES
+from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
+from twinsieve.pipeline.worker.session import SPARE_PART
 from twinsieve.stages.contract import DETAIL_LENGTH, MAX_WINDOW, Verdicts
 from twinsieve.stages.judge.sieve import worst_case_bytes
 
@@ -132,11 +134,13 @@ class Held:
     """Bytes by part, of each role in a process.
 
     waiting: originals that wait for their answers
+    reading: what is made of texts while they are read, in the worst characters
     forgotten: digests of kept messages that never come out, where all open verdicts are passed over, once
     """
 
     sieve: int
     waiting: int
+    reading: int
     open_verdicts: int
     forgotten: int
     worker_fetched: int
@@ -146,7 +150,7 @@ class Held:
     @property
     def worker(self) -> int:
         """All of a worker: with two producers, of blocks and of transactions."""
-        return self.waiting + self.worker_fetched + 2 * self.producer
+        return self.waiting + self.reading + self.worker_fetched + 2 * self.producer
 
     @property
     def writing(self) -> int:
@@ -168,23 +172,27 @@ class Held:
 def held_by(settings: Settings, partitions: int) -> Held:
     """What one process may hold that serves all of these input partitions. raises: UsageError
 
-    A partition is paused once its originals reach its share of `kafka.pending_bytes`, or
-    `kafka.pending_messages`. What a last poll brings beyond is counted as fetched, and as it came: a broker's
-    batches are compressed; the objects around it are counted here. The index keeps a verdict until it knows
-    that its message was emitted: as many as wait in all workers.
+    Partitions are paused once all their originals together reach `kafka.pending_bytes`. One poll may bring
+    more, or single messages up to a spare part of that. The index keeps a verdict until it knows that its
+    message was emitted: as many as wait in all workers.
     """
     kafka = settings.kafka
     rows = kafka.pending_messages + kafka.poll_messages
-    answers = settings.topics.verdict_partitions
+    answers, polled = settings.topics.verdict_partitions, polled_bytes(kafka)
     return Held(
         sieve=sum(worst_case_bytes(sieve_config(settings, "")).values()),
-        waiting=kafka.pending_bytes + partitions * kafka.poll_messages * ROW_BYTES,
+        waiting=kafka.pending_bytes
+        + kafka.pending_bytes // SPARE_PART
+        + polled
+        + kafka.poll_messages * ROW_BYTES,
+        reading=READING_FACTOR * max(MAX_ASKED_BYTES, settings.input.max_bytes),
         open_verdicts=partitions * rows * verdict_bytes(details=settings.output.kept_apart_header),
         forgotten=0 if settings.exact.method == "none" else partitions * rows * FORGOTTEN_BYTES,
-        # Input twice: what is fetched ahead, and the last poll of each partition.
-        worker_fetched=2 * fetched_bytes(kafka, partitions) + fetched_bytes(kafka, answers),
+        worker_fetched=fetched_bytes(kafka, partitions)
+        + fetched_bytes(kafka, answers, own=True)
+        + POLL_BYTES,
         # The log, and the reader of log and decisions that follows.
-        index_fetched=fetched_bytes(kafka, 1) + fetched_bytes(kafka, 2),
+        index_fetched=fetched_bytes(kafka, 1, own=True) + fetched_bytes(kafka, 2, own=True) + 2 * POLL_BYTES,
         producer=queue_bytes(kafka),
     )
 

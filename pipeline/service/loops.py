@@ -16,6 +16,7 @@ from twinsieve.pipeline.index.snapshot_store import Moved
 from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.service.build import ALIVE_S, Builder
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.worker.backoff import Refused
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
@@ -283,7 +284,7 @@ class WorkerLoop(Loop):
         self._index = index
         self._worker: Worker | None = None
         self._stalls = StallDetector()
-        self._refused: dict[Partition, float] = {}
+        self._refused: dict[Partition, Refused] = {}
 
     def _step(self) -> None:
         if self._worker is None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from twinsieve.pipeline.broker.ports import Clock, Hook, IdempotentProducer, TransactionalProducer
-from twinsieve.pipeline.broker.records import AbortableError, Messages, Records
+from twinsieve.pipeline.broker.records import AbortableError, Header, Messages, Records
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block, split_block
 from twinsieve.pipeline.wire.positions import beyond_positions
-from twinsieve.pipeline.worker.config import WorkerConfig, WorkerStep
+from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES, WorkerConfig, WorkerStep
 from twinsieve.pipeline.worker.emit import unsendable, without_foreign
 from twinsieve.pipeline.worker.openings import Opening
 from twinsieve.pipeline.worker.records import RecordReader
@@ -24,6 +24,9 @@ ROW_BYTES = 256
 """A waiting original beside its key, value and headers: Python's objects (180 measured) and its answer."""
 HEADER_BYTES = 150
 """The objects of one header."""
+READING_FACTOR = 60
+"""Most that reading a text takes beside it, in sizes of its message: NFKC makes 18 characters of the three
+bytes of U+FDFA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +61,21 @@ class Asks:
         )
         self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, {}, 0))])
 
-    def ask(self, session: Session, records: Records) -> None:
+    def ask(self, session: Session, records: Records, max_rows: int, max_bytes: int) -> None:
         """Send these records, the next of the session's partition, to the log as blocks.
 
+        max_rows, max_bytes: of the originals of one block, though one row alone may have more. As many, and
+            no more than MAX_ASKED_BYTES, are read at once, which takes READING_FACTOR times their bytes.
         raises: AbortableError where it is not what comes next, or the log does not take it
         """
         if records.offsets[0] < session.covered:
             raise AbortableError(
                 f"{records.partition}: got {records.offsets[0]}, had {session.covered} before"
             )
+        for part in slices(records, max_rows, min(MAX_ASKED_BYTES, max_bytes)):
+            self._ask(session, part)
+
+    def _ask(self, session: Session, records: Records) -> None:
         records, foreign = without_foreign(records)
         refused = self._refused(session, records)
         kinds, batch, reasons = self.reader.read(records, refused)
@@ -160,5 +169,36 @@ def bytes_held(records: Records) -> int:
     """Bytes of memory of records: keys, values, headers, and an estimate for the objects around them."""
     held = sum(map(len, filter(None, records.values))) + sum(map(len, filter(None, records.keys)))
     for headers in filter(None, records.headers):
-        held += sum(len(name) + len(value or b"") + HEADER_BYTES for name, value in headers)
+        held += _headers_held(headers)
     return held + len(records) * ROW_BYTES
+
+
+def _headers_held(headers: Sequence[Header]) -> int:
+    return sum(len(name) + len(value or b"") + HEADER_BYTES for name, value in headers)
+
+
+def slices(records: Records, max_rows: int, max_bytes: int) -> list[Records]:
+    """These records, in order, in parts that take at most that; one row alone may take more.
+
+    >>> from twinsieve.pipeline.broker.records import Partition
+    >>> values = [b"a", b"b" * 900, b"c"]
+    >>> came = Records(Partition("posts", 0), [4, 5, 9], [0] * 3, [None] * 3, values, [()] * 3)
+    >>> [part.offsets for part in slices(came, 5_000, 1_000)]
+    [[4], [5], [9]]
+    """
+    if len(records) <= max_rows and bytes_held(records) <= max_bytes:
+        return [records]
+    pairs = zip(records.keys, records.values, strict=True)
+    held = [ROW_BYTES + len(key or b"") + len(value or b"") for key, value in pairs]
+    for row, headers in enumerate(records.headers):
+        if headers:
+            held[row] += _headers_held(headers)
+    upto = np.cumsum(held)
+    parts, low = [], 0
+    while low < len(records):
+        spent = int(upto[low - 1]) if low else 0
+        high = int(np.searchsorted(upto, spent + max_bytes, "right"))
+        high = max(low + 1, min(high, low + max_rows))
+        parts.append(records.slice(low, high))
+        low = high
+    return parts

@@ -16,6 +16,9 @@ a worker asks makes two more. Confluent's median was 60 ms with 20 ms, 66 with 1
 CHECK_S = 5.0
 MAX_EMITTED = 20_000
 MAX_EMITTED_BYTES = 32 << 20
+MAX_ASKED_BYTES = 4 << 20
+"""Of the originals of one block, which are read at once: what reading takes beside them is a multiple of it,
+and a message may be as large by itself. A usual poll is one block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class WorkerConfig:
     max_emitted: rows of one transaction, give or take one block of each partition: after a stall all that
         waited is answered at once, and a transaction that holds it all would outlast
         `kafka.transaction_timeout` again and again; their originals have MAX_EMITTED_BYTES at most, likewise
+    transaction_s: after which the broker aborts a transaction
     answer_s: without an answer for this long a new session begins; doubled each time, up to ten minutes
     report_s: an idle partition reports once in this time; check_s: an idle worker checks once in this time
         that it was not displaced and that its topics are still the same ones
@@ -47,6 +51,7 @@ class WorkerConfig:
     max_pending: int
     max_pending_bytes: int
     max_emitted: int
+    transaction_s: float
     answer_s: float
     report_s: float
     check_s: float

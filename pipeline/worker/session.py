@@ -6,7 +6,7 @@ No other file changes the state of a session (tests/house/test_owners.py).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
@@ -182,3 +182,46 @@ class Session:
                 epoch = epochs[-1] if epochs else NO_EPOCH
                 mark = mark._replace(read=block.records.next_offset, epoch=epoch)
         return mark
+
+
+SPARE_PART = 4
+"""The originals of all partitions may exceed `kafka.pending_bytes` by this part of it, message by message."""
+
+
+class Room:
+    """How much the sessions of a worker may hold until it is answered, each by itself and all together.
+
+    A partition reads until it holds its share. A poll may bring more than that. So once all is taken, whoever
+    holds anything is full; the others read one message at a time, behind those that cannot let go of theirs.
+    Beyond the spare part nobody reads.
+
+    max_rows: of one partition; max_bytes: of all of them
+    """
+
+    def __init__(self, sessions: Mapping[Partition, Session], max_rows: int, max_bytes: int) -> None:
+        self._sessions = sessions
+        self._max_rows, self._max_bytes = max_rows, max_bytes
+        self._crowded = False
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory of all that waits."""
+        return sum(session.pending_bytes for session in self._sessions.values())
+
+    @property
+    def is_left(self) -> bool:
+        """Whether not all is taken."""
+        return self.held < self._max_bytes
+
+    def is_full(self, session: Session, partitions: int, part: int) -> bool:
+        """Whether a session holds its limits / part. partitions: that share the bytes"""
+        if self._crowded or (session.pending_rows and not self.is_left):
+            return True
+        rows = min(session.window, self._max_rows) // part
+        return session.is_full(max(1, rows), self._max_bytes // max(1, partitions) // part)
+
+    def opens(self) -> bool:
+        """Note what is held; whether sessions that were full for the others' sake alone may read on."""
+        was, most = self._crowded, self._max_bytes + self._max_bytes // SPARE_PART
+        self._crowded = self.held >= most > 0
+        return was and not self._crowded

@@ -40,17 +40,14 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.worker.answers import Answered, Answers, RefusedError, take_answered
 from twinsieve.pipeline.worker.asks import Asks
-from twinsieve.pipeline.worker.backoff import PollBackoff
+from twinsieve.pipeline.worker.backoff import PollBackoff, Refusals
 from twinsieve.pipeline.worker.config import ASK_AGAIN_S, MAX_EMITTED_BYTES, WorkerConfig, WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.openings import NewSession, OpeningQueue, Openings, truncated
 from twinsieve.pipeline.worker.outbox import Outbox
 from twinsieve.pipeline.worker.records import RecordReader
-from twinsieve.pipeline.worker.session import Session
+from twinsieve.pipeline.worker.session import Room, Session
 from twinsieve.pipeline.worker.topics import EndOffsets, KnownTopics
-
-_REFUSED_S = 60.0
-"""Limit of the pause after a refused transaction of a partition; the pause doubles with each refusal."""
 
 _PATIENCE_S = 600.0
 """Limit of the time without an answer after which a session expires; that time doubles with each expiry."""
@@ -91,11 +88,11 @@ class Worker:
         self._outbox = Outbox(config.emit, self._topics, self._transactor, clock)
         self._backoff = PollBackoff(clock, ASK_AGAIN_S)
         self._sessions: dict[Partition, Session] = {}
+        self._room = Room(self._sessions, config.max_pending, config.max_pending_bytes)
         self._patience_s: dict[Partition, float] = {}
         """Of partitions whose last session expired: how long the next may go without an answer."""
-        self.refused: dict[Partition, float] = {}
-        """The pause after each partition's last failed transaction, for as long as none succeeds; the worker
-        that replaces this one takes them over."""
+        self._refusals = Refusals(config.max_emitted, MAX_EMITTED_BYTES, config.transaction_s)
+        self.refused = self._refusals.of  # the worker that replaces this one takes them over
         self._doubted: set[Partition] = set()
         self._noted: set[Partition] = set()
         """Partitions that cannot begin, of which the group knows when they were first seen."""
@@ -119,7 +116,7 @@ class Worker:
     @property
     def pending_bytes(self) -> int:
         """Memory of the rows that wait for answers, of all partitions."""
-        return sum(session.pending_bytes for session in self._sessions.values())
+        return self._room.held
 
     @property
     def unanswered(self) -> int:
@@ -232,6 +229,7 @@ class Worker:
         # 5. BEGUN, SENT, OFFSETS_SENT, COMMITTED
         self._compare_ids()
         self._emit(polled.membership)
+        self._make_room()
         # 6. REPORTED
         self._expire_or_report()
         self._check(polled.membership)
@@ -240,10 +238,12 @@ class Worker:
         """Poll input; while blocks are unanswered, no more often than the backoff allows."""
         unanswered = self.unanswered
         if unanswered and self._backoff.left_s():
-            return replace(self._polled, records=[])
+            return self._polled
         self._backoff.polled(unanswered, len(self._sessions))
-        self._polled = self._consumer.poll(0 if unanswered else timeout_s, self._config.poll_messages)
-        return self._polled
+        most = self._config.poll_messages if self._room.is_left else 1
+        polled = self._consumer.poll(0 if unanswered else timeout_s, most)
+        self._polled = replace(polled, records=[])
+        return polled
 
     def _resync(self, why: str) -> None:
         """Drop all sessions; they begin anew from the committed offsets, after a pause that grows."""
@@ -279,16 +279,22 @@ class Worker:
         if records.epochs and records.epochs[0] < session.epoch:
             # Leaders of one topic count up.
             self._compare_s = 0.0
-        self._asks.ask(session, records)
+        self._asks.ask(session, records, *self._refusals.at_once([session.partition]))
         self._hook(WorkerStep.APPENDED)
         if self._is_full(session):
             self._consumer.pause([records.partition])
 
     def _is_full(self, session: Session, part: int = 1) -> bool:
-        """Whether pending rows or bytes have reached the limit / part; bytes are shared by all partitions."""
-        config = self._config
-        share = config.max_pending_bytes // max(1, len(self._polled.assignment))
-        return session.is_full(min(session.window, config.max_pending) // part, share // part)
+        halvings = self._refusals.halvings([session.partition])
+        return self._room.is_full(session, len(self._polled.assignment), part << halvings)
+
+    def _make_room(self) -> None:
+        """Pause whoever may not read on where all is taken; let them read again once there is room."""
+        ours = self._sessions.items()
+        if self._room.opens() and not self._stopping:
+            self._consumer.resume([at for at, each in ours if each.reads and not self._is_full(each, 2)])
+        if not self._room.is_left:
+            self._consumer.pause([at for at, each in ours if self._is_full(each)])
 
     def _open(self, partitions: Sequence[Partition], membership: Membership) -> None:
         """Begin a session for each of these partitions that can begin one; put the others off."""
@@ -367,27 +373,29 @@ class Worker:
         One transaction holds everything. A partition whose transaction was refused gets a transaction of its
         own, one such partition in each round, so that a refusal holds up no other partition.
         """
-        max_rows = self._config.max_emitted
         self._outbox.see_leaders()
-        ready = [each for each in self._sessions.values() if each.partition not in self._outbox.blocked]
-        alone = [session for session in ready if session.ready and session.partition in self.refused]
-        together = [session for session in ready if session.partition not in self.refused]
+        blocked, failed_last = self._outbox.blocked, self._refusals.failed_last
+        ready = [each for each in self._sessions.values() if each.ready and each.partition not in blocked]
+        alone = [session for session in ready if failed_last(session.partition)]
+        together = [session for session in ready if not failed_last(session.partition)]
         for sessions in (together, sorted(alone, key=lambda each: each.active_s)[:1]):
-            self._emit_of(take_answered(sessions, max_rows, MAX_EMITTED_BYTES), membership)
+            max_rows, max_bytes = self._refusals.at_once([session.partition for session in sessions])
+            self._emit_of(take_answered(sessions, max_rows, max_bytes), membership)
 
     def _emit_of(self, taken: Sequence[Answered], membership: Membership) -> None:
         """Commit one transaction of these blocks, without those that need a partition without a leader."""
         if not taken:
             return
         outgoing = self._outbox.prepare(taken)
+        began_s = self._clock.monotonic_s()
         try:
             if outgoing.offsets:
                 self._transact(outgoing.emission, outgoing.offsets, membership)
         except BrokerError as error:
             self._refuse([session.partition for session, _ in outgoing.sent], error)
             return
-        for partition in outgoing.offsets:
-            self.refused.pop(partition, None)
+        self._refusals.passed(outgoing.offsets, self._clock.monotonic_s() - began_s)
+        if outgoing.offsets:
             self._queue.recovered()
         self._emitted.count(outgoing.emission)
         for session, count in outgoing.sent:
@@ -398,14 +406,13 @@ class Worker:
 
         raises: the error, unless it is an AbortableError
         """
-        for partition in partitions:
-            self.refused[partition] = min(_REFUSED_S, 2 * self.refused.get(partition, 0.05))
+        self._refusals.again(partitions)
         if not isinstance(error, AbortableError):
             raise error
         self._transactor.abort()
         if not self._stopping:
             for partition in partitions:
-                self._queue.delay([partition], self.refused[partition])
+                self._queue.delay([partition], self.refused[partition].pause_s)
         self._drop(partitions, str(error))
 
     def _let_go(self, session: Session, count: int) -> None:

@@ -6,7 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, VERDICTS, WORKER, Process, World, origin_of
+from tests.driver import (
+    DEAD,
+    DUPLICATES,
+    GROUP,
+    INDEX,
+    LOG,
+    OUTPUT,
+    VERDICTS,
+    WORKER,
+    Process,
+    World,
+    origin_of,
+)
 from tests.memory.clients import MemoryReader, MemoryTransactionalProducer
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from twinsieve.pipeline.broker.key_partitions import partition_of
@@ -229,3 +241,27 @@ def test_messages_are_counted_once_when_a_step_fails_behind_its_commit() -> None
         world.settle()
     assert failing == [0]
     assert counted == [30]
+
+
+def test_what_stands_behind_a_block_that_waits_for_a_leader_waits_too() -> None:
+    """Several blocks of one poll are answered at once, and the outputs have other numbers of partitions."""
+    world = World(1, other={OUTPUT: 4, DUPLICATES: 4, DEAD: 4})
+    world.cluster.session_timeout_s = world.cluster.transaction_timeout_s = 1e9
+    dead, live = b"key-1", b"a longer key"
+    assert partition_of(dead, 4) != partition_of(live, 4)
+    world.cluster.faults.leaderless.add(Partition(OUTPUT, partition_of(dead, 4)))
+    config = replace(WORKER, poll_messages=12, block_bytes=1)
+    worker = world.start("a", roles="worker", worker_config=config)
+    index = world.start("b", roles="index", index_config=replace(INDEX, max_blocks=32))
+    world.run(10)
+    for row in range(12):
+        world.produce("in", 0, [b"%d" % row], dead if row in (3, 7) else live)
+    for _ in range(60):
+        worker.step(0.1)
+        for _ in range(3):
+            index.step(0.1)
+    assert world.cluster.group(GROUP).offsets[Partition("in", 0)].offset == 3
+    world.cluster.faults.leaderless.clear()
+    world.settle()
+    came = [origin_of(entry)[2] for log in world.cluster.topics[OUTPUT].logs for _, entry in log.visible()]
+    assert sorted(came) == list(range(12))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, WORKER, World
+from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, WORKER, World, origin_of, texts
 from twinsieve.pipeline.broker.records import Partition
 
 _LONG = b"k" * 2_000
@@ -55,3 +55,16 @@ def test_a_limit_that_falls_between_judging_and_writing_makes_a_dead_letter() ->
     assert world.cluster.values(OUTPUT) == [b"z"]
     assert [value for value, _ in reasons(world)] == [b"x", b"y"]
     assert world.cluster.log(LOG).end - before < 20
+
+
+@pytest.mark.parametrize("bounds", [{"block_bytes": 600}, {"max_emitted": 2}])
+def test_what_is_refused_in_a_later_block_of_a_poll_is_buried_alone(bounds: dict[str, int]) -> None:
+    world = World(partitions=1, other={DEAD: 3})
+    world.cluster.topics[OUTPUT].settings["max.message.bytes"] = "50"
+    world.start("a", worker_config=replace(WORKER, **bounds))  # type: ignore[arg-type]
+    world.produce("in", 0, [*texts(0, 4), b"x" * 60, b"\xff", *texts(4, 5)])
+    world.settle()
+    assert world.emitted() == [0, 1, 2, 3, 6]
+    buried = [entry for log in world.cluster.topics[DEAD].logs for _, entry in log.visible()]
+    why = {origin_of(entry)[2]: dict(entry.headers)["twinsieve-reason"] for entry in buried}
+    assert why == {4: b"too_large_for_topic", 5: b"not_utf8"}

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.driver import WORKER, World
+from tests.driver import OUTPUT, WORKER, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from twinsieve.pipeline.broker.records import Partition
 
 _MAX_BYTES = 60_000
 _VALUE = b"%d of %d, and much more of the same" + b"." * 400
@@ -40,6 +41,91 @@ def test_waiting_originals_of_all_partitions_stay_within_one_bound(partitions: i
     for _ in range(60):
         heir.step(0.01)
     world.settle()
+    truth = rebuild(world)
+    check_all_judged(world, truth)
+    check_complete(world, truth, check_output(world, truth))
+
+
+_LARGE = 9_000
+"""A poll of these is more than four of six shares."""
+_ONE = _LARGE + 1_000
+
+
+def large(count: int, number: int, size: int = _LARGE) -> list[bytes | None]:
+    return [b"%d of %d " % (row, number) + b"x" * size for row in range(count)]
+
+
+def test_polls_of_more_than_a_share_do_not_add_up() -> None:
+    partitions = 6
+    world = World(partitions=partitions)
+    bounded = replace(
+        WORKER, max_pending=10_000, max_pending_bytes=_MAX_BYTES, poll_messages=_POLL, answer_s=600.0
+    )
+    process = world.start("a", roles="worker", worker_config=bounded)
+    index = world.start("b", roles="index")
+    for number in range(partitions):
+        world.produce("in", number, [b"first of %d" % number])
+    world.settle()
+    index.kill()
+    for number in range(partitions):
+        # A poll of its own.
+        world.produce("in", number, large(20, number))
+        world.run(30)
+    worker = process.worker
+    assert worker is not None
+    assert worker.pending_bytes < _MAX_BYTES + max(_MAX_BYTES // 4 + _ONE, _POLL * _ONE)
+    heir = world.start("c", roles="index")
+    for _ in range(60):
+        heir.step(0.01)
+    world.settle(3_000)
+    truth = rebuild(world)
+    check_all_judged(world, truth)
+    check_complete(world, truth, check_output(world, truth))
+
+
+def test_a_partition_goes_on_where_others_hold_all_the_room() -> None:
+    partitions = 4
+    world = World(partitions=partitions)
+    world.cluster.session_timeout_s = world.cluster.transaction_timeout_s = 1e9
+    bounded = replace(WORKER, max_pending_bytes=_MAX_BYTES, poll_messages=_POLL, answer_s=600.0)
+    blocked = {Partition(OUTPUT, number) for number in range(1, partitions)}
+    world.cluster.faults.leaderless |= blocked
+    world.start("a", worker_config=bounded)
+    for number in range(1, partitions):
+        world.produce("in", number, large(30, number, 2_400))
+    world.run(200)
+    process = world.processes[0]
+    assert process.worker is not None
+    assert process.worker.pending_bytes > _MAX_BYTES - 5_000, "two of its messages are too much"
+    world.produce("in", 0, large(30, 0, 2_400))
+    world.run(400)
+    assert world.emitted(OUTPUT, 0) == list(range(30))
+    assert process.worker.pending_bytes < _MAX_BYTES + max(_MAX_BYTES // 4 + _ONE, _POLL * _ONE)
+    world.cluster.faults.leaderless.clear()
+    world.settle(3_000)
+    assert [len(world.cluster.values(OUTPUT, number)) for number in range(partitions)] == [30] * partitions
+
+
+def test_messages_as_large_as_all_the_room_do_not_add_up_either() -> None:
+    partitions = 6
+    world = World(partitions=partitions)
+    bounded = replace(WORKER, max_pending_bytes=2 * _ONE, poll_messages=_POLL, answer_s=600.0)
+    process = world.start("a", roles="worker", worker_config=bounded)
+    index = world.start("b", roles="index")
+    for number in range(partitions):
+        world.produce("in", number, [b"first of %d" % number])
+    world.settle()
+    index.kill()
+    for number in range(partitions):
+        world.produce("in", number, large(9, number))
+        world.run(30)
+    worker = process.worker
+    assert worker is not None
+    assert worker.pending_bytes < 2 * _ONE + max(_ONE // 2 + _ONE, _POLL * _ONE)
+    heir = world.start("c", roles="index")
+    for _ in range(60):
+        heir.step(0.01)
+    world.settle(3_000)
     truth = rebuild(world)
     check_all_judged(world, truth)
     check_complete(world, truth, check_output(world, truth))

@@ -184,6 +184,48 @@ WORKERS = (
         CRASH,
     ),
     Mutant(
+        "what stands behind a block that waits for a leader comes out",
+        OUTBOX,
+        "                    self.blocked.add(session.partition)\n                    break\n",
+        "                    self.blocked.add(session.partition)\n                    continue\n",
+        ("tests/model/test_leaderless.py",),
+    ),
+    Mutant(
+        "reasons of a later block of a poll stand at the rows of the poll",
+        ASKS,
+        "{row - low: reason for row, reason in found.items() if 0 <= row - low < len(block)}",
+        "{row: reason for row, reason in found.items() if 0 <= row - low < len(block)}",
+        ("tests/model/test_unsendable.py",),
+    ),
+    Mutant(
+        "a block is cut by its fingerprints alone",
+        ASKS,
+        "        for part in slices(records, max_rows, min(MAX_ASKED_BYTES, max_bytes)):\n",
+        "        for part in [records]:\n",
+        ("tests/model/test_slow_output.py",),
+    ),
+    Mutant(
+        "a transaction that failed is tried again as large as it was",
+        "pipeline/worker/backoff.py",
+        "before.halvings + 1",
+        "before.halvings",
+        ("tests/model/test_slow_output.py",),
+    ),
+    Mutant(
+        "polls of more than a share add up",
+        SESSION,
+        "if self._crowded or (session.pending_rows and not self.is_left):",
+        "if False:",
+        ("tests/model/test_waiting_bytes.py",),
+    ),
+    Mutant(
+        "a poll takes batch after batch",
+        "pipeline/kafka/kafka_python/patches.py",
+        "return count if left > 0 else max_records",
+        "return count",
+        ("tests/broker/test_poll_bytes.py",),
+    ),
+    Mutant(
         "answers are not matched to what was asked",
         SESSION,
         "            or (block.first, block.end) != (ruling.first, ruling.end)\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.configs import builder
+from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts
 from twinsieve.pipeline.kafka.broker import Access
@@ -20,11 +22,13 @@ from twinsieve.pipeline.kafka.kafka_python import producers as python_producers
 from twinsieve.pipeline.kafka.kafka_python import reading as python_reading
 from twinsieve.pipeline.kafka.leaving import GroupAdmin
 from twinsieve.pipeline.service.cost import WRITING_FACTOR, held_by
-from twinsieve.pipeline.settings.client_buffers import fetched_bytes, queue_bytes
+from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.wire.columns import arrays_of
-from twinsieve.pipeline.worker.asks import ROW_BYTES, bytes_held
+from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES, bytes_held
+from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
+from twinsieve.pipeline.worker.session import SPARE_PART
 from twinsieve.stages.contract import Verdicts
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.judge.sieve import worst_case_bytes
@@ -43,13 +47,21 @@ def _settings(**kafka: object) -> Settings:
 def test_waiting_originals_are_what_the_workers_config_allows(kafka: dict[str, object]) -> None:
     settings = _settings(**kafka)
     config = builder(settings).worker_config()
-    assert held_by(settings, 5).waiting == config.max_pending_bytes + 5 * config.poll_messages * ROW_BYTES
+    spare = config.max_pending_bytes // SPARE_PART
+    one_poll = polled_bytes(settings.kafka) + config.poll_messages * ROW_BYTES
+    assert held_by(settings, 5).waiting == config.max_pending_bytes + spare + one_poll
+
+
+@pytest.mark.parametrize(("max_bytes", "at_once"), [("64KiB", MAX_ASKED_BYTES), ("16MiB", 16 << 20)])
+def test_texts_are_read_a_few_at_a_time_or_one_by_one(max_bytes: str, at_once: int) -> None:
+    settings = Settings.model_validate({"input": {"max_bytes": max_bytes}})
+    assert held_by(settings, 5).reading == READING_FACTOR * at_once
 
 
 def test_a_role_is_the_sum_of_its_parts() -> None:
     held = held_by(Settings(), 3)
     assert held.sieve == sum(worst_case_bytes(sieve_config(Settings(), "")).values())
-    assert held.worker == held.waiting + held.worker_fetched + 2 * held.producer
+    assert held.worker == held.waiting + held.reading + held.worker_fetched + 2 * held.producer
     assert held.writing == round((WRITING_FACTOR - 1) * held.sieve) + held.open_verdicts + held.forgotten
     kept = held.sieve + held.open_verdicts + held.forgotten
     assert held.index == kept + held.writing + held.index_fetched + held.producer
@@ -125,10 +137,13 @@ def test_kafka_pythons_buffers_are_those_of_its_options(
     def nobody() -> GroupAdmin:
         raise AssertionError("nobody is asked here")
 
-    python_reading.make_consumer(Access(kafka, {}, nobody, nobody, nulls=False))
-    assert fetched_bytes(kafka, 7) == 7 * given["max_partition_fetch_bytes"]
+    python_reading.make_consumer(Access(kafka, {}, nobody, nobody, BrokerClock(time.monotonic), nulls=False))
+    each = given["max_partition_fetch_bytes"] + ASIDE_BYTES
+    unpacked = max(kafka.max_unpacked_bytes, kafka.message_bytes)
+    assert fetched_bytes(kafka, 7) == 7 * each + 2 * unpacked
+    assert fetched_bytes(kafka, 7, own=True) == 7 * each + 2 * kafka.message_bytes
     assert queue_bytes(kafka) >= python_producers.QUEUE_BYTES
 
 
-def test_sixty_four_partitions_hold_what_one_setting_allows_and_a_poll_of_each() -> None:
-    assert 512 < held_by(Settings(), 64).waiting / _MIB < 600
+def test_many_partitions_hold_what_one_setting_allows() -> None:
+    assert 512 < held_by(Settings(), 1_000).waiting / _MIB < 750
