@@ -26,12 +26,13 @@ def ordered_broker(inner: Broker, clock: Clock, ends: Mapping[Partition, int]) -
 @dataclass(frozen=True)
 class _OrderedBroker:
     inner: Broker
-    clock: Clock
+    local: Clock
+    """Not `clock`: that name is the inner broker's."""
     ends: Mapping[Partition, int]
 
     def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> GroupConsumer:
         inner = self.inner.group_consumer(group, topics, member)
-        return cast(GroupConsumer, _OrderedConsumer(inner, self.clock, self.ends))
+        return cast(GroupConsumer, _OrderedConsumer(inner, self.local, self.ends))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
