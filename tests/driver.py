@@ -7,7 +7,7 @@ replaced. The clock moves only by polls that find nothing and by hand.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -16,12 +16,13 @@ from typing import NamedTuple
 from tests.configs import emit_config, index_config, worker_config
 from tests.memory.broker import CrashError, LocalClock, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.log import Entry
+from tests.model.history import Cause, History
 from tests.twins import HashSieve, Later, TinyScheme
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.mark import moved
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Hook, no_hook
-from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messages, Partition
+from twinsieve.pipeline.broker.records import AbortableError, FatalError, Header, Messages, Partition
 from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
@@ -149,7 +150,10 @@ class World:
         for name, count in ((LOG.topic, 1), (DECISIONS.topic, 1), (VERDICTS, 2)):
             self.cluster.create(NewTopic(name, count, settings={"message.timestamp.type": "LogAppendTime"}))
         self.topic_ids = {name: {self.cluster.topics[name].topic_id} for name in topics}
+        self._taken_out: set[str] = set()
+        self.history = History(self.cluster, GROUP)
         self.sessions = itertools.count(1)
+        self._written = itertools.count(1)
         self.processes: list[Process] = []
         self.trimmed_log: dict[int, Entry] = {}
         self.trimmed_decisions: dict[int, Entry] = {}
@@ -163,8 +167,66 @@ class World:
     ) -> None:
         messages = Messages()
         for value in values:
-            messages.add(key, value, (("h", b"1"),), self.clock.now_ms())
+            messages.add(key, value, (self.next_header(),), self.clock.now_ms())
         self.cluster.write(Partition(topic, partition), messages)
+
+    @property
+    def inputs(self) -> set[str]:
+        """Names of every topic that is or was an input."""
+        return self._taken_out.union(self.topic_ids)
+
+    def next_header(self) -> Header:
+        """A header that no other message has, so that each can be told in the outputs."""
+        return "h", b"%d" % next(self._written)
+
+    def wall_ms(self, moment_s: float) -> int:
+        """The wall clock at a moment of the cluster's clock."""
+        return self.clock.now_ms() + round((moment_s - self.clock.monotonic_s()) * 1000)
+
+    def trim(self, partition: Partition, before: int) -> None:
+        """Retention on an input partition."""
+        log = self.cluster.log(partition)
+        end = min(before, log.stable_end)
+        self.history.lose(partition, [at for at, _ in log.visible() if at < end], Cause.RETENTION)
+        log.trim(before)
+
+    def compact(self, partition: Partition, offsets: Collection[int]) -> None:
+        """Compaction takes these from an input partition."""
+        self.history.lose(partition, offsets, Cause.COMPACTION)
+        for offset in offsets:
+            self.cluster.log(partition).compact(offset)
+
+    def delete(self, name: str) -> None:
+        """Somebody deletes a topic, perhaps an input."""
+        if name in self.topic_ids:
+            self.history.lose_all(name, Cause.DELETED)
+        self.cluster.delete(name)
+
+    def make_again(self, name: str, partitions: int) -> None:
+        """Somebody deletes a topic and creates another one of that name."""
+        if name in self.cluster.topics:
+            self.delete(name)
+        self.cluster.create(NewTopic(name, partitions))
+        if name in self.topic_ids:
+            self.topic_ids[name].add(self.cluster.topics[name].topic_id)
+
+    def take_out(self, name: str) -> None:
+        """The topic is no input any more; processes that start from now on are to be told so by their configs."""
+        if name in self.cluster.topics:
+            self.history.lose_all(name, Cause.TAKEN_OUT)
+        self._taken_out.add(name)
+        del self.topic_ids[name]
+
+    def take_in(self, name: str) -> None:
+        """The topic is an input again."""
+        if name not in self.cluster.topics:
+            self.cluster.create(NewTopic(name, 1))
+        self.topic_ids[name] = {self.cluster.topics[name].topic_id}
+
+    def limit(self, topic: str, most: int) -> None:
+        """Somebody sets the largest message that an output takes: bytes of key and value."""
+        self.cluster.topics[topic].settings["max.message.bytes"] = str(most)
+        self.history.limit(most)
 
     def trim_log(self, before: int) -> None:
         """Retention on the fingerprint log."""
@@ -227,6 +289,7 @@ class World:
         """As `twinsieve reset` does: the offset moves, the mark stays."""
         offsets = self.cluster.group(GROUP).offsets
         topic_id = self.cluster.topics[partition.topic].topic_id
+        self.history.move(partition, offset)
         offsets[partition] = moved(offsets.get(partition), topic_id, offset)
 
     def start(self, slot: str, **settings: object) -> Process:
@@ -262,6 +325,7 @@ class World:
         """
         for _ in range(rounds):
             if self.quiet():
+                self.history.is_calm()
                 return
             tend()
             self.run(1)

@@ -13,7 +13,8 @@ import pytest
 
 from tests.driver import GROUP, INDEX, INDEX_GROUP, JSON_READER, NO_TEXTS, Process, World, post
 from tests.memory.broker import CrashError
-from tests.model.checker import check_all_judged, check_complete, check_no_text, check_output, rebuild
+from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.raw import check_world
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.worker.config import WorkerStep
 
@@ -97,7 +98,7 @@ class Deployment:
         fates = check_output(self.world, truth)
         check_complete(self.world, truth, fates)
         check_all_judged(self.world, truth)
-        check_no_text(self.world, truth, fates)
+        check_world(self.world)
         assert not self.world.stops, self.world.stops
 
 

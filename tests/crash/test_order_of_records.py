@@ -58,7 +58,7 @@ def test_an_answer_never_outlives_a_crash_that_its_decision_does_not(step: Index
     world.start("i", roles="index", sieve=lambda: HashSieve(caseless=True))
     world.settle()
     truth = rebuild(world, judge=False)
-    check_complete(world, truth, check_output(world, truth))
+    check_complete(world, truth, check_output(world, truth), str.lower)
 
 
 def test_the_mark_beside_the_offset_is_enough_to_know_what_came_out() -> None:

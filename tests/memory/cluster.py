@@ -65,6 +65,8 @@ class MemoryCluster:
     lookup_timeout_s: how long a question about offsets waits for a leader; request_timeout_s: how long a
         producer waits to have a message written
     in_flight: what producers have handed over and the broker has not written yet; faults: what else is wrong
+    deleted: topics that are no more, for whoever judges clients by what once stood there
+    counts: of partitions that a topic of each name has had, one after the other
     """
 
     clock: Clock
@@ -77,6 +79,8 @@ class MemoryCluster:
     topics: dict[str, Topic] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
     slots: dict[str, Slot] = field(default_factory=dict)
+    deleted: list[Topic] = field(default_factory=list)
+    counts: dict[str, list[int]] = field(default_factory=dict)
     in_flight: list[InFlight] = field(default_factory=list)
     _created: int = 0
 
@@ -88,10 +92,11 @@ class MemoryCluster:
         topic_id = hashlib.blake2b(f"{self._created} {new.name}".encode(), digest_size=16).digest()
         logs = [PartitionLog() for _ in range(new.partitions)]
         self.topics[new.name] = Topic(new.name, topic_id, dict(new.settings), new.replication, logs)
+        self._count(new.name)
 
     def delete(self, name: str) -> None:
         """Delete a topic with its committed offsets, as a real broker does."""
-        del self.topics[name]
+        self.deleted.append(self.topics.pop(name))
         for group in self.groups.values():
             group.offsets = {at: offset for at, offset in group.offsets.items() if at.topic != name}
 
@@ -99,6 +104,12 @@ class MemoryCluster:
         """Raise a topic's number of partitions."""
         logs = self.topics[name].logs
         logs.extend(PartitionLog() for _ in range(total - len(logs)))
+        self._count(name)
+
+    def _count(self, name: str) -> None:
+        held, count = self.counts.setdefault(name, []), len(self.topics[name].logs)
+        if held[-1:] != [count]:
+            held.append(count)
 
     def log(self, partition: Partition) -> PartitionLog:
         """The log of one partition, with all that has arrived by now."""

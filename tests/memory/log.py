@@ -71,6 +71,8 @@ class PartitionLog:
         self.epoch = 0
         self.entries: list[Entry] = []
         self._open: dict[Transaction, int] = {}
+        self.taken: dict[int, Entry] = {}
+        """What retention took, for whoever judges the broker's clients by what once stood here."""
         self._compacted: list[int] = []
 
     @property
@@ -103,6 +105,8 @@ class PartitionLog:
         """Forget what lies below an offset, as retention does; never beyond the stable end."""
         before = min(before, self.stable_end)
         if before > self.beginning:
+            gone = self.entries[: before - self.beginning]
+            self.taken.update(enumerate(gone, self.beginning))
             del self.entries[: before - self.beginning]
             self.beginning = before
 
@@ -155,6 +159,11 @@ class PartitionLog:
             offset += 1
         records.stamped_by_broker = bool(stamped) and stamped[0] and stamped[-1]
         return offset
+
+    def ever(self) -> list[tuple[int, Entry]]:
+        """Everything that was committed here, taken by retention or compaction since or not; not what was truncated."""
+        held = {**self.taken, **dict(enumerate(self.entries, self.beginning))}
+        return [(offset, entry) for offset, entry in held.items() if entry.visible]
 
     def visible(self) -> list[tuple[int, Entry]]:
         """Everything a read-committed reader gets from the beginning, for checkers."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.driver import GROUP, INDEX_GROUP, JSON_READER, NO_TEXTS, Process, World, post
 from tests.memory.broker import CrashError
+from tests.model.checker import Truth, check_all_judged, check_complete, check_output, rebuild
+from tests.model.raw import Raw, Same, check_standing, check_world, missing_texts
 from tests.twins import HashSieve
-from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import no_hook
 from twinsieve.pipeline.broker.records import AbortableError, FatalError, Partition
 
-WINDOW = 25
+WINDOWS = (25, 1_000)
+"""Kept messages that a sieve remembers: fewer than there are texts, or all."""
 ACTIONS = 90
 Actions = list[tuple[int, Callable[[], None]]]
 
@@ -23,13 +26,18 @@ class Chaos:
 
     def __init__(self, seed: int, folder: Path, *, moves: bool) -> None:
         self.random = random.Random(seed)
-        self.world = World(partitions=self.random.randint(1, 4), reader=JSON_READER)
+        self.window = self.random.choice(WINDOWS)
+        self.world = self.make_world()
         self.folder = folder
         self.moves = moves
         self.moved = False
         self.kept = str(folder) if self.random.random() < 0.5 else None
         self.slots = ["a", "b", "c"][: self.random.randint(1, 3)]
         self.begin()
+
+    def make_world(self) -> World:
+        """Its topics."""
+        return World(partitions=self.random.randint(1, 4), reader=JSON_READER)
 
     def begin(self) -> None:
         """One process in each slot."""
@@ -39,7 +47,11 @@ class Chaos:
     def start(self, slot: str) -> Process:
         static = self.random.random() < 0.7
         return self.world.start(
-            slot, static=static, snapshots=self.kept, sieve=lambda: HashSieve(WINDOW), hook=self.random_hook()
+            slot,
+            static=static,
+            snapshots=self.kept,
+            sieve=lambda: HashSieve(self.window),
+            hook=self.random_hook(),
         )
 
     def random_hook(self) -> Callable[[str], None]:
@@ -81,18 +93,34 @@ class Chaos:
             actions += [(3, self.move), (1, self.trim_input), (1, self.recreate)]
         return actions
 
+    def inputs(self) -> list[Partition]:
+        """All partitions of the input."""
+        topics = self.world.cluster.topics
+        return [Partition(name, n) for name in self.world.topic_ids for n in range(len(topics[name].logs))]
+
+    def input(self) -> Partition:
+        """One of them."""
+        return self.random.choice(self.inputs())
+
     def produce(self) -> None:
-        count = len(self.world.cluster.topics["in"].logs)
         for _ in range(self.random.randint(1, 3)):
             values: list[bytes | None] = [self.post() for _ in range(self.random.randint(1, 12))]
             if self.random.random() < 0.3:
                 value = self.random.choice([None, b"\xff\xfe", b"", *NO_TEXTS])
                 values.insert(self.random.randint(0, len(values)), value)
-            self.world.produce("in", self.random.randrange(count), values)
+            self.write(self.input(), values)
 
-    def post(self, letter: str = "m") -> bytes:
+    def write(self, at: Partition, values: list[bytes | None]) -> None:
+        """A producer writes these."""
+        self.world.produce(at.topic, at.number, values)
+
+    def texts(self) -> list[str]:
+        """Every text that `post` makes."""
+        return [f"m{number}" for number in range(61)]
+
+    def post(self) -> bytes:
         """One of 61 messages."""
-        return post(f"{letter}{self.random.randint(0, 60)}")
+        return post(f"m{self.random.randint(0, 60)}")
 
     def step(self) -> None:
         for _ in range(self.random.randint(1, 6) if self.world.processes else 0):
@@ -150,31 +178,44 @@ class Chaos:
         self.world.kill_all()
         self.world.cluster.tick()
 
+    def look(self) -> None:
+        """Before something is lost: what the offset has passed is out."""
+        raw = Raw(self.world)
+        offsets = self.world.cluster.group(GROUP).offsets
+        for message in raw.messages.values():
+            held = offsets.get(Partition(message.name, message.place[1]))
+            passed = held is not None and message.place[2] < held.offset and message.stands
+            lost = passed and message.place not in self.world.history.skipped and not raw.fates[message.place]
+            assert not lost, f"{message.at}: the offset {held} has passed it, and it is in no output"
+
     def move(self) -> None:
         """An operator moves one partition's offset, all workers being down."""
         self.moved = True
         self.all_down()
-        number = self.random.randrange(len(self.world.cluster.topics["in"].logs))
-        log = self.world.cluster.log(Partition("in", number))
-        self.world.move_offset(Partition("in", number), self.random.randint(log.beginning, log.end))
+        self.look()
+        at = self.input()
+        log = self.world.cluster.log(at)
+        self.world.move_offset(at, self.random.randint(log.beginning, log.end))
         self.revive()
 
     def trim_input(self) -> None:
-        log = self.world.cluster.log(
-            Partition("in", self.random.randrange(len(self.world.cluster.topics["in"].logs)))
-        )
-        log.trim(self.random.randint(log.beginning, log.end))
+        self.look()
+        at = self.input()
+        log = self.world.cluster.log(at)
+        self.world.trim(at, self.random.randint(log.beginning, log.end))
 
     def recreate(self) -> None:
         """The input topic is deleted and made again; `reset` then says where to begin."""
         self.moved = True
         self.all_down()
-        count = len(self.world.cluster.topics["in"].logs)
-        self.world.cluster.delete("in")
-        self.world.cluster.create(NewTopic("in", count))
-        self.world.topic_ids["in"].add(self.world.cluster.topics["in"].topic_id)
-        for number in range(count):
-            self.world.move_offset(Partition("in", number), 0)
+        self.look()
+        self.world.make_again("in", len(self.world.cluster.topics["in"].logs))
+        self.begin_again("in")
+
+    def begin_again(self, name: str) -> None:
+        """All processes begin at the beginning of a topic that was made again."""
+        for number in range(len(self.world.cluster.topics[name].logs)):
+            self.world.move_offset(Partition(name, number), 0)
         self.revive()
 
     def finish(self) -> None:
@@ -190,10 +231,37 @@ class Chaos:
     def move_back(self) -> None:
         """What an operator skipped is read after all."""
         self.all_down()
-        for number, log in enumerate(self.world.cluster.topics["in"].logs):
-            self.world.move_offset(Partition("in", number), log.beginning)
+        for at in self.inputs():
+            self.world.move_offset(at, self.world.cluster.log(at).beginning)
 
     def tend(self) -> None:
         for slot in self.slots:
             if not any(process.running and process.slot == slot for process in self.world.processes):
                 self.start(slot).hook = no_hook
+
+    def judge(self, *, by_loop: bool = True, same: Same = str) -> tuple[Truth, Counter[str]]:
+        """What the record says, and what was excused, by cause; to be asked when the dust has settled.
+
+        by_loop: whether verdicts follow from the log alone
+        raises: AssertionError for the first promise that is broken
+        """
+        world = self.world
+        forgets = self.window < len(self.texts())
+        excused = check_world(world, same=same, in_order=not self.moved, forgets=forgets)
+        truth = rebuild(world, window=self.window, judge=by_loop)
+        check_complete(world, truth, check_output(world, truth, in_order=not self.moved), same)
+        check_all_judged(world, truth)
+        return truth, excused
+
+    def probe(self, same: Same = str) -> None:
+        """Each text is written once more, in calm: none is dropped for a message that never came out."""
+        self.world.clock.sleep(1.0)
+        for text in self.texts():
+            self.write(self.input(), [post(text)])
+        self.world.settle(tend=self.tend)
+        raw = Raw(self.world)
+        missing = missing_texts(raw, self.texts(), same)
+        assert not missing, (
+            f"written in calm, and dropped for messages that never came out: {sorted(missing)}"
+        )
+        check_standing(raw)

@@ -1,66 +1,36 @@
-"""Rebuilds the answer from the raw topics alone, by one plain loop over the fingerprint log.
+"""Holds every recorded decision against one plain loop over the fingerprint log, and the outputs against the decisions.
 
-It shares nothing with the roles but the decoding of blocks and decisions: offsets are sets of ints, the sieve
-is a list of texts. What retention took is still known here, so that copies which come out because their record is
-gone can be told from all others (`Truth.copies`).
+It shares nothing with the roles but the decoding of blocks and decisions; the sieve is a list of texts. It keeps no book
+of sessions: which kept messages lead follows from what became of them (`tests/model/raw.py`). One that was never lost
+leads, and so does one that the group's offset had passed when it was lost; any other one may lead or not, and that
+it does not for ever is what `missing_texts` finds out. What retention took of the record is still known here, so that
+copies which come out because their record is gone can be told from all others (`Truth.copies`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
-from tests.driver import (
-    DEAD,
-    DUPLICATES,
-    LOG,
-    NO_TEXTS,
-    OUTPUT,
-    SCHEME,
-    SEEDED,
-    Taken,
-    World,
-    origin_of,
-)
+from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, SCHEME, SEEDED, Taken, World
+from tests.model.history import Cause, Place
+from tests.model.raw import Raw, Same, check_dropped, check_once, check_order, check_standing
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block
+from twinsieve.pipeline.wire.block import Block, RowKind, decode_block
 from twinsieve.pipeline.wire.frame import ForeignSchemeError, ForeignVersionError, What
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, decode_ruling
 from twinsieve.stages.contract import NO_LEADER, Kind
 
-Place = tuple[bytes, int, int]
-"""Topic id, partition, offset."""
-
-
-@dataclass
-class PlainPartition:
-    """judged: offset → the block that said so; began: where the session began, -1 once it has gone on.
-
-    anew: open, and judged again since, for the record was gone: nothing says that the first verdict came out
-    """
-
-    session: int = 0
-    covered: int = 0
-    began: int = -1
-    judged: dict[int, int] = field(default_factory=dict)
-    open: set[int] = field(default_factory=set)
-    anew: set[int] = field(default_factory=set)
-
 
 class Kept(NamedTuple):
-    """A kept message: `block` is where it was judged; `passed` the block from which on it leads nobody."""
+    """A kept message; `block` is where it was judged."""
 
     text: str
     place: Place
     block: int
-    passed: int = -1
-
-    @property
-    def leads(self) -> bool:
-        """Whether no session has passed it over."""
-        return self.passed < 0
 
 
 class Judgement(NamedTuple):
@@ -73,22 +43,38 @@ class Judgement(NamedTuple):
 
 @dataclass
 class Truth:
-    """What the raw topics say: each judged message's kind and leader, by place.
+    """What the record says of each message, by place.
 
-    judgements: all that hold; more than one only where retention took the record of those before
+    judgements: more than one of a message that was lost and came back, or whose record retention took
     copies: uniques that are equal to a message whose record retention took, with the block that says so
-    given_up: judged and passed over before it came out, and the last block that tells; judged anew if an operator
-        moves the offset back
     """
 
-    kinds: dict[Place, Kind] = field(default_factory=dict)
+    raw: Raw
     judgements: dict[Place, list[Judgement]] = field(default_factory=dict)
     copies: dict[Place, int] = field(default_factory=dict)
-    partitions: dict[tuple[bytes, int], PlainPartition] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
-    given_up: dict[Place, int] = field(default_factory=dict)
     taken: list[Taken] = field(default_factory=list)
     rulings: list[Ruling] = field(default_factory=list)
+
+    @property
+    def kinds(self) -> dict[Place, Kind]:
+        """What was said last."""
+        return {place: said[-1].kind for place, said in self.judgements.items()}
+
+    @property
+    def given_up(self) -> set[Place]:
+        """Judged, and lost before they came out."""
+        return {place for place in self.judgements if self.lost(place) and not self.raw.fates[place]}
+
+    def lost(self, place: Place, by_ms: float = inf) -> bool:
+        """Whether the message was lost before this moment of the wall clock, in a way that leaves it open whether it
+        leads."""
+        losses = self.raw.losses(self.raw.messages[place])
+        return any(
+            (not loss.passed or loss.cause in (Cause.DELETED, Cause.TAKEN_OUT))
+            and (loss.at_s is None or self.raw.world.wall_ms(loss.at_s) <= by_ms)
+            for loss in losses
+        )
 
     def forgotten(self, block: int, at: int) -> bool:
         """Whether whoever judged block `at` may have known nothing of an earlier block any more."""
@@ -108,7 +94,7 @@ def rebuild(world: World, *, window: int = 1_000, judge: bool = True) -> Truth:
         decisions[ruling.log_offset] = ruling
     in_order = list(decisions)[: len(recorded) - len(world.lost_decisions)]
     assert in_order == sorted(in_order), "decisions are not in log order"
-    truth = Truth(taken=world.taken)
+    truth = Truth(Raw(world), taken=world.taken)
     kept: list[Kept] = []
     for offset, entry in sorted(world.log_entries().items()):
         if offset not in decisions:
@@ -121,148 +107,92 @@ def rebuild(world: World, *, window: int = 1_000, judge: bool = True) -> Truth:
         except (ForeignSchemeError, ForeignVersionError):
             assert decisions[offset].result is Result.FOREIGN
             continue
-        _replay(truth, block, decisions[offset], kept, window, judge=judge)
+        _replay(truth, entry.timestamp_ms, block, decisions[offset], kept, window, judge=judge)
         truth.rulings.append(decisions[offset])
     return truth
 
 
 def _replay(
-    truth: Truth, block: Block, ruling: Ruling, kept: list[Kept], window: int, *, judge: bool
+    truth: Truth, written_ms: int, block: Block, ruling: Ruling, kept: list[Kept], window: int, *, judge: bool
 ) -> None:
     now = ruling.log_offset
     assert (block.session, block.first, block.end) == (ruling.session, ruling.first, ruling.end), (
         f"block {now}: the decision is another block's"
     )
-    key = (block.topic_id, block.number)
-    known = truth.partitions.get(key)
-    result = _result(truth, block, known)
-    # Whoever has lost a part of the record may see a session otherwise than who has it all.
-    assert ruling.result is result or truth.forgotten(-1, now), (
-        f"block {ruling.log_offset}: recorded {ruling.result!r}, plain loop {result!r}"
-    )
     if ruling.result is not Result.JUDGED:
         assert len(ruling) == 0
         return
     truth.names.setdefault(block.topic_id, block.topic)
-    part = truth.partitions.setdefault(key, PlainPartition())
-    if block.flags & BlockFlag.START:
-        part.session, part.covered, part.began = block.session, block.first, block.first
-    reported = range(block.emitted_from, block.emitted_to)
-    part.judged |= dict.fromkeys(reported, now)
-    part.open.difference_update(reported)
-    part.anew.difference_update(reported)
-    if not block.flags & BlockFlag.START and part.began >= 0:
-        _pass_over(truth, key, {at for at in part.open if at < part.began}, kept, now)
-        part.began = -1
-        for other, old in truth.partitions.items():
-            if other[0] != key[0] and truth.names[other[0]] == block.topic:
-                old.session = 0
-                _pass_over(truth, other, set(old.open), kept, now, deleted=True)
-    if not block.flags & BlockFlag.START:
-        asked = set(range(block.first, block.end)) - set(block.offsets.tolist())
-        _pass_over(truth, key, part.open & asked, kept, now)
     texts = [block.batch.bodies.text(row) for row in range(len(block.batch))]
     for row, at in enumerate(block.offsets.tolist()):
-        place: Place = (*key, at)
+        place: Place = (block.topic_id, block.number, at)
         text = texts.pop(0) if block.kinds[row] == RowKind.READABLE else ""
         kind, source = Kind(int(ruling.verdicts.kinds[row])), Source(int(ruling.sources[row]))
-        again = at in part.judged and source is Source.NEW
-        assert not again or truth.forgotten(part.judged[at], now), f"{place}: judged again"
-        if again and at in part.open:
-            part.anew.add(at)
-        if at not in part.judged or again:
-            assert source is Source.NEW, f"{place}: {source!r} although it was never judged"
-            leader = _leader(truth, ruling, row, text, kept)
-            if judge:
-                _check_judgement(truth, Judgement(now, kind, leader), block, row, text, kept, window)
-            if kind is Kind.UNIQUE and block.kinds[row] == RowKind.READABLE:
-                if any(each.text == text and each.leads for each in kept[-window:]):
-                    truth.copies[place] = now
-                kept.append(Kept(text, place, now))
-            truth.kinds[place] = kind
-            truth.judgements.setdefault(place, []).append(Judgement(now, kind, leader))
-            part.open.add(at)
-        elif at in part.open and source is Source.REPLAYED:
-            block_of = truth.judgements[place][-1].block
-            assert truth.forgotten(block_of, now), f"{place}: replayed, although it is not known to be out"
-        elif at in part.open:
-            assert source is Source.STORED, f"{place}: {source!r} although its verdict is stored"
-            assert kind is truth.kinds[place], f"{place}: stored verdict changed"
-        else:
-            assert source is Source.REPLAYED, f"{place}: {source!r} although it is out"
-            assert kind is Kind.REPLAYED
-    part.judged |= {at: now for at in range(block.first, block.end) if at not in part.judged}
-    part.covered = block.end
+        _check_source(truth, place, kind, source, now, written_ms)
+        if source is not Source.NEW:
+            continue
+        said = Judgement(now, kind, _leader(truth, ruling, row, text, kept))
+        if judge:
+            _check_judgement(truth, written_ms, said, block, row, text, kept, window)
+        if kind is Kind.UNIQUE and block.kinds[row] == RowKind.READABLE:
+            if any(each.text == text and not truth.lost(each.place, written_ms) for each in kept[-window:]):
+                truth.copies[place] = now
+            kept.append(Kept(text, place, now))
+        truth.judgements.setdefault(place, []).append(said)
 
 
-def _pass_over(
-    truth: Truth, key: tuple[bytes, int], gone: set[int], kept: list[Kept], now: int, *, deleted: bool = False
-) -> None:
-    """What is passed over was never judged, and leads nobody."""
-    part = truth.partitions[key]
-    part.open -= gone
-    places = {(*key, at) for at in gone}
-    truth.given_up |= dict.fromkeys(places, now)
-    for place in places:
-        del part.judged[place[2]]
-        if deleted:
-            continue  # nobody knows which of the last ones came out
-        truth.judgements[place].pop()
-        if truth.judgements[place] and place[2] not in part.anew:
-            truth.kinds[place] = truth.judgements[place][-1].kind
-        else:
-            del truth.kinds[place]
-        if not truth.judgements[place]:
-            del truth.judgements[place]
-    part.anew -= gone
-    kept[:] = [each._replace(passed=now) if each.leads and each.place in places else each for each in kept]
-
-
-def _result(truth: Truth, block: Block, known: PlainPartition | None) -> Result:
-    if not block.flags & BlockFlag.START:
-        joins = known is not None and known.session == block.session and known.covered == block.first
-        return Result.JUDGED if joins else Result.SUPERSEDED
-    if known is not None and block.flags & BlockFlag.FRESH:
-        skipped = range(known.covered, block.first)
-        if known.judged or any(at >= block.beginning for at in skipped):
-            return Result.OFFSETS_MISSING
-    if block.flags & BlockFlag.FIRST:
-        same = [part for (topic_id, _), part in truth.partitions.items() if topic_id == block.topic_id]
-        if any(part.judged for part in same):
-            return Result.OFFSETS_MISSING
-    if known is not None and known.judged:
-        return Result.SHORTENED if block.stable_end <= max(known.judged) else Result.JUDGED
-    judged_ids = {topic_id for (topic_id, _), part in truth.partitions.items() if part.judged}
-    others = any(truth.names[topic_id] == block.topic for topic_id in judged_ids)
-    if block.topic_id not in truth.names and others and not block.flags & BlockFlag.CERTIFIED:
-        return Result.RECREATED
-    return Result.JUDGED
+def _check_source(truth: Truth, place: Place, kind: Kind, source: Source, now: int, written_ms: int) -> None:
+    """A message is judged once, unless it was lost or retention took the record; asked again it has its verdict again,
+    or none where it is out."""
+    before = truth.judgements.get(place, [])
+    if source is Source.NEW:
+        again = not before or truth.lost(place, written_ms) or truth.forgotten(before[-1].block, now)
+        assert again, f"{place}: judged again by block {now}"
+    elif source is Source.STORED:
+        assert before, f"{place}: {source!r} although it was never judged"
+        assert kind is before[-1].kind or truth.forgotten(-1, now), f"{place}: stored verdict changed"
+    else:
+        assert kind is Kind.REPLAYED
+        # Where it went may be nowhere, as duplicates and dead letters are without a topic of theirs.
+        is_out = truth.raw.fates[place] or not before or before[-1].kind is not Kind.UNIQUE
+        out = is_out or truth.raw.messages[place].name == SEEDED
+        assert out or truth.forgotten(-1, now), f"{place}: replayed, although it never came out"
 
 
 def _check_judgement(
-    truth: Truth, said: Judgement, block: Block, row: int, text: str, kept: list[Kept], window: int
+    truth: Truth,
+    written_ms: int,
+    said: Judgement,
+    block: Block,
+    row: int,
+    text: str,
+    kept: list[Kept],
+    window: int,
 ) -> None:
     """A readable message is a duplicate of the oldest equal one among the last `window` kept that leads, and unique
-    if there is none. What may be forgotten counts or does not count."""
+    if there is none. What may be forgotten, or may have been passed over, counts or does not count."""
     where = f"block {said.block}, row {row}"
     if block.kinds[row] != RowKind.READABLE:
         wanted = Kind.UNREADABLE if block.kinds[row] == RowKind.UNREADABLE else Kind.UNIQUE
         assert (said.kind, said.leader) == (wanted, None), f"{where}: {said}"
         return
     known = {each for each in kept if not truth.forgotten(each.block, said.block)}
-    sure = [each for each in kept[-window:] if each.text == text and each in known and each.leads]
-    perhaps = [
-        each.place
-        for n, each in enumerate(kept)
-        if truth.taken
-        and each.text == text
-        and each not in sure
-        and (each.leads or truth.forgotten(each.passed, said.block))
-        and sum(later in known for later in kept[n + 1 :]) < window
+    sure = [
+        each
+        for each in kept[-window:]
+        if each.text == text and each in known and not truth.lost(each.place, written_ms)
     ]
     if said.kind is Kind.UNIQUE:
         assert not sure, f"{where}: recorded as unique, plain loop: equal to {sure[0].place}"
         return
+    perhaps = [
+        each.place
+        for n, each in enumerate(kept)
+        if each.text == text
+        and each not in sure
+        and (truth.lost(each.place, written_ms) or truth.taken)
+        and sum(later in known for later in kept[n + 1 :]) < window
+    ]
     assert said.kind is Kind.EXACT, f"{where}: {said}"
     assert said.leader in [*perhaps, *(each.place for each in sure[:1])], (
         f"{where}: leader {said.leader}, plain loop {sure or 'unique'}"
@@ -283,92 +213,41 @@ def _leader(truth: Truth, ruling: Ruling, row: int, text: str, kept: list[Kept])
     return (equal or meant)[-1].place
 
 
-@dataclass
-class Fates:
-    """Where each message ended, by its origin header: (topic name, partition, offset) → topics it went to."""
+def check_output(world: World, truth: Truth, *, in_order: bool = True) -> Raw:
+    """Output = exactly the uniques, duplicates the duplicates, dead letters the unreadable ones and those that an output
+    does not take: once for each judgement.
 
-    went: dict[tuple[str, int, int], list[str]] = field(default_factory=dict)
-
-
-def check_output(world: World, truth: Truth, *, in_order: bool = True) -> Fates:
-    """Output = exactly the uniques, duplicates the duplicates, dead letters the unreadable ones: once each.
-
-    A message keeps the number of its partition where both topics have as many.
+    A message keeps the number of its partition where both topics have as many, and never had others.
 
     in_order: offsets of a partition ascend in the output (they need not where an operator moved them)
+    returns: what came out
     """
-    fates = Fates()
-    kind_of: dict[tuple[str, int, int], list[Kind]] = {}
-    for (topic_id, partition, offset), said in truth.judgements.items():
-        held = kind_of.setdefault((truth.names[topic_id], partition, offset), [])
-        held += [each.kind for each in said]
-    topics = {OUTPUT: {Kind.UNIQUE}, DUPLICATES: {Kind.EXACT, Kind.NEAR}, DEAD: {Kind.UNREADABLE}}
-    for topic, kinds in topics.items():
-        for number, log in enumerate(world.cluster.topics[topic].logs):
-            last: dict[tuple[str, int], int] = {}
-            for _, entry in log.visible():
-                name, partition, offset = origin_of(entry)
-                assert name != SEEDED, (
-                    f"{topic}: {name}[{partition}]@{offset} was seeded, and comes out again"
-                )
-                source = (name, partition)
-                as_many = len(world.cluster.topics[name].logs) == len(world.cluster.topics[topic].logs)
-                assert partition == number or not as_many, "a message changed its partition"
-                if in_order:
-                    assert offset > last.get(source, -1), f"{topic}[{number}]: {offset} after {last[source]}"
-                    last[source] = offset
-                fates.went.setdefault((name, partition, offset), []).append(topic)
-                assert set(kind_of.get((name, partition, offset), ())) & kinds, (
-                    f"{topic}: wrong verdict for {name}@{offset}"
-                )
-    for at, went in fates.went.items():
-        assert len(went) <= len(kind_of[at]), f"{at} was emitted {len(went)} times: {went}"
-    return fates
+    raw = truth.raw
+    kinds_of = {OUTPUT: {Kind.UNIQUE}, DUPLICATES: {Kind.EXACT, Kind.NEAR}, DEAD: set(Kind)}
+    for place, fates in raw.fates.items():
+        message, said = raw.messages[place], truth.judgements.get(place, [])
+        for fate in fates:
+            where = f"{fate.topic}[{fate.number}]@{fate.offset}"
+            assert {each.kind for each in said} & kinds_of[fate.topic], f"{where}: wrong for {message.at}"
+            counts = world.cluster.counts[message.name], world.cluster.counts[fate.topic]
+            as_many = counts[0] == counts[1] and len(counts[0]) == 1
+            assert fate.number == place[1] or not as_many, f"{where}: {message.at} changed its partition"
+        assert len(fates) <= len(said), (
+            f"{message.at} was judged {len(said)} times, and came out {len(fates)} times"
+        )
+    check_once(raw)
+    if in_order:
+        check_order(raw)
+    return raw
 
 
-def check_complete(world: World, truth: Truth, fates: Fates) -> None:
-    """Every message that was judged, and not passed over, went somewhere; whoever was dropped has a leader that
-    leads."""
-    current = {world.cluster.topics[name].topic_id for name in world.topic_ids}
-    for topic_id, partition, offset in truth.kinds:
-        if topic_id not in current:
-            continue  # the originals went with their topic
-        at = (truth.names[topic_id], partition, offset)
-        assert at in fates.went, f"{at} was judged and never emitted"
-    _check_leaders(truth, fates)
-
-
-def _check_leaders(truth: Truth, fates: Fates) -> None:
-    """The leader of every duplicate came out, or was passed over after the duplicate was judged; then nothing could
-    be done."""
-    for place, said in truth.judgements.items():
-        for block, _, leader in said:
-            if leader is None:
-                continue
-            passed = truth.given_up.get(leader, -1)
-            excused = passed > block or (passed >= 0 and truth.forgotten(passed, block))
-            assert excused or _came(truth, fates, leader) or _equal_came(truth, fates, leader), (
-                f"{place} was dropped for {leader}, which never came out"
-            )
-
-
-def _came(truth: Truth, fates: Fates, place: Place) -> bool:
-    """What was seeded is out: it was read from an output."""
-    return truth.names[place[0]] == SEEDED or OUTPUT in fates.went.get(
-        (truth.names[place[0]], *place[1:]), ()
-    )
-
-
-def _equal_came(truth: Truth, fates: Fates, place: Place) -> bool:
-    """Whether retention took the record of a kept message, which then was judged anew and dropped for an equal one
-    that came out."""
-    kept, *again = truth.judgements.get(place, [])
-    return any(
-        each.leader is not None
-        and truth.forgotten(kept.block, each.block)
-        and _came(truth, fates, each.leader)
-        for each in again
-    )
+def check_complete(world: World, truth: Truth, raw: Raw, same: Same = str) -> None:
+    """Every message that was judged, and not lost, went somewhere; whoever was dropped has an equal text that came out."""
+    for place in truth.judgements:
+        message = raw.messages[place]
+        owed = message.stands and place not in world.history.skipped
+        assert raw.fates[place] or not owed, f"{message.at} was judged and never emitted"
+    check_dropped(raw, same)
 
 
 def check_seeded(world: World, truth: Truth, ends: Mapping[Partition, int]) -> None:
@@ -376,40 +255,13 @@ def check_seeded(world: World, truth: Truth, ends: Mapping[Partition, int]) -> N
     topic = world.cluster.topics[SEEDED]
     for at, end in ends.items():
         for offset, _ in topic.logs[at.number].visible():
-            judged = (topic.topic_id, at.number, offset) in truth.kinds
+            judged = (topic.topic_id, at.number, offset) in truth.judgements
             assert judged or offset >= end, f"{at}@{offset}: the seed is done, and it was never judged"
 
 
 def check_all_judged(world: World, truth: Truth) -> None:
-    """Every message the input topics still hold was judged."""
-    for name in world.topic_ids:
-        topic = world.cluster.topics[name]
-        for number, log in enumerate(topic.logs):
-            for offset, _ in log.visible():
-                assert (topic.topic_id, number, offset) in truth.kinds, (
-                    f"{name}[{number}]@{offset}: never judged"
-                )
-
-
-def check_no_text(world: World, truth: Truth, fates: Fates) -> None:
-    """Messages whose values hold no text, by these values alone: they came out as they came, and led nobody."""
-    leaders = {each.leader for said in truth.judgements.values() for each in said}
-    values = {
-        origin_of(entry): entry.value
-        for log in world.cluster.topics[OUTPUT].logs
-        for _, entry in log.visible()
-    }
-    for name, topic_ids in world.topic_ids.items():
-        topic = world.cluster.topics[name]
-        for number, log in enumerate(topic.logs):
-            for offset, entry in log.visible():
-                if entry.value is not None and entry.value not in NO_TEXTS:
-                    continue
-                place, at = (topic.topic_id, number, offset), (name, number, offset)
-                assert place not in leaders, f"{at} has no text and leads"
-                said = {(each.kind, each.leader) for each in truth.judgements[place]}
-                assert said == {(Kind.UNIQUE, None)}, f"{at} has no text: {said}"
-                # Of a topic that was made again the places of both count.
-                if len(topic_ids) == 1:
-                    assert set(fates.went[at]) == {OUTPUT}, f"{at} has no text and went to {fates.went[at]}"
-                    assert values[at] == entry.value
+    """Every message the input topics still hold was judged, and is somewhere."""
+    for message in truth.raw.messages.values():
+        judged = message.place in truth.judgements or not message.stands
+        assert judged or message.place in world.history.skipped, f"{message.at}: never judged"
+    check_standing(truth.raw)

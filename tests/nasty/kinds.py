@@ -46,3 +46,28 @@ class Kind(StrEnum):
 
     SEED = "seed"
     """The windows are filled from an existing output, before the app goes live, until it does, or too late."""
+
+    TOPICS = "topics"
+    """Inputs and outputs are deleted and made again, with more or fewer partitions, the same messages elsewhere; an
+    input is taken out, and in again."""
+
+    COMPACTION = "compaction"
+    """Compaction takes messages of the input, judged or not."""
+
+    LIMITS = "limits"
+    """Outputs take smaller messages than the input, now these and now those."""
+
+    PLACES = "places"
+    """Inputs and outputs have different numbers of partitions, messages have many keys, or none."""
+
+    SLOW_JUDGING = "slow-judging"
+    """What an index polls at once may take it longer to judge than its session lasts."""
+
+    SLOW_OUTPUT = "slow-outputs"
+    """A transaction may take longer than it may."""
+
+    REFUSED = "refused-transactions"
+    """The broker refuses transactions, several one after the other."""
+
+    CLOCKS = "clocks"
+    """Clocks of processes are wrong by hours and jump; machines stand still without noticing."""

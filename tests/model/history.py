@@ -1,0 +1,92 @@
+"""What was done to a world's input, for whoever judges it later: the broker itself does not say why a message is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import StrEnum
+from typing import NamedTuple
+
+from tests.memory.cluster import MemoryCluster
+from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
+from twinsieve.pipeline.broker.records import Partition
+
+Place = tuple[bytes, int, int]
+"""Topic id, partition, offset."""
+
+
+class Cause(StrEnum):
+    """Why the app cannot emit a message any more, or is not to."""
+
+    RETENTION = "retention took it"
+    COMPACTION = "compaction took it"
+    DELETED = "its topic was deleted"
+    SKIPPED = "an operator moved the offset behind it"
+    TAKEN_OUT = "its topic is no longer an input"
+    REFUSED = "the output does not take it"
+
+
+class Loss(NamedTuple):
+    """A message was lost; `at_s`: when, None where nobody knows; `passed`: the group's offset was behind it then, so that it
+    is out."""
+
+    cause: Cause
+    at_s: float | None
+    passed: bool
+
+
+class History:
+    """Losses, oldest first, and moments at which nothing was left to do.
+
+    skipped: places that an operator's last move leaves out; calm_s: in seconds of the cluster's clock
+    least_limit: smallest `max.message.bytes` that an output ever had; limited_s: when it was set
+    """
+
+    def __init__(self, cluster: MemoryCluster, group: str) -> None:
+        self._cluster = cluster
+        self._group = group
+        self.losses: dict[Place, list[Loss]] = {}
+        self.skipped: set[Place] = set()
+        self.calm_s: list[float] = []
+        self.least_limit = DEFAULT_MESSAGE_BYTES
+        self.limited_s: list[float] = []
+
+    def is_calm(self) -> None:
+        """Nothing is left to do at this moment."""
+        self.calm_s.append(self._cluster.clock.monotonic_s())
+
+    def first_calm_after(self, moment_s: float) -> float | None:
+        """The first moment of calm that came later."""
+        return next((each for each in self.calm_s if each > moment_s), None)
+
+    def lose(self, at: Partition, offsets: Collection[int], cause: Cause) -> None:
+        """Note that these are about to be lost."""
+        committed = self._committed(at)
+        for offset in offsets:
+            place = self._place(at, offset)
+            passed = offset < committed and place not in self.skipped
+            self.losses.setdefault(place, []).append(Loss(cause, self._cluster.clock.monotonic_s(), passed))
+
+    def lose_all(self, topic: str, cause: Cause) -> None:
+        """The same for all that a topic holds."""
+        for number, log in enumerate(self._cluster.topics[topic].logs):
+            self.lose(Partition(topic, number), [offset for offset, _ in log.visible()], cause)
+
+    def limit(self, most: int) -> None:
+        """Note that an output takes no larger message from now on."""
+        self.least_limit = min(self.least_limit, most)
+        self.limited_s.append(self._cluster.clock.monotonic_s())
+
+    def move(self, at: Partition, offset: int) -> None:
+        """Note that an operator is about to move the offset of a partition."""
+        committed, held = self._committed(at), self._cluster.log(at).visible()
+        left_out = [each for each, _ in held if committed <= each < offset]
+        self.lose(at, left_out, Cause.SKIPPED)
+        self.skipped |= {self._place(at, each) for each in left_out}
+        self.skipped -= {self._place(at, each) for each, _ in held if each >= offset}
+
+    def _committed(self, at: Partition) -> int:
+        held = self._cluster.group(self._group).offsets.get(at)
+        return held.offset if held is not None else 0
+
+    def _place(self, at: Partition, offset: int) -> Place:
+        return self._cluster.topics[at.topic].topic_id, at.number, offset
