@@ -18,6 +18,7 @@ class IndexConfig:
     check_s: an idle index makes sure this often that it was not displaced
     output: the output topic, which is committed beside every log offset; empty where nothing is emitted
     trim_log: delete the log behind the oldest snapshot (they are on shared storage)
+    needs_snapshots: stop where the log was deleted behind snapshots and none of them can be read
     """
 
     scheme: bytes
@@ -31,6 +32,7 @@ class IndexConfig:
     snapshot_every_s: float
     check_s: float
     trim_log: bool
+    needs_snapshots: bool
     output: str
 
 
