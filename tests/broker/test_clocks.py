@@ -147,22 +147,25 @@ def test_the_clock_of_the_process_says_nothing_of_what_a_broker_takes(
 _PROCESS = """
 import json, logging, sys, time
 logging.basicConfig(level=logging.WARNING, format="%(message)s")
-ahead_s, real, real_ns = float(sys.argv[3]), time.time, time.time_ns
-time.time = lambda: real() + ahead_s
-time.time_ns = lambda: real_ns() + int(ahead_s * 1e9)
+ahead_s, every_s, real, real_ns = float(sys.argv[3]), float(sys.argv[4]), time.time, time.time_ns
+def ahead_now_s():
+    return -ahead_s if every_s and time.monotonic() // every_s % 2 else ahead_s
+time.time = lambda: real() + ahead_now_s()
+time.time_ns = lambda: real_ns() + int(ahead_now_s() * 1e9)
 import kafka.record.default_records  # which takes time.time as it is now
 from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
 from twinsieve.pipeline.service.run import run_service
 from twinsieve.pipeline.settings.model import Settings
 run_service(Settings.model_validate(json.load(open(sys.argv[1]))), connect_by_settings, member=sys.argv[2])
 """
-"""SETTINGS.json MEMBER AHEAD_S: one process of an app, whose clock is that far ahead."""
+"""SETTINGS.json MEMBER AHEAD_S EVERY_S: one process of an app, whose clock is that far ahead, and as far behind
+every other time of that length (0: never)."""
 
 
 @pytest.mark.needs("broker")
-@pytest.mark.parametrize("ahead_s", [7_200, -7_200])
+@pytest.mark.parametrize(("ahead_s", "every_s"), [(7_200, 0), (-7_200, 0), (7_200, 3)])
 def test_one_of_two_processes_has_a_wrong_clock_and_all_comes_out_once(
-    client: str, bootstrap: str, tmp_path: Path, ahead_s: int
+    client: str, bootstrap: str, tmp_path: Path, ahead_s: int, every_s: int
 ) -> None:
     written = written_settings(client, bootstrap, tmp_path)
     file = tmp_path / "settings.json"
@@ -190,17 +193,17 @@ def test_one_of_two_processes_has_a_wrong_clock_and_all_comes_out_once(
     def logs() -> str:
         return "".join(path.read_text() for path in tmp_path.glob("*.log"))
 
-    def start(member: str, ahead_s: int) -> subprocess.Popen[bytes]:
+    def start(member: str, ahead_s: int, every_s: int) -> subprocess.Popen[bytes]:
         log = (tmp_path / f"{member}.log").open("wb")
-        command = [sys.executable, "-c", _PROCESS, str(file), member, str(ahead_s)]
+        command = [sys.executable, "-c", _PROCESS, str(file), member, str(ahead_s), str(every_s)]
         with log:
             return subprocess.Popen(command, stdout=log, stderr=log)
 
     produce(10)
-    processes = [start("a", ahead_s)]
+    processes = [start("a", ahead_s, every_s)]
     try:
         until(committed, logs)
-        processes.append(start("b", 0))
+        processes.append(start("b", 0, 0))
         until(lambda: len(admin.members(group)) == 2, logs)
         for _ in range(5):
             produce(10)
@@ -215,7 +218,7 @@ def test_one_of_two_processes_has_a_wrong_clock_and_all_comes_out_once(
     for topic in (settings.output.dead_letter, settings.output.duplicates):
         assert topic is not None
         assert sum(admin.end_offsets([Partition(topic, number) for number in (0, 1)]).values()) == 0
-    where = "ahead of" if ahead_s > 0 else "behind"
-    assert f"s {where} the broker's" in (tmp_path / "a.log").read_text()
+    said = (tmp_path / "a.log").read_text()
+    assert any(f"7200 s {where} the broker's" in said for where in ("ahead of", "behind"))
     assert "the broker's" not in (tmp_path / "b.log").read_text()
     broker.close()
