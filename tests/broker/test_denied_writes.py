@@ -15,6 +15,7 @@ from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
 from tests.broker.worlds import fresh, messages, until
 from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import Broker, TransactionalProducer
 from twinsieve.pipeline.broker.records import (
     AbortableError,
@@ -164,7 +165,15 @@ def offsets_of(producer: type, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
     """Sends offsets behind a message, with this in place of confluent-kafka's producer."""
     monkeypatch.setattr(confluent_transactor, "Producer", producer)
     transactor = confluent_transactor.ConfluentTransactionalProducer(
-        Access(KafkaSettings(), {"socket.timeout.ms": 1}, _nobody, _nobody, nulls=True), "tx"
+        Access(
+            KafkaSettings(),
+            {"socket.timeout.ms": 1},
+            _nobody,
+            _nobody,
+            BrokerClock(time.monotonic),
+            nulls=True,
+        ),
+        "tx",
     )
     transactor.begin()
     transactor.send("shut", 0, messages([b"a"]))
@@ -199,7 +208,7 @@ def test_offsets_behind_a_failure_of_kafka_python_are_denied(monkeypatch: pytest
     )
     monkeypatch.setattr(python_transactor, "make_producer", lambda *_, **__: producer)
     transactor = python_transactor.PythonTransactionalProducer(
-        Access(KafkaSettings(), {}, _nobody, _nobody, nulls=True), "tx"
+        Access(KafkaSettings(), {}, _nobody, _nobody, BrokerClock(time.monotonic), nulls=True), "tx"
     )
     transactor.begin()
     membership = KafkaMembership(1, None, lambda: False)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
 
 from tests.broker.worlds import messages
+from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent import producers as confluent_producers
@@ -35,7 +37,7 @@ def test_an_appender_that_gives_up_waits_for_no_broker(monkeypatch: pytest.Monke
         raise BrokerError("nobody to ask", retryable=True)
 
     monkeypatch.setattr(confluent_producers, "Producer", LookingUp)
-    access = Access(KafkaSettings(), {}, nobody, nobody, nulls=True)
+    access = Access(KafkaSettings(), {}, nobody, nobody, BrokerClock(time.monotonic), nulls=True)
     appender = confluent_producers.ConfluentIdempotentProducer(access)
     with pytest.raises(AbortableError, match="refused"):
         appender.append(Partition("t", 0), messages([b"a"]))

@@ -26,6 +26,7 @@ from tests.broker.worlds import (
     write,
 )
 from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, FatalError, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
@@ -48,7 +49,7 @@ def impatient(bootstrap: str) -> Iterator[Callable[[str, str], PythonGroupConsum
     options = common_options(settings, "test", 15.0) | {"max_poll_interval_ms": _POLL_INTERVAL_MS}
     world = KafkaWorld("kafka-python", bootstrap)
     admin = world.broker()._shared_admin  # type: ignore[attr-defined]
-    access = Access(settings, options, admin, admin, nulls=False)
+    access = Access(settings, options, admin, admin, BrokerClock(time.monotonic), nulls=False)
     made: list[PythonGroupConsumer] = []
 
     def make(group: str, topic: str) -> PythonGroupConsumer:
