@@ -212,7 +212,7 @@ def test_a_seed_waits_for_a_broker_too_and_can_be_stopped(settings: Settings, cl
     results = []
     seeding = threading.Thread(
         target=lambda: results.append(
-            run_seed(settings, "posts", lambda _: gate(cluster), member="one", stop=stop)
+            run_seed(settings, "posts.unique", lambda _: gate(cluster), member="one", stop=stop)
         )
     )
     seeding.start()
