@@ -27,6 +27,7 @@ from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves
+from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import InputSettings, Settings
 from twinsieve.pipeline.settings.named_files import file_system
@@ -365,10 +366,13 @@ class Process:
     notices: list[str] = field(default_factory=list)
     refused: dict[Partition, Refused] = field(default_factory=dict)
     _inside: bool = False
+    pace: Pace = field(init=False)
+    """Outlives an index, as in a loop of the service."""
 
     def __post_init__(self) -> None:
         self.clock = LocalClock(self.world.clock, self.ahead_s)
         self._broker = MemoryBroker(self.world.cluster, lambda step: self.hook(step), self.clock)
+        self.pace = Pace(self.index_config.max_blocks)
 
     def step(self, timeout_s: float = 0.1) -> None:
         """One round of each role. A crash or a lost slot ends the process, other errors its roles.
@@ -449,6 +453,7 @@ class Process:
             store,
             self.background(),
             self._call_hook,
+            pace=self.pace,
         )
 
     def _call_hook(self, step: str) -> None:

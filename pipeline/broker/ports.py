@@ -202,7 +202,7 @@ class TransactionalProducer(Protocol):
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
         """Commit these offsets of the membership's group with the transaction.
 
-        raises: AbortableError when the group has moved on since `membership` was taken (other generation,
+        raises: MovedOnError when the group has moved on since `membership` was taken (other generation,
             unknown member, generation < 0); FatalError(fenced=True) when another process is this member now.
         """
 

@@ -41,6 +41,10 @@ class AbortableError(BrokerError):
         super().__init__(message, retryable=True)
 
 
+class MovedOnError(AbortableError):
+    """The group has moved on since the membership was taken that this attempt went by: nobody's fault."""
+
+
 class UnstableError(AbortableError):
     """A committed offset was held back by an open transaction for longer than a question may take."""
 

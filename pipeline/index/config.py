@@ -8,17 +8,22 @@ from enum import StrEnum
 from twinsieve.pipeline.broker.records import Partition
 
 MAX_BLOCKS = 32
+MAX_STEP_BYTES = 32 << 20
+MAX_STEP_S = 2.0
+"""Far below what a member, a health check or a worker waits for; what a core judges meanwhile makes a good
+transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexConfig:
     """What the index needs to know beside the sieve's own configuration. Nothing has a default.
 
-    scheme: hash of the fingerprint scheme; group, member: of the consumer; max_blocks: in one transaction
+    scheme: hash of the fingerprint scheme; group, member: of the consumer
+    max_blocks, max_step_bytes, max_step_s: blocks that are judged for one transaction, their bytes, and how
+        long judging may have taken when another one is begun; one block at least
     check_s: an idle index makes sure this often that it was not displaced
     output: the output topic, which is committed beside every log offset; empty where nothing is emitted
     trim_log: delete the log behind the oldest snapshot (they are on shared storage)
-    needs_snapshots: stop where the log was deleted behind snapshots and none of them can be read
     """
 
     scheme: bytes
@@ -29,10 +34,11 @@ class IndexConfig:
     transactional_id: str
     member: str | None
     max_blocks: int
+    max_step_bytes: int
+    max_step_s: float
     snapshot_every_s: float
     check_s: float
     trim_log: bool
-    needs_snapshots: bool
     output: str
 
 

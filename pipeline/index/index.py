@@ -3,7 +3,8 @@
 Steps of `Index.step`, once the log's partition is ours and every recorded decision has been applied:
 
 1. POLLED: blocks, with the membership of that moment.
-2. JUDGED: a ruling for each block; the state is now ahead of what is recorded.
+2. JUDGED: a ruling for each block that there is time for; the others are read again by the next step. The
+   state is now ahead of what is recorded.
 3. BEGUN, DECIDED, ANSWERED, OFFSETS_SENT, COMMITTED: one transaction holds one decision a block, the answers,
    and the log offset. Its transactional id is the deployment's: a new index fences the old one.
 4. SNAPSHOT_WRITTEN: now and then, of the committed state; it was frozen some steps before, and written in
@@ -20,26 +21,20 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import Executor
 from contextlib import suppress
+from typing import NamedTuple
 
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
 from twinsieve.pipeline.broker.ports import Broker, Clock, GroupConsumer, Hook, no_hook
-from twinsieve.pipeline.broker.records import (
-    AbortableError,
-    BrokerError,
-    Committed,
-    FatalError,
-    Membership,
-    Partition,
-)
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, FatalError, Membership
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase, IndexStep
-from twinsieve.pipeline.index.ends import Ends, recorded_behind_snapshots
+from twinsieve.pipeline.index.ends import Ends
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore, Watch, no_watch
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
 from twinsieve.pipeline.index.topics import InternalTopics
-from twinsieve.pipeline.index.transaction import DecisionWriter
+from twinsieve.pipeline.index.transaction import DecisionWriter, Pace
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
 from twinsieve.pipeline.wire.frame import (
     ForeignSchemeError,
@@ -69,8 +64,14 @@ _CLOCKS_DIFFER_MS = 60_000
 """Where the log does not say when the broker wrote a block, its arrival may lie this far ahead of the index's
 clock; what lies beyond is clamped."""
 
-Polled = tuple[int, bytes, int | None]
-"""A block: its offset, its bytes, and when the broker wrote it, where the log says so."""
+
+class _Read(NamedTuple):
+    """A block as it was read; stamp_ms: when it came into the log, by the clock that stamped it."""
+
+    offset: int
+    data: bytes
+    stamp_ms: int
+    stamped_by_broker: bool
 
 
 class Index:
@@ -81,6 +82,7 @@ class Index:
     store, background: where snapshots go, and what writes them beside the index; no store: none
     watch: called while the snapshot is read that it restores from, and while it waits for its last one to be
         written: both may take minutes
+    pace: of the index before this one, in the same process
     """
 
     def __init__(
@@ -93,10 +95,19 @@ class Index:
         background: Executor,
         hook: Hook = no_hook,
         watch: Watch = no_watch,
+        pace: Pace | None = None,
     ) -> None:
         self._broker = broker
         self._clock = clock
         self._config = config
+        self._pace = pace or Pace(config.max_blocks)
+        self._reads_again = False
+        """What was polled last was not judged to its end."""
+        self.judges = False
+        """It judges at this moment, which takes seconds, and asks no broker."""
+        self.waits_since_ms: int | None = None
+        """When the oldest block came into the log that is not on record, as far as this one has read; None
+        where it has judged all there is."""
         self._store = store
         self._hook = hook
         self._consumer: GroupConsumer | None = None
@@ -126,13 +137,10 @@ class Index:
         self.state, decisions_at = restore_point(
             store, self._ids, config.scheme, sieves, log_begins, self.notices, watch
         )
-        if log_begins and not self.state.at:
-            self._miss_snapshots(log_begins)
         self.follower = Follower(self._reader, self.state, config, self._ids[0], decisions_at)
         self._applied = 0
         self._waited_s = 0.0
         self._writer: DecisionWriter | None = None
-        self._to_trim: dict[Partition, int] = {}
         self._decisions_end = 0
         self._recorded = 0
         self._told_gaps = self._taken_gaps = 0
@@ -141,28 +149,44 @@ class Index:
         self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
         self._checked_s = self._marked_s = clock.monotonic_s()
 
-    def _miss_snapshots(self, log_begins: int) -> None:
-        """Stop where the log was deleted behind snapshots: windows would begin empty. raises: StateError"""
-        config = self._config
-        # The index before this one may have died in a transaction, open until the next one takes over.
-        held = self._admin.group_offsets(config.group, stable=False).get(config.log)
-        if config.needs_snapshots and recorded_behind_snapshots(held):
-            raise StateError(
-                f"{config.log}: blocks below {log_begins} were deleted behind snapshots, and state.dir holds "
-                "none of this log: correct state.dir, or bring one back; or start the first process with "
-                "`twinsieve run --without-snapshots`: windows begin empty then, and copies of what was "
-                "judged come out again"
-            )
-
     @property
     def live(self) -> bool:
         """Whether this one judges; else it restores or stands by."""
         return self.phase.now is IndexPhase.LIVE
 
     @property
+    def behind_s(self) -> float:
+        """For how long the oldest block that is known to wait has been in the log; 0 where none waits."""
+        since_ms = self.waits_since_ms
+        if since_ms is None:
+            return 0.0
+        # The broker stamps the log, so that its clock counts.
+        return max(0.0, (self._clock.now_ms() - since_ms) / 1000 - (self.clocks.ahead_s or 0.0))
+
+    @property
     def ready(self) -> bool:
         """It judges, or stands by for the one that does; not while it joins, or restores what is its own."""
         return self.phase.now in (IndexPhase.LIVE, IndexPhase.STANDBY)
+
+    @property
+    def holds_log(self) -> bool:
+        """Whether the log is its own: nobody else judges."""
+        return self.phase.now in (IndexPhase.LIVE, IndexPhase.CATCHING_UP)
+
+    def step_aside(self) -> bool:
+        """Leave the group where it has another member, which gets the log then; whether it did.
+
+        Only `abandon` may follow then. Who is alone stays: nobody would judge meanwhile.
+        """
+        if self._consumer is None:
+            return False
+        try:
+            others = len(self._admin.members(self._config.group)) > 1
+        except BrokerError:
+            return False
+        if others:
+            self._consumer.leave()
+        return others
 
     def take_gaps(self) -> int:
         """Blocks, or decisions, that retention took before they were followed, since this was asked last."""
@@ -189,10 +213,11 @@ class Index:
         if consumer is None:
             self.follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
             return []
+        if self._reads_again:
+            consumer.seek(self._config.log, self.state.at)
+            self._reads_again = False
         # 1. POLLED
-        polled = consumer.poll(
-            timeout_s if self.live else self._stand_by_s(timeout_s), self._config.max_blocks
-        )
+        polled = consumer.poll(timeout_s if self.live else self._stand_by_s(timeout_s), self._pace.blocks)
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
@@ -204,7 +229,7 @@ class Index:
             self._follow(consumer, polled.membership, timeout_s)
             return []
         blocks = [
-            (offset, value or b"", stamp if records.stamped_by_broker else None)
+            _Read(offset, value or b"", stamp, stamped_by_broker=records.stamped_by_broker)
             for records in polled.records
             for offset, value, stamp in zip(
                 records.offsets, records.values, records.timestamps_ms, strict=True
@@ -212,6 +237,7 @@ class Index:
         ]
         if blocks:
             return self._judge(blocks, polled.membership)
+        self.waits_since_ms = None
         if self._clock.monotonic_s() - self._checked_s >= self._config.check_s:
             self._check_idle(polled.membership)
         return []
@@ -313,7 +339,6 @@ class Index:
         self._tell_passed_over(found.go_on - found.recorded)
         self.state.pass_over(found.go_on)
         self._recorded = found.recorded
-        writer.behind_snapshots = self._config.needs_snapshots and recorded_behind_snapshots(committed)
         consumer.seek(log, self.state.at)
         self.snapshots.live(self.follower.since_ms)
         self.follower.end()
@@ -335,11 +360,24 @@ class Index:
             )
             self.unjudged += unjudged
 
-    def _judge(self, blocks: list[Polled], membership: Membership) -> list[Ruling]:
+    def _judge(self, blocks: list[_Read], membership: Membership) -> list[Ruling]:
         # 2. JUDGED
         ledger = self.state.ledger
         sessions, given_up = ledger.sessions_started, ledger.given_up.copy()
-        rulings = [self._rule(*block) for block in blocks]
+        began_s, max_s = self._clock.monotonic_s(), self._config.max_step_s
+        self.waits_since_ms = blocks[0].stamp_ms
+        self.judges = True
+        rulings: list[tuple[Ruling, int]] = []
+        held = 0
+        for block in blocks:
+            held += len(block.data)
+            is_late = self._clock.monotonic_s() - began_s >= max_s or held > self._config.max_step_bytes
+            if rulings and is_late:
+                break
+            rulings.append(self._rule(block))
+        self.judges = False
+        took_s = self._clock.monotonic_s() - began_s
+        self._reads_again = len(rulings) < len(blocks)
         due = self.snapshots.due
         try:
             self._hook(IndexStep.JUDGED)
@@ -351,17 +389,21 @@ class Index:
         except AbortableError as error:
             # A new index would take a topic that was made again just now for the right one.
             self._topics.check(at_once=True)
+            self._pace.refused(len(rulings))
             raise FatalError(f"decisions were not recorded ({error}); restoring") from error
         self.sessions += ledger.sessions_started - sessions
         self.given_up += ledger.given_up - given_up
+        self._pace.recorded(len(rulings), in_time=2 * took_s < max_s, cut=self._reads_again)
+        self.waits_since_ms = blocks[min(len(rulings), len(blocks) - 1)].stamp_ms
         self.snapshots.judged()
         if due:
             # 4. SNAPSHOT_WRITTEN, by `_finish_snapshot` some steps later
             self.snapshots.begin(self.state, self.follower.decisions_at)
         return [ruling for ruling, _ in rulings]
 
-    def _rule(self, offset: int, data: bytes, appended_ms: int | None) -> tuple[Ruling, int]:
+    def _rule(self, read: _Read) -> tuple[Ruling, int]:
         """The ruling on a block, and where its answer goes."""
+        offset, data = read.offset, read.data
         try:
             block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
         except (ForeignSchemeError, ForeignVersionError) as error:
@@ -370,19 +412,19 @@ class Index:
             session, reply, first, end = asked_by(data)
             ruling = self.state.refuse(offset, session, first, end)
         else:
-            ruling, reply = self.state.rule(block, offset, self._arrival_ms(block, appended_ms)), block.reply
+            ruling, reply = self.state.rule(block, offset, self._arrival_ms(block, read)), block.reply
         ruling.log_id = self._ids[0]
         ruling.checksum = checksum_of(data)
         return ruling, reply
 
-    def _arrival_ms(self, block: Block, appended_ms: int | None) -> int:
+    def _arrival_ms(self, block: Block, read: _Read) -> int:
         """When the messages of a block came, which bounds their times: when the broker wrote the block.
 
         Where that is not known it is when their worker read them, by its own clock. One that runs ahead would
         expire the windows.
         """
-        if appended_ms is not None:
-            return appended_ms
+        if read.stamped_by_broker:
+            return read.stamp_ms
         return min(block.arrival_ms, self._clock.now_ms() + _CLOCKS_DIFFER_MS)
 
     def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
@@ -395,8 +437,6 @@ class Index:
         replies = {reply for _, reply in rulings}
         unreachable = self._topics.unreachable(self._config.verdicts, replies)
         self._writer.commit(rulings, self._recorded, membership, unreachable)
-        if self._writer.behind_snapshots:
-            self._trim()
         self._checked_s = self._clock.monotonic_s()
 
     def _finish_snapshot(self, *, wait: bool = False, last: bool = False) -> None:
@@ -415,21 +455,10 @@ class Index:
         self.told.append(found.told)
         self._hook(IndexStep.SNAPSHOT_WRITTEN)
         needed_from = {self._config.log: found.oldest_at, self._config.decisions: found.decisions_from}
-        if self._config.trim_log:
-            self._to_trim = {at: offset for at, offset in needed_from.items() if offset is not None}
-        if self._writer is not None and self._to_trim:
-            is_on_record, self._writer.behind_snapshots = self._writer.behind_snapshots, True
-            if is_on_record:
-                self._trim()
-
-    def _trim(self) -> None:
-        """Delete what a restore from the oldest snapshot does not need. That this is done must be on record:
-        whoever finds no snapshot then knows that one is missing."""
-        before, self._to_trim = self._to_trim, {}
-        if not before:
-            return
-        try:
-            self._admin.delete_records(before)
-        except BrokerError as error:
-            names = " and ".join(map(str, before))
-            self.notices.append(f"{names}: not trimmed behind snapshots ({error})")
+        before = {at: offset for at, offset in needed_from.items() if offset is not None}
+        if self._config.trim_log and before:
+            try:
+                self._admin.delete_records(before)
+            except BrokerError as error:
+                names = " and ".join(map(str, before))
+                self.notices.append(f"{names}: not trimmed behind snapshots ({error})")

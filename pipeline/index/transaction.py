@@ -1,4 +1,4 @@
-"""What an index writes: decisions, answers and the log offset, together or not at all."""
+"""What an index writes at once: decisions, answers and the log offset, together or not at all."""
 
 from __future__ import annotations
 
@@ -17,19 +17,60 @@ from twinsieve.pipeline.index.config import IndexConfig, IndexStep
 from twinsieve.pipeline.index.ends import committed_record
 from twinsieve.pipeline.wire.ruling import Ruling, encode_ruling
 
+_MAX_STEPS = 16
+
+
+class Pace:
+    """How many blocks an index judges for one transaction.
+
+    Fewer after one that was refused, and as many as time allowed where judging takes long; more again with
+    those that are recorded. It outlives the index, which ends with a refused transaction.
+
+    blocks: of the next step, at most
+
+    >>> pace = Pace(32)
+    >>> pace.refused(20)
+    >>> pace.blocks
+    10
+    """
+
+    def __init__(self, max_blocks: int) -> None:
+        self._max_blocks = max_blocks
+        self.blocks = max_blocks
+        self._steps = 0
+        """Recorded since the last change."""
+        self._wanted = 1
+        """Steps to record before more is tried; doubled by each refusal, for that costs a restore."""
+
+    def recorded(self, count: int, *, in_time: bool, cut: bool) -> None:
+        """A step of `count` blocks is on record.
+
+        in_time: more would have been possible; cut: more was there
+        """
+        self._steps += 1
+        if cut:
+            self.blocks, self._steps = max(1, count), 0
+        elif in_time and self._steps >= self._wanted:
+            self.blocks, self._steps = min(self._max_blocks, 2 * self.blocks), 0
+            if self.blocks == self._max_blocks:
+                self._wanted = 1
+
+    def refused(self, count: int) -> None:
+        """A transaction for `count` blocks was refused."""
+        self.blocks, self._steps = max(1, min(self.blocks, count) // 2), 0
+        self._wanted = min(_MAX_STEPS, 2 * self._wanted)
+
 
 class DecisionWriter:
     """The right to record decisions. Whoever makes one takes it from all others of the app.
 
     decisions_end: the decisions reach at least to here. When this is made, nobody else records any more:
         those on record then are all there is to follow.
-    behind_snapshots: the log is deleted behind snapshots; on record from the next commit on
     """
 
     def __init__(self, broker: Broker, config: IndexConfig, hook: Hook, reader: Reader) -> None:
         self._config = config
         self._hook = hook
-        self.behind_snapshots = False
         topics = (config.decisions.topic, config.verdicts)
         self.transactor = broker.transactor(config.transactional_id, topics)
         try:
@@ -58,8 +99,7 @@ class DecisionWriter:
                 answers.setdefault(reply, Messages()).add(None, answer)
         # The marker of the transaction takes an offset too.
         decisions_end = self.decisions_end + len(rulings) + (1 if rulings else 0)
-        record = committed_record(at, decisions_end, config.output, behind_snapshots=self.behind_snapshots)
-        self._transact(decisions, answers, record, membership)
+        self._transact(decisions, answers, committed_record(at, decisions_end, config.output), membership)
         self.decisions_end = decisions_end
 
     def prove(self, committed: Committed, membership: Membership) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
-from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, Partition
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError, Partition
 
 GRANT = "grant it (twinsieve topics acls prints what is needed)"
 REFUSED_TIME = "the broker refuses the time of a message; `twinsieve topics check` says what to alter"
@@ -23,6 +23,7 @@ class Meaning(Enum):
     DENIED = f"; {GRANT}"
     EPOCH_OVER = "; the transaction timed out or another process has this slot"
     FINISHED = "; the client is finished"
+    MOVED_ON = "; its group has moved on"
     FAILED = ""
     """This attempt failed; the client is good for another one."""
 
@@ -46,6 +47,8 @@ class ErrorRules:
         """The port's error for one of the library's; `doing` says what failed where."""
         meaning = self.meaning(error)
         said = f"{doing}: {self.reason(error)}{meaning.value}"
+        if meaning is Meaning.MOVED_ON:
+            return MovedOnError(said)
         if meaning is Meaning.FAILED:
             return AbortableError(said)
         return FatalError(said, fenced=meaning is Meaning.MEMBER_FENCED, denied=meaning is Meaning.DENIED)

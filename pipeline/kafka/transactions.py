@@ -16,6 +16,7 @@ from twinsieve.pipeline.broker.records import (
     FatalError,
     Membership,
     Messages,
+    MovedOnError,
     Partition,
 )
 from twinsieve.pipeline.kafka.broker import Access
@@ -101,7 +102,7 @@ class KafkaTransactionalProducer(Client):
         # With what a consumer that has left its group says of itself the broker asks no questions: it would
         # commit for a process that no longer owns the partition.
         if membership.generation < 0 or not isinstance(membership, KafkaMembership):
-            raise AbortableError("offsets: not a member of the group any more")
+            raise MovedOnError("offsets: not a member of the group any more")
         self._membership = membership
         self._send_offsets(offsets, membership.metadata)
 

@@ -15,10 +15,11 @@ import orjson
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, Hook
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexConfig
+from twinsieve.pipeline.index.config import MAX_BLOCKS, MAX_STEP_BYTES, MAX_STEP_S, IndexConfig
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore, Watch, no_watch
 from twinsieve.pipeline.index.snapshot_writer import Sieves
+from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
 from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
@@ -45,7 +46,6 @@ class Builder:
 
     connect: a broker of these settings; emit: False in shadow mode; background: writes snapshots
     job: what its worker is for: `seed` reads an existing output, in a group of its own
-    needs_snapshots: as in `IndexConfig`
     """
 
     settings: Settings
@@ -56,7 +56,6 @@ class Builder:
     emit: bool
     background: Executor
     job: Literal["worker", "seed"] = "worker"
-    needs_snapshots: bool = True
 
     def worker_config(self) -> WorkerConfig:
         """What the worker of this process needs to know."""
@@ -104,10 +103,11 @@ class Builder:
             transactional_id=names.index_transactions,
             member=f"{self.slot}-index",
             max_blocks=MAX_BLOCKS,
+            max_step_bytes=MAX_STEP_BYTES,
+            max_step_s=MAX_STEP_S,
             snapshot_every_s=settings.state.snapshot_every_ms / 1000,
             check_s=CHECK_S,
             trim_log=trims_log(settings),
-            needs_snapshots=self.needs_snapshots,
             output=settings.output.topic if self.emit or self.job == "seed" else "",
         )
 
@@ -140,11 +140,11 @@ class Builder:
         `kafka.request_timeout`, and one that has failed may be followed by others."""
         return max(ALIVE_S, 3 * self.settings.kafka.request_timeout_ms / 1000)
 
-    def index(self, hook: Hook, watch: Watch = no_watch) -> Index:
+    def index(self, hook: Hook, watch: Watch = no_watch, pace: Pace | None = None) -> Index:
         """An index with clients of its own, restored from the newest snapshot. raises: BrokerError,
         StateError
 
-        watch: as for `Index`
+        watch, pace: as for `Index`
         """
         settings, config = self.settings, self.index_config()
         sieve = sieve_config(settings, self.scheme.scheme_id)
@@ -163,6 +163,7 @@ class Builder:
                 self.background,
                 hook,
                 watch,
+                pace,
             )
             stack.pop_all()
         return index

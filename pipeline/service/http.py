@@ -90,6 +90,7 @@ class HealthServer:
 
     address: host and port; port 0: a free one
     why_not_healthy, why_not_ready: one line that the page shows beside its status; nothing where all is well
+    remark: one line beside that of a process that is ready
     raises: UsageError where it cannot listen there
     """
 
@@ -99,6 +100,7 @@ class HealthServer:
         registry: CollectorRegistry,
         why_not_healthy: Callable[[], str],
         why_not_ready: Callable[[], str],
+        remark: Callable[[], str] = lambda: "",
     ) -> None:
         class Handler(BaseHTTPRequestHandler):
             timeout = 10
@@ -114,7 +116,7 @@ class HealthServer:
                 elif path == "/healthz":
                     self._answer(why_not_healthy())
                 elif path == "/readyz":
-                    self._answer(why_not_ready())
+                    self._answer(why_not_ready(), remark())
                 elif not path:
                     self._send(200, _INDEX, _HTML)
                 else:
@@ -123,9 +125,10 @@ class HealthServer:
             def do_HEAD(self) -> None:
                 self.do_GET()
 
-            def _answer(self, why_not: str) -> None:
-                said = why_not[:_MAX_REASON].encode("unicode_escape") if why_not else b"ok"
-                self._send(503 if why_not else 200, said + b"\n")
+            def _answer(self, why_not: str, remark: str = "") -> None:
+                said = why_not or (f"ok; {remark}" if remark else "ok")
+                line = said[:_MAX_REASON].encode("unicode_escape")
+                self._send(503 if why_not else 200, line + b"\n")
 
             def _send(self, status: int, body: bytes, kind: str = _TEXT) -> None:
                 self.send_response(status)

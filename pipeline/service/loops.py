@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from twinsieve.pipeline.broker.ports import Clock
-from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, Partition
-from twinsieve.pipeline.index.config import IndexStep
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError, Partition
+from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import Moved
+from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.service.build import ALIVE_S, Builder
 from twinsieve.pipeline.service.metrics import Metrics
@@ -46,6 +47,14 @@ _ANSWERED = frozenset(
 """Steps that end with a broker's answer."""
 _LOAD_S = 60.0
 """For each GiB of a snapshot, the most that filling the sieve takes after its last byte, in one go."""
+_BEHIND_S = 10.0
+_SAY_BEHIND_S = 60.0
+"""An index that judges what has waited for longer than the first says so once in the second."""
+_ASIDE_AFTER = 3
+"""Failures in a row after which an index leaves its group, and comes back after a pause."""
+_ASIDE_S = 30.0
+_MAX_ASIDE_S = 600.0
+"""The first such pause, doubled each time until a decision is recorded; and its limit."""
 _SAY_EVERY_S = 10.0
 """Seconds between two lines on how far a snapshot has been read or written."""
 _NEW_CLIENTS_S = 300.0
@@ -132,6 +141,11 @@ class Loop(ABC):
         return self._clock.monotonic_s() - self._turned_s < self._alive_s
 
     @property
+    def remark(self) -> str:
+        """What an operator should know beside whether it is ready; empty where there is nothing."""
+        return ""
+
+    @property
     def hears(self) -> bool:
         """A broker answers it: the last question was answered, and that is not too long ago."""
         return not self._is_unanswered and not self._is_silent
@@ -144,7 +158,12 @@ class Loop(ABC):
     @property
     def _is_silent(self) -> bool:
         silent_s = self._clock.monotonic_s() - self._answered_s
-        return not self._asks_nobody and silent_s >= _SILENT_S
+        return not self._works_alone and silent_s >= _SILENT_S
+
+    @property
+    def _works_alone(self) -> bool:
+        """No broker is asked, so none can answer."""
+        return self._asks_nobody
 
     def look(self) -> None:
         """Log when no broker answers any more. Called now and then from beside the role, which may hang in
@@ -156,6 +175,9 @@ class Loop(ABC):
     def _on_step(self, step: str) -> None:
         """A step of a round is done, which may be a long one."""
         self._turned_s = self._clock.monotonic_s()
+        if step == IndexStep.JUDGED:
+            # No broker was asked meanwhile.
+            self._answered_s = self._turned_s
         if step in _ANSWERED:
             self._hear()
 
@@ -211,10 +233,10 @@ class Loop(ABC):
                 self._ask()
             self._failures = 0
             # A step may find nothing because no broker answers: that it succeeds says nothing then.
-            if self.phase.now is LoopPhase.RETRYING and self.hears:
+            if self.phase.now is LoopPhase.RETRYING and self.hears and not self._is_aside:
                 self._go(LoopPhase.WORKING)
         except BrokerError as error:
-            self._metrics.broker_errors.labels(self.name).inc()
+            self._failed(error)
             if isinstance(error, FatalError):
                 # What a role was never allowed to do is told once; a permission that was taken away may be
                 # granted again.
@@ -248,6 +270,15 @@ class Loop(ABC):
 
     def _see_clock(self, role: Worker | Index | None) -> None:
         self._metrics.see_clock(self.name, role.clocks.ahead_s if role is not None else None)
+
+    @property
+    def _is_aside(self) -> bool:
+        """It leaves its work to other processes for a while."""
+        return False
+
+    def _failed(self, error: BrokerError) -> None:  # noqa: ARG002 - for a role that looks at it
+        """A round ended with this error, which has left the role as it is."""
+        self._metrics.broker_errors.labels(self.name).inc()
 
     @abstractmethod
     def _step(self) -> None:
@@ -361,13 +392,65 @@ class IndexLoop(Loop):
         self._seen_s = 0.0
         self._moved_from: tuple[int, float] | None = None
         """Bytes and time of the last line on a snapshot that is being read or written."""
+        self._pace = Pace(MAX_BLOCKS)
+        self._refused = 0
+        """Failures of its own in a row."""
+        self._aside_s = _ASIDE_S
+        self._aside_until_s: float | None = None
+        self._why_aside = ""
+        self._say_behind_s = 0.0
+        self._is_told_behind = False
         self._set_gauges()
 
+    @property
+    def _works_alone(self) -> bool:
+        return self._asks_nobody or self._is_aside or (self._index is not None and self._index.judges)
+
+    @property
+    def _is_aside(self) -> bool:
+        return self._aside_until_s is not None
+
+    @property
+    def remark(self) -> str:
+        """How far behind it is, or why it does not try."""
+        if self._aside_until_s is not None:
+            left_s = max(0.0, self._aside_until_s - self._clock.monotonic_s())
+            return f"left its group, tries again in {left_s:.0f} s: {self._why_aside}"
+        behind_s = self._index.behind_s if self._index is not None and self._index.live else 0.0
+        return f"judges what arrived {behind_s:.0f} s ago" if behind_s >= _BEHIND_S else ""
+
+    def _failed(self, error: BrokerError) -> None:
+        super()._failed(error)
+        index = self._index
+        moved_on = isinstance(error.__cause__, MovedOnError) or isinstance(error, MovedOnError)
+        if index is None or not index.holds_log or moved_on or not isinstance(error, FatalError):
+            return
+        self._refused += 1
+        if self._refused < _ASIDE_AFTER or not index.step_aside():
+            return
+        _log.warning(
+            "index: failed %d times in a row here; it leaves its group for %.0f s, so that another process "
+            "may judge (%s)",
+            *(self._refused, self._aside_s, error),
+        )
+        self._metrics.asides.inc()
+        self._why_aside = str(error)
+        self._answered_s = self._clock.monotonic_s()
+        self._aside_until_s = self._clock.monotonic_s() + self._aside_s
+        self._aside_s = min(_MAX_ASIDE_S, 2 * self._aside_s)
+
     def _step(self) -> None:
+        if self._aside_until_s is not None:
+            if self._clock.monotonic_s() < self._aside_until_s:
+                self._stop.wait(_POLL_S)
+                return
+            self._answered_s = self._clock.monotonic_s()
+            self._aside_until_s = None
         index = self._index or self._restored()
         for ruling in index.step(_POLL_S):
             self._metrics.ruled(ruling)
             self._did_its_work()
+            self._refused, self._aside_s = 0, _ASIDE_S
         self._is_ready = index.ready
         changes = index.phase.changes()
         for phase in changes:
@@ -379,7 +462,7 @@ class IndexLoop(Loop):
     def _restored(self) -> Index:
         """A new index, with what the newest snapshot holds; reading that may take minutes."""
         try:
-            index = self._index = self._builder.index(self._timer, self._moved)
+            index = self._index = self._builder.index(self._timer, self._moved, self._pace)
         finally:
             if self._asks_nobody:
                 self._answered_s = self._clock.monotonic_s()
@@ -424,6 +507,7 @@ class IndexLoop(Loop):
             return
         self._metrics.see_index(self._index)
         if self._index.live:
+            self._tell_behind(self._index)
             # One process of an app shows them, the one that judges.
             self._sizes = self._sizes or self._builder.log_sizes()
             sizes = self._sizes.ask()
@@ -442,6 +526,18 @@ class IndexLoop(Loop):
         _log.info(
             "index: restoring block=%d of=%d rate=%.0f/s left=%s", at, end, rate, _left_s(end - at, rate)
         )
+
+    def _tell_behind(self, index: Index) -> None:
+        """Log now and then how far behind it is, and that it is no more."""
+        behind_s, now_s = index.behind_s, self._clock.monotonic_s()
+        if behind_s < _BEHIND_S:
+            if self._is_told_behind:
+                _log.info("index: judges what arrives; nothing waits any more")
+            self._is_told_behind = False
+        elif not self._is_told_behind or now_s >= self._say_behind_s:
+            self._is_told_behind, self._say_behind_s = True, now_s + _SAY_BEHIND_S
+            waiting = max(0, index.follower.log_end() - index.state.at)
+            _log.warning("index: judges what arrived %.0f s ago; waiting=%d blocks", behind_s, waiting)
 
     def _finish(self) -> None:
         index = self._index

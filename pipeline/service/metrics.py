@@ -296,6 +296,11 @@ class Metrics:
             "1 where this process judges and a broker answers it. Alert where the sum of an app is not 1.",
         )
         self.live.set_function(lambda: float(self._judges and in_index()))
+        self.asides = counter(
+            "twinsieve_index_asides",
+            "Times the index of this process left its group after failures in a row, so that another one may "
+            "judge. Alert on any.",
+        )
         self.phase = enum(
             "twinsieve_index_phase",
             "Where the index of this process stands; none in a process without one.",
@@ -310,6 +315,12 @@ class Metrics:
         self.log_lag = maybe(
             "twinsieve_index_lag_blocks",
             "Blocks of the log not judged, or not followed yet; no series while no broker tells its end.",
+            known=in_index,
+        )
+        self.behind = maybe(
+            "twinsieve_index_behind_seconds",
+            "For how long the oldest block that waits to be judged has been in the log; series only where "
+            "this process judges. Alert on minutes.",
             known=in_index,
         )
         self.gaps = counter(
@@ -455,6 +466,7 @@ class Metrics:
             self.log_lag.tell({})
         since_s = index.snapshots.since_s if index is not None and index.live else None
         self.snapshot_age.tell({} if since_s is None else {(): partial(self._since, since_s)})
+        self.behind.tell({(): lambda: index.behind_s} if index is not None and index.live else {})
         stored_ms = index.snapshots.stored_ms if index is not None else None
         if stored_ms is not None:
             self.snapshot_stored.tell({(): stored_ms / 1000})

@@ -62,7 +62,6 @@ def run_service(
     member: str | None = None,
     dry_run: bool = False,
     move_output: bool = False,
-    without_snapshots: bool = False,
     clock: Clock | None = None,
     stop: threading.Event | None = None,
 ) -> None:
@@ -72,7 +71,6 @@ def run_service(
     dry_run: shadow mode, with groups, internal topics and state of its own (app `<app>-shadow`): judges and
         counts, emits nothing
     move_output: the app's output is this one from now on, whichever it was
-    without_snapshots: begin with what the log still holds, though snapshots of what it does not are lost
     connect: a broker of these settings; clock: for tests
     raises: ConfigError, UsageError; BrokerError and StateError when going on makes no sense, with what to do
     """
@@ -86,7 +84,11 @@ def run_service(
     with ExitStack() as stack:
         if settings.http.address is not None:
             server = HealthServer(
-                settings.http.address, metrics.registry, status.why_not_healthy, status.why_not_ready
+                settings.http.address,
+                metrics.registry,
+                status.why_not_healthy,
+                status.why_not_ready,
+                status.remark,
             )
             stack.callback(server.close)
         slot, background = stack.enter_context(process(settings, member))
@@ -112,16 +114,7 @@ def run_service(
             return
         scheme = make_scheme(settings)
         metrics.about(settings.app, role, scheme.scheme_id)
-        builder = Builder(
-            settings,
-            scheme,
-            clock,
-            connect,
-            slot,
-            emit=not dry_run,
-            background=background,
-            needs_snapshots=not without_snapshots,
-        )
+        builder = Builder(settings, scheme, clock, connect, slot, emit=not dry_run, background=background)
         index = IndexLoop(builder, clock, metrics) if role != "worker" else None
         indexes: list[Loop] = [index] if index is not None else []
         workers: list[Loop] = [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []
@@ -154,7 +147,14 @@ class _Status:
         if not self._loops:
             return self._said
         behind = [loop for loop in self._loops if not loop.ready]
-        return ", ".join(f"{loop.name}: {loop.phase.now}, not ready" for loop in behind)
+        return ", ".join(
+            f"{loop.name}: {loop.phase.now}, not ready{f' ({loop.remark})' if loop.remark else ''}"
+            for loop in behind
+        )
+
+    def remark(self) -> str:
+        """What a process that is ready has to say all the same."""
+        return ", ".join(f"{loop.name}: {loop.remark}" for loop in self._loops if loop.remark)
 
 
 def _check(settings: Settings, connect: Callable[[Settings], Broker], **how: bool) -> Literal[True]:

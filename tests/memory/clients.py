@@ -158,6 +158,7 @@ class MemoryTransactionalProducer:
         slot = cluster.take_over(transactional_id)
         self._epoch = slot.epoch
         self._in_flight = InFlight(clocks)
+        self._sent = 0
         self._hook("transactor.made")
 
     def begin(self) -> None:
@@ -165,6 +166,7 @@ class MemoryTransactionalProducer:
         if self._cluster.holder(self._id, self._epoch).transaction is not None:
             raise RuntimeError(f"transactional id {self._id}: a transaction is open already")
         self._cluster.begin(self._id, self._epoch)
+        self._sent = 0
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
         return unsendable(self._cluster, topic, messages, self._clocks.broker)
@@ -172,6 +174,7 @@ class MemoryTransactionalProducer:
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
         """Keyed messages go by a checksum of the key."""
         self._hook("transactor.send.before")
+        self._sent += len(messages)
         reach(self._cluster, "send")
         transaction = self._cluster.open_transaction(self._id, self._epoch)
         messages = self._clocks.stamped(messages)
@@ -203,6 +206,8 @@ class MemoryTransactionalProducer:
         with CLUSTER_LOCK:
             self._cluster.tick()
             self._cluster.open_transaction(self._id, self._epoch)
+            if self._cluster.faults.refuses_commit(self._id, self._sent):
+                raise AbortableError(f"commit: {self._sent} messages are refused")
             if left:
                 raise AbortableError(f"commit: {left} messages were not acknowledged")
             self._cluster.end(self._cluster.holder(self._id, self._epoch), Outcome.COMMITTED)

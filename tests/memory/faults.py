@@ -18,6 +18,11 @@ def never_fails(waiting: int) -> int | None:
     return None
 
 
+def commits(transactional_id: str, count: int) -> bool:
+    """The transaction is not refused."""
+    return False
+
+
 @dataclass(slots=True)
 class Faults:
     """The faults of a cluster, each as a real one shows it.
@@ -30,6 +35,9 @@ class Faults:
         go on waiting. A number: the append fails; that many of its messages, the oldest, are written all the same, and
         perhaps later than what a new producer appends.
 
+    refuses_commit: asked at each commit, with the transactional id and the number of messages in it: whether
+        the broker refuses the transaction, which then must be aborted.
+
     Others need no switch: `MemoryCluster.reachable`, `delete` and `create`; `PartitionLog.trim` (retention)
     and `truncate`; a hook that lets time pass, or other processes act, is a process that stalls in a call.
     """
@@ -37,3 +45,4 @@ class Faults:
     leaderless: set[Partition] = field(default_factory=set)
     append_latency_s: Callable[[], float] = at_once
     append_failure: Callable[[int], int | None] = never_fails
+    refuses_commit: Callable[[str, int], bool] = commits

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from twinsieve.pipeline.broker.records import AbortableError, Committed, FatalError, Membership, Partition
+from twinsieve.pipeline.broker.records import Committed, FatalError, Membership, MovedOnError, Partition
 
 
 @dataclass(slots=True)
@@ -106,6 +106,6 @@ class Group:
         ):
             raise FatalError(f"group {self.name}: another process is member {instance!r} now", fenced=True)
         if member_id not in self.members:
-            raise AbortableError(f"group {self.name}: member {member_id} is unknown; join again")
+            raise MovedOnError(f"group {self.name}: member {member_id} is unknown; join again")
         if generation != self.generation:
-            raise AbortableError(f"group {self.name}: generation {generation} is over, now {self.generation}")
+            raise MovedOnError(f"group {self.name}: generation {generation} is over, now {self.generation}")

@@ -105,18 +105,11 @@ class Deployment:
             if self.left == 0:
                 raise CrashError(step)
 
-    def run(self, settings: Settings, rounds: int, *, needs_snapshots: bool = True) -> bool:
+    def run(self, settings: Settings, rounds: int) -> bool:
         """Whether it ran through; a crash leaves everything as it is."""
         broker = MemoryBroker(self.cluster, self.hook if self.left else no_hook)
         builder = Builder(
-            settings,
-            self.scheme,
-            self.clock,
-            lambda _: broker,
-            "one",
-            emit=True,
-            background=Later(),
-            needs_snapshots=needs_snapshots,
+            settings, self.scheme, self.clock, lambda _: broker, "one", emit=True, background=Later()
         )
         try:
             index, worker = builder.index(self.hook), builder.worker(self.hook)

@@ -23,13 +23,17 @@ class _Pages:
     """A server, and what it is told to say."""
 
     def __init__(self, listen: str) -> None:
-        self.why_not_healthy = self.why_not_ready = ""
+        self.why_not_healthy = self.why_not_ready = self.remark = ""
         address = HttpSettings(listen=listen).address
         assert address is not None
         registry = CollectorRegistry()
         Counter("seen", "Seen", registry=registry).inc(3)
         self.server = HealthServer(
-            address, registry, lambda: self.why_not_healthy, lambda: self.why_not_ready
+            address,
+            registry,
+            lambda: self.why_not_healthy,
+            lambda: self.why_not_ready,
+            lambda: self.remark,
         )
 
     def ask(
@@ -69,6 +73,14 @@ def test_pages_tell_health_readiness_and_metrics(pages: _Pages) -> None:
     pages.why_not_ready, pages.why_not_healthy = "", "worker: no step for minutes"
     assert pages.ask("/readyz")[:2] == (200, b"ok\n")
     assert pages.ask("/healthz")[:2] == (503, b"worker: no step for minutes\n")
+
+
+def test_a_process_that_is_ready_may_have_a_remark(pages: _Pages) -> None:
+    pages.remark = "index: judges what arrived 40 s ago\n\x1b[31m"
+    assert pages.ask("/readyz")[:2] == (200, b"ok; index: judges what arrived 40 s ago\\n\\x1b[31m\n")
+    assert pages.ask("/healthz")[:2] == (200, b"ok\n")
+    pages.why_not_ready = "worker: retrying, not ready"
+    assert pages.ask("/readyz")[:2] == (503, b"worker: retrying, not ready\n")
 
 
 @pytest.mark.parametrize("path", ["/healthz?x=1", "/healthz/", "/healthz/?x", "/readyz?", "/metrics/?a[]=b"])

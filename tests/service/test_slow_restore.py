@@ -21,6 +21,7 @@ from twinsieve.pipeline.broker.ports import Hook
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import Moved, SnapshotStore, Watch, no_watch
 from twinsieve.pipeline.index.snapshot_writer import Sieves
+from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system
@@ -54,12 +55,12 @@ class Bulky(HashSieve):
 class BulkyBuilder(Builder):
     """Makes indexes of that sieve."""
 
-    def index(self, hook: Hook, watch: Watch = no_watch) -> Index:
+    def index(self, hook: Hook, watch: Watch = no_watch, pace: Pace | None = None) -> Index:
         broker = self.connect(self.settings)
         store = SnapshotStore(file_system(self.settings.state.dir), self.settings.app, 2)
         sieves = Sieves(Bulky, lambda stream: Bulky().load(stream), lambda stream: Bulky().load(stream))
         background: Executor = self.background
-        return Index(broker, self.clock, self.index_config(), sieves, store, background, hook, watch)
+        return Index(broker, self.clock, self.index_config(), sieves, store, background, hook, watch, pace)
 
 
 class Slow:

@@ -21,6 +21,7 @@ _FENCED_PRODUCER = (
     KafkaError.PRODUCER_FENCED,
     KafkaError.INVALID_PRODUCER_EPOCH,
 )
+_MOVED_ON = (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.REBALANCE_IN_PROGRESS)
 _NOT_ALLOWED = (
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED,
@@ -151,6 +152,8 @@ def _meaning(error: Exception) -> Meaning:
         return Meaning.EPOCH_OVER
     if inner.fatal() or inner.code() == KafkaError._FATAL:
         return Meaning.FINISHED
+    if inner.code() in _MOVED_ON:
+        return Meaning.MOVED_ON
     return Meaning.FAILED
 
 

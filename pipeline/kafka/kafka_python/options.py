@@ -18,6 +18,7 @@ from twinsieve.pipeline.kafka.unreachable import unreachable
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _REQUEST_TIMEOUT_MS = 30_000
+_MOVED_ON = (errors.IllegalGenerationError, errors.UnknownMemberIdError, errors.RebalanceInProgressError)
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -91,6 +92,8 @@ def _meaning(error: Exception) -> Meaning:
         return Meaning.DENIED
     if isinstance(error, errors.InvalidTxnStateError | errors.IllegalStateError):
         return Meaning.FINISHED
+    if isinstance(error, _MOVED_ON):
+        return Meaning.MOVED_ON
     return Meaning.FAILED
 
 
