@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from twinsieve.pipeline.broker.admin import TopicInfo
+from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
 from twinsieve.pipeline.broker.mark import Mark, name_topic, read_mark
 from twinsieve.pipeline.broker.ports import Clock, GroupConsumer, TransactionalProducer
@@ -24,6 +25,10 @@ NewSession = Callable[[], int]
 _HELD_BACK_MS = 300_000
 """For this time producers hold messages back for a partition without a leader: librdkafka's default, Java's
 is less. What they write when it has one again was stamped before."""
+
+
+_DOUBT_MS = 86_400_000
+"""A clock that was compared with no broker's may be hours off, by a time zone and more."""
 
 
 class KnownTopic(NamedTuple):
@@ -131,12 +136,16 @@ def truncated(partition: Partition, why: object) -> StateError:
 
 @dataclass(frozen=True, slots=True)
 class Openings:
-    """Plans new sessions."""
+    """Plans new sessions.
+
+    broker_clock: as far as it is known; clock: of this process
+    """
 
     consumer: GroupConsumer
     transactor: TransactionalProducer
     topics: KnownTopics
     clock: Clock
+    broker_clock: BrokerClock
     config: WorkerConfig
     new_session: NewSession
 
@@ -188,6 +197,7 @@ class Openings:
                 # little at first.
                 window=self.config.poll_messages if was_unanswered else UNBOUNDED,
                 trimmed=opening.trimmed,
+                undated_s=now_s if opening.is_first and self._is_undated(committed[partition]) else None,
             )
             planned.append((session, opening))
         return planned, waiting
@@ -214,7 +224,7 @@ class Openings:
 
         raises: AbortableError when the broker cannot tell
         """
-        if self.config.start != "latest":
+        if self.config.start != "latest" or not partitions:
             return {}
         committed = committed_offsets(self.consumer, self.transactor, membership, partitions)
         known = self._known_topics(committed, infos, membership)
@@ -226,9 +236,25 @@ class Openings:
                 marks[at] = self._first_seen(mark, info, topic).committed()
         return marks
 
+    def date(self, sessions: Iterable[Session]) -> None:
+        """Correct when the app began with the topics of these sessions, once the broker's clock is known."""
+        for session in sessions:
+            now_ms = self.broker_clock.now_ms() if session.undated_s is not None else None
+            if session.undated_s is not None and now_ms is not None:
+                session.date(now_ms - round(1000 * (self.clock.monotonic_s() - session.undated_s)))
+
+    def _is_undated(self, committed: Committed | None) -> bool:
+        """Whether the time of a session's mark is of this moment, and in doubt."""
+        return committed is None and self.broker_clock.now_ms() is None
+
+    def _now_ms(self) -> int:
+        """The time by the broker's clock, or long enough ago where that is not known."""
+        now_ms = self.broker_clock.now_ms()
+        return self.clock.now_ms() - _DOUBT_MS if now_ms is None else now_ms
+
     def _first_seen(self, mark: Mark, info: TopicInfo, topic: KnownTopic | None) -> Mark:
         """The mark, and when the app began with its topic: now, unless the group knows it."""
-        topic = topic or KnownTopic(mark.partitions or info.partitions, mark.since_ms or self.clock.now_ms())
+        topic = topic or KnownTopic(mark.partitions or info.partitions, mark.since_ms or self._now_ms())
         return mark._replace(partitions=topic.partitions, since_ms=topic.since_ms)
 
     def _fresh_marks(

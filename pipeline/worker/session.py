@@ -66,6 +66,8 @@ class Session:
     mark: what was emitted, without a gap; reported: how far the index has heard of that
     window: rows that may wait for answers; grows with each answer
     trimmed: offsets that retention took before it began, until that is committed
+    undated_s: when the session was planned that is the first of its topic, where the mark has that time by a
+        clock in doubt
     settled: the index has answered, so that it knows the mark that this session began from
     covered: the next block's first offset; ready: answered blocks, the head of `pending`
     asked_s: since when an answer is awaited; active_s: of the last block that was asked or came out
@@ -87,6 +89,7 @@ class Session:
     pending_rows: int = 0
     pending_bytes: int = 0
     settled: bool = False
+    undated_s: float | None = None
 
     @property
     def reads(self) -> bool:
@@ -113,6 +116,10 @@ class Session:
         records = (block.records for block in reversed(self.pending))
         last = next((each.epochs for each in records if each.epochs), None)
         return self.mark.epoch if last is None else last[-1]
+
+    def date(self, since_ms: int) -> None:
+        """Note when the app began with the topic."""
+        self.mark, self.undated_s = self.mark._replace(since_ms=since_ms), None
 
     def is_full(self, max_rows: int, max_bytes: int) -> bool:
         """Whether as many rows or bytes wait for answers as may."""

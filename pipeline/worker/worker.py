@@ -81,7 +81,8 @@ class Worker:
         reader.notices = self.notices
         self._topics = KnownTopics(self._admin, self.notices)
         self._ends = EndOffsets(self._consumer, clock)
-        self._openings = Openings(self._consumer, self._transactor, self._topics, clock, config, new_session)
+        clients = self._consumer, self._transactor, self._topics
+        self._openings = Openings(*clients, clock, broker.clock, config, new_session)
         self._queue = OpeningQueue(clock)
         self._asks = Asks(self._appender, self._transactor, clock, config, reader, hook)
         self._answers = Answers(broker.reader(), config)
@@ -334,8 +335,6 @@ class Worker:
     ) -> None:
         """Have the group know when these partitions were first seen, which cannot begin yet; once."""
         new = [at for at in partitions if at not in self._noted]
-        if not new:
-            return
         try:
             marks = self._openings.unplaced(new, infos, membership)
             if marks:
@@ -386,6 +385,7 @@ class Worker:
         """Commit one transaction of these blocks, without those that need a partition without a leader."""
         if not taken:
             return
+        self._openings.date(session for session, _ in taken)
         outgoing = self._outbox.prepare(taken)
         began_s = self._clock.monotonic_s()
         try:

@@ -27,8 +27,8 @@ from twinsieve.pipeline.broker.records import AbortableError, Messages, Partitio
 from twinsieve.pipeline.worker.config import WorkerStep
 
 LATEST = replace(WORKER, start="latest")
-LONG_S = 600.0
-"""Longer than producers hold messages back."""
+LONG_S = 2 * 86_400.0
+"""Longer than producers hold messages back, and than the clock of a process is taken to be wrong."""
 
 
 def out(world: World, number: int = 0) -> list[bytes | None]:
@@ -148,8 +148,9 @@ NOT_LED = {
 
 @pytest.mark.parametrize("dead", NOT_LED.values(), ids=list(NOT_LED))
 @pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("ahead_s", [-7_200.0, 0.0, 7_200.0])
 def test_what_is_written_to_a_partition_that_could_not_begin_is_for_the_app(
-    dead: Partition, restarted: bool
+    dead: Partition, ahead_s: float, restarted: bool
 ) -> None:
     """Producers hold their messages back while it has no leader, and write them as soon as it has one again."""
     world = World(partitions=2)
@@ -157,7 +158,7 @@ def test_what_is_written_to_a_partition_that_could_not_begin_is_for_the_app(
         world.produce("in", number, texts(100 * number, 100 * number + 3))
     world.clock.sleep(LONG_S)
     world.cluster.faults.leaderless.add(dead)
-    process = world.start("a", worker_config=LATEST)
+    process = world.start("a", worker_config=LATEST, ahead_s=ahead_s)
     world.run(40)
     world.produce("in", 0, texts(3, 6))
     stamp_ms = world.clock.now_ms() - 60_000
@@ -165,7 +166,7 @@ def test_what_is_written_to_a_partition_that_could_not_begin_is_for_the_app(
     if restarted:
         process.kill()
         world.clock.sleep(20.0)
-        process = world.start("a", worker_config=LATEST)
+        process = world.start("a", worker_config=LATEST, ahead_s=ahead_s)
     world.cluster.faults.leaderless.clear()
     held_back = Messages()
     for value in texts(103, 113):
