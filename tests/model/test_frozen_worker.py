@@ -8,7 +8,9 @@ import pytest
 
 from tests.driver import GROUP, WORKER, Process, World, texts
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from twinsieve.pipeline.broker.records import AbortableError, Partition
 from twinsieve.pipeline.wire.ruling import Result
+from twinsieve.pipeline.worker.answers import RefusedError
 
 
 class Scene:
@@ -68,3 +70,21 @@ def test_a_frozen_worker_proves_its_membership_before_it_says_that_data_was_lost
     truth = rebuild(world)
     check_all_judged(world, truth)
     check_complete(world, truth, check_output(world, truth))
+
+
+def test_a_second_refusal_is_not_believed_by_a_worker_that_the_group_has_replaced_meanwhile() -> None:
+    """A client may go on polling for a while before it hears of the rebalance."""
+    world = World(partitions=1)
+    process = world.start("a")
+    world.produce("in", 0, texts(0, 3))
+    world.settle()
+    worker = process.worker
+    assert worker is not None
+    membership = worker._polled.membership
+    worker._doubted.add(Partition("in", 0))
+    refusal = RefusedError(Partition("in", 0), Result.SHORTENED)
+    with pytest.raises(RefusedError):
+        worker._doubt(refusal, membership)
+    world.cluster.group(GROUP).rebalance()
+    with pytest.raises(AbortableError):
+        worker._doubt(refusal, membership)
