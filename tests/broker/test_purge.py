@@ -26,6 +26,10 @@ class LookingUp:
     def produce(self, *_: object, **__: object) -> None:
         raise KafkaException("refused")
 
+    def poll(self, _: float) -> int:
+        """Nothing to report."""
+        return 0
+
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
         """As confluent-kafka 2.16 does it: `blocking` is the wrong way round."""
         if not blocking:
