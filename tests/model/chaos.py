@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 from tests.driver import GROUP, INDEX_GROUP, JSON_READER, NO_TEXTS, Process, World, post
 from tests.memory.broker import CrashError
 from tests.model.checker import Truth, check_all_judged, check_complete, check_output, rebuild
+from tests.model.history import Cause
 from tests.model.raw import Raw, Same, check_standing, check_world, missing_texts
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.ports import no_hook
@@ -18,6 +20,8 @@ from twinsieve.pipeline.broker.records import AbortableError, FatalError, Partit
 WINDOWS = (25, 1_000)
 """Kept messages that a sieve remembers: fewer than there are texts, or all."""
 ACTIONS = 90
+_UNREAD_S = 60.0
+"""An index gives up a topic that nobody has read for half of this time."""
 Actions = list[tuple[int, Callable[[], None]]]
 
 
@@ -253,9 +257,23 @@ class Chaos:
         check_all_judged(world, truth)
         return truth, excused
 
+    def pass_time(self, seconds: float) -> None:
+        """All are at work, and nothing arrives; where an input was taken out, for longer than an index waits for it."""
+        gone = {Cause.TAKEN_OUT, Cause.DELETED}
+        losses = chain.from_iterable(self.world.history.losses.values())
+        until_s = self.world.clock.monotonic_s() + (
+            seconds if gone & {loss.cause for loss in losses} else 1.0
+        )
+        while self.world.clock.monotonic_s() < until_s:
+            self.tend()
+            self.world.run(1)
+            self.world.clock.sleep(0.5)
+
     def probe(self, same: Same = str) -> None:
         """Each text is written once more, in calm: none is dropped for a message that never came out."""
-        self.world.clock.sleep(1.0)
+        self.pass_time(_UNREAD_S)
+        self.write(self.input(), [post("of a new time")])
+        self.world.settle(tend=self.tend)
         for text in self.texts():
             self.write(self.input(), [post(text)])
         self.world.settle(tend=self.tend)
