@@ -25,6 +25,9 @@ from twinsieve.stages.errors import StateError
 _ROW_BYTES = 8
 """Of a row that is not readable, at most."""
 
+MAX_SPAN = (1 << 32) - 1
+"""Of a block from its first offset to its last row: rows are sent as distances from `first`, in 4 bytes."""
+
 _HEADER = struct.Struct("<16sQiiIIqqqqqqqHH")
 """What stands before the count of rows, the count, what stands behind it, bytes of topic and program."""
 _BEFORE_COUNT = attrgetter("topic_id", "session", "number", "reply", "flags")
@@ -95,10 +98,16 @@ class Block:
 
 
 def encode_block(block: Block, scheme: bytes) -> bytes:
-    """A block as bytes."""
+    """A block as bytes. raises: ValueError for a row before `first`, or farther behind it than `MAX_SPAN`"""
+    places = block.offsets - block.first
+    if len(block) and not 0 <= int(places[0]) <= int(places[-1]) <= MAX_SPAN:
+        raise ValueError(
+            f"{block.topic}[{block.number}]: rows {block.offsets[0]}..{block.offsets[-1]} cannot be told "
+            f"from {block.first} on in one block; split it"
+        )
     topic, program = block.topic.encode(), block.program.encode()
     header = _HEADER.pack(*_BEFORE_COUNT(block), len(block), *_BEHIND_COUNT(block), len(topic), len(program))
-    rows = pack_section([(block.offsets - block.first).astype("<u4"), block.kinds], compress=True)
+    rows = pack_section([places.astype("<u4"), block.kinds], compress=True)
     return seal(What.BLOCK, scheme, b"".join((header, topic, program, rows, encode_columns(block.batch))))
 
 
@@ -159,26 +168,32 @@ def asked_by(data: bytes) -> Ask:
 
 def split_block(block: Block, max_bytes: int) -> list[Block]:
     """The same rows as blocks of at most `max_bytes` each before compression (one row alone may exceed it:
-    its text is cut to what is ever compared, so that it stays within a few kilobytes)."""
+    its text is cut to what is ever compared, so that it stays within a few kilobytes).
+
+    A compacted topic may have gaps of any length: no block spans more than `MAX_SPAN`, and one without rows
+    leads over a gap that is longer.
+    """
     sizes = row_bytes(block.batch)
     per_row = np.full(len(block), _ROW_BYTES, np.int64)
     is_readable = block.kinds == RowKind.READABLE
     per_row[is_readable] += sizes
     upto = np.cumsum(per_row)
-    if not len(block) or int(upto[-1]) <= max_bytes:
+    if not len(block) or (upto[-1] <= max_bytes and block.offsets[-1] - block.first <= MAX_SPAN):
         return [block]
     parts: list[Block] = []
     low = readable_low = 0
     readable_upto = np.cumsum(is_readable)
     while low < len(block):
         spent = int(upto[low - 1]) if low else 0
+        first = parts[-1].end if parts else block.first
         high = max(low + 1, int(np.searchsorted(upto, spent + max_bytes, "right")))
-        readable_high = int(readable_upto[high - 1])
+        high = min(high, int(np.searchsorted(block.offsets, first + MAX_SPAN, "right")))
+        readable_high = int(readable_upto[high - 1]) if high else 0
         parts.append(
             replace(
                 block,
                 flags=block.flags if not parts else BlockFlag.NONE,
-                first=block.first if not parts else parts[-1].end,
+                first=first,
                 end=block.end if high >= len(block) else int(block.offsets[high]),
                 offsets=block.offsets[low:high],
                 kinds=block.kinds[low:high],

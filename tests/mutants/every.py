@@ -28,6 +28,7 @@ NEAR_VALUES = "stages/near/values.py"
 TAILS = "stages/near/tails.py"
 KEYS = "stages/text/keys.py"
 KEPT_APART = ("tests/stages/near",)
+BLOCKS = ("tests/wire/test_blocks.py",)
 PASSED = ("tests/model/test_passed_over.py",)
 TRUNCATED = ("tests/model/test_truncated_input.py",)
 IDLE = ("tests/model/test_idle_commits.py",)
@@ -363,6 +364,20 @@ LEDGERS = (
         "book.session = 0\n",
         "pass\n",
         PASSED,
+    ),
+    Mutant(
+        "topics get their new numbers one after the other",
+        "pipeline/wire/positions.py",
+        "packed[before == old]",
+        "packed[packed >> shift == old]",
+        BLOCKS,
+    ),
+    Mutant(
+        "a block spans any gap between two offsets",
+        "pipeline/wire/block.py",
+        "block.offsets[-1] - block.first <= MAX_SPAN",
+        "True",
+        BLOCKS,
     ),
     Mutant(
         "what compaction took goes on to lead",

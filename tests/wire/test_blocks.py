@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
 from tests.twins import TinyScheme, batch_of
-from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block, encode_block, split_block
+from twinsieve.pipeline.wire.block import (
+    MAX_SPAN,
+    Block,
+    BlockFlag,
+    RowKind,
+    decode_block,
+    encode_block,
+    split_block,
+)
 from twinsieve.pipeline.wire.frame import (
     VERSION,
     ForeignSchemeError,
@@ -27,6 +35,7 @@ from twinsieve.pipeline.wire.positions import (
     MAX_PARTITIONS,
     MAX_TOPICS,
     pack_positions,
+    renumber,
     unpack_position,
 )
 from twinsieve.pipeline.wire.ruling import decode_ruling, session_of
@@ -97,6 +106,31 @@ def test_what_is_split_written_and_read_is_the_same_rows(rows: list[str | RowKin
     assert digests == TinyScheme().read(texts)[1].digests[:, 0].tolist()
 
 
+gaps = st.lists(st.sampled_from([1, 2, MAX_SPAN - 1, MAX_SPAN, MAX_SPAN + 1, 3 * MAX_SPAN]), max_size=8)
+
+
+@settings(max_examples=100)
+@given(gaps=gaps, limit=st.integers(1, 200))
+def test_no_block_spans_more_than_its_offsets_can_say(gaps: list[int], limit: int) -> None:
+    offsets = 50 - 1 + np.cumsum(np.array(gaps, np.int64))
+    whole = replace(
+        block_of([], [int(RowKind.UNREADABLE)] * len(gaps)), offsets=offsets, end=int(max([50, *offsets])) + 1
+    )
+    parts = [decode_block(encode_block(part, SCHEME), SCHEME, "here") for part in split_block(whole, limit)]
+    assert [part.first for part in parts[1:]] == [part.end for part in parts[:-1]]
+    assert (parts[0].first, parts[-1].end) == (whole.first, whole.end)
+    assert [at for part in parts for at in part.offsets.tolist()] == offsets.tolist()
+    assert [part.flags for part in parts] == [BlockFlag.START] + [BlockFlag.NONE] * (len(parts) - 1)
+
+
+@pytest.mark.parametrize("offsets", [[49], [50, 50 + MAX_SPAN + 1], [50 + MAX_SPAN + 1]])
+def test_rows_that_a_block_cannot_hold_are_never_written(offsets: list[int]) -> None:
+    kinds = [int(RowKind.UNREADABLE)] * len(offsets)
+    block = replace(block_of([], kinds), offsets=np.array(offsets), end=max(50, *offsets) + 1)
+    with pytest.raises(ValueError, match="split it"):
+        encode_block(block, SCHEME)
+
+
 def test_blocks_stay_below_the_limit_and_long_texts_are_cut_to_what_is_compared() -> None:
     block = block_of(["长" * 100_000, "x" * 700, "short"], [0, 0, 0])
     parts = split_block(block, 4_000)
@@ -149,6 +183,15 @@ def test_positions_keep_their_parts() -> None:
         packed = int(pack_positions(parts[0], parts[1], np.array([parts[2]]))[0])
         assert packed >= 0
         assert tuple(unpack_position(packed)) == parts
+
+
+@given(numbers=st.permutations(range(5)), leaders=st.lists(st.integers(0, 4), max_size=12))
+def test_topics_may_change_places(numbers: list[int], leaders: list[int]) -> None:
+    """Each number is replaced once, whatever the others become; what is no position stays."""
+    packed = np.array([-(2**63), *(int(pack_positions(at, 3, np.array([7]))[0]) for at in leaders)])
+    renumber(packed, dict(enumerate(numbers)))
+    assert packed[0] == -(2**63)
+    assert [unpack_position(int(each)) for each in packed[1:]] == [(numbers[at], 3, 7) for at in leaders]
 
 
 def test_positions_beyond_their_bits_are_refused() -> None:
