@@ -21,8 +21,9 @@ The rules (design, section 4), in the order in which they are applied to a block
    name, whatever the partition: the topic was deleted and created again, and nobody knows any more which of
    them came out. The sessions of those topics are over. The session's second block says so, not the first:
    a worker that was frozen may still begin a session after others have taken its partitions, but never goes
-   on. A block that asks for a range again passes over what is open there and no row of it: compaction took
-   that.
+   on. A block that asks for a range again passes over what is open there and no row of it, for compaction
+   took that, and what was unique and is refused by the output now. What the index finds out by itself, that a
+   topic is gone or nobody reads it, stands in the ruling on the next block (`Ruling.given_up`).
 6. Where a recorded ruling contradicts an open verdict, the ruling counts: whoever made it had lost the record
    of that verdict to retention.
 """
@@ -31,7 +32,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -62,8 +63,12 @@ class GivenUp(StrEnum):
     """somebody moved the offset behind it"""
     RECREATED = "recreated"
     """its topic was deleted and created again: nobody knows whether it came out"""
+    GONE = "gone"
+    """its topic was deleted, or nobody reads it any more"""
     COMPACTED = "compacted"
     """compaction took it"""
+    REFUSED = "refused"
+    """the output took it when it was judged, and does not any more: it is a dead letter"""
 
 
 @dataclass(slots=True)
@@ -181,19 +186,35 @@ class Ledger:
         if book.began >= 0:
             gone.append(Gone(*at, rows.drop(0, min(book.beginning, book.began)), GivenUp.RETENTION))
             gone.append(Gone(*at, rows.drop(0, book.began), GivenUp.RESET))
-            gone += self._end_namesakes(number)
+            gone += self._end(self._namesakes(number), GivenUp.RECREATED)
             book.began = -1
         gone.append(Gone(*at, rows.take_absent(block.first, block.end, block.offsets), GivenUp.COMPACTED))
+        refused = block.offsets[block.kinds == RowKind.REFUSED]
+        if len(refused):
+            _, held = rows.find(refused)
+            gone.append(Gone(*at, rows.take(refused[held.kinds == Kind.UNIQUE]), GivenUp.REFUSED))
         return self._pass_over(gone)
 
-    def _end_namesakes(self, number: int) -> Iterator[Gone]:
-        """Nothing comes out of other topics of this name, whatever the partition: only one of them exists."""
+    def give_up(self, topic_ids: Collection[bytes]) -> list[PassedOver]:
+        """Nothing will come out of these topics. A session that begins there later is judged anew.
+
+        returns: what is passed over
+        """
+        numbers = {place for place, known in enumerate(self.topics) if known.topic_id in topic_ids}
+        return self._pass_over(self._end(numbers, GivenUp.GONE)) if numbers else []
+
+    def _namesakes(self, number: int) -> set[int]:
+        """Other topics of this one's name, which were deleted: only one of them exists."""
         name = self.topics[number].name
-        for (other, partition), book in self.books.items():
-            if other != number and self.topics[other].name == name:
+        return {other for other, known in enumerate(self.topics) if known.name == name and other != number}
+
+    def _end(self, numbers: Collection[int], why: GivenUp) -> Iterator[Gone]:
+        """What is open in these topics, in whatever partition; their sessions are over."""
+        for (number, partition), book in self.books.items():
+            if number in numbers:
                 # A worker that was frozen would go on with it.
                 book.session = 0
-                yield Gone(other, partition, book.open.drop(0, _ALL), GivenUp.RECREATED)
+                yield Gone(number, partition, book.open.drop(0, _ALL), why)
 
     def _pass_over(self, gone: Iterable[Gone]) -> list[PassedOver]:
         """Verdicts that were open are no verdicts any more: their messages were never judged."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
@@ -46,20 +46,24 @@ class IndexState:
     ledger: Ledger = field(default_factory=Ledger)
     at: int = 0
 
-    def rule(self, block: Block, log_offset: int, arrival_ms: int) -> Ruling:
+    def rule(self, block: Block, log_offset: int, arrival_ms: int, gone: Collection[bytes] = ()) -> Ruling:
         """Judge the block at `log_offset`; the state is true for the next offset then.
 
         arrival_ms: when its messages came, which bounds their times
+        gone: ids of topics of which nothing will come out any more; given up where the block is judged
         """
         self.at = log_offset + 1
         result = self.ledger.check(block)
         if result is not Result.JUDGED:
             return Ruling(log_offset, block.session, result, block.first, block.end)
+        given_up = tuple(sorted(gone))
+        self._forget(self.ledger.give_up(given_up))
         self._forget(self.ledger.enter(block))
         sources, verdicts = self.ledger.sources(block)
         new = sources == Source.NEW
         readable = new & (block.kinds == RowKind.READABLE)
-        verdicts.kinds[new] = np.where(block.kinds[new] == RowKind.UNREADABLE, Kind.UNREADABLE, Kind.UNIQUE)
+        dead = (block.kinds == RowKind.UNREADABLE) | (block.kinds == RowKind.REFUSED)
+        verdicts.kinds[new] = np.where(dead[new], Kind.UNREADABLE, Kind.UNIQUE)
         if readable.any():
             verdicts.put(readable, self.sieve.judge(self._batch(block, readable, arrival_ms)))
         self.ledger.record(block, sources, verdicts)
@@ -67,8 +71,9 @@ class IndexState:
         numbers = [self.ledger.number_of(block), *topic_numbers(named)]
         topics = {number: self.ledger.topics[number].name for number in numbers}
         return Ruling(
-            log_offset, block.session, result, block.first, block.end, sources, verdicts, topics, arrival_ms
-        )
+            log_offset, block.session, result, block.first, block.end, sources, verdicts, topics, arrival_ms,
+            given_up=given_up,
+        )  # fmt: skip
 
     def refuse(self, log_offset: int, session: int, first: int, end: int) -> Ruling:
         """Refuse a block of another fingerprint scheme or format: the process that wrote it has other
@@ -89,6 +94,7 @@ class IndexState:
         if ruling.result is not Result.JUDGED:
             return
         self.ledger.take_numbers(block, ruling.topics)
+        self._forget(self.ledger.give_up(ruling.given_up))
         self._forget(self.ledger.enter(block))
         numbers = self.ledger.own_numbers(block, ruling.topics)
         renumber(ruling.verdicts.leaders, numbers)

@@ -45,6 +45,8 @@ class RowKind(IntEnum):
     UNREADABLE = 1
     NO_TEXT = 2
     """a tombstone, or a message whose text is null or missing: it is kept, and leads nobody"""
+    REFUSED = 3
+    """the output does not take it: as unreadable, and it comes out no more if it was judged before"""
 
 
 class BlockFlag(IntFlag):

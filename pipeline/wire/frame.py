@@ -9,9 +9,9 @@ from enum import Enum
 
 from twinsieve.stages.errors import StateError
 
-VERSION = 4
+VERSION = 5
 """Of the format of all three. Versions 1 and 2 had no word starts and no reasons, version 3 no tallies of
-long bodies; nothing judges by them."""
+long bodies, version 4 no refused rows and no topics given up; nothing judges by them."""
 
 _ENVELOPE = struct.Struct("<4sHH16sI")
 ENVELOPE_BYTES = _ENVELOPE.size

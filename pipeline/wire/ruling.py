@@ -20,8 +20,9 @@ from twinsieve.stages.contract import NO_TIME, Kind, Reason, Verdicts
 from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<qQBBIqq")
-_MADE_FOR = struct.Struct("<16sIq")
-"""Behind the header: the log's topic id, the block's checksum, its arrival."""
+_MADE_FOR = struct.Struct("<16sIqB")
+"""Behind the header: the log's topic id, the block's checksum, its arrival, number of topics given up."""
+_TOPIC_ID = struct.Struct("<16s")
 _TOPIC = struct.Struct("<BH")
 
 
@@ -65,6 +66,7 @@ class Ruling:
         rows were kept apart from
     arrival_ms: clock that bounded the messages' times
     log_id, checksum: topic id of the log, and the checksum of the block's envelope
+    given_up: ids of input topics of which nothing will come out any more, as the index found before it judged
     """
 
     log_offset: int
@@ -78,6 +80,7 @@ class Ruling:
     arrival_ms: int = NO_TIME
     log_id: bytes | None = None
     checksum: int | None = None
+    given_up: tuple[bytes, ...] = ()
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -95,7 +98,8 @@ def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
     )
     counts = (len(ruling.topics), len(ruling))
     header = _HEADER.pack(ruling.log_offset, ruling.session, ruling.result, *counts, ruling.first, ruling.end)
-    made_for = _MADE_FOR.pack(ruling.log_id or bytes(16), ruling.checksum or 0, ruling.arrival_ms)
+    its_log = (ruling.log_id or bytes(16), ruling.checksum or 0)
+    made_for = _MADE_FOR.pack(*its_log, ruling.arrival_ms, len(ruling.given_up)) + b"".join(ruling.given_up)
     rows = encode_columns(ruling.verdicts) + pack_section([ruling.sources], compress=True)
     content = b"".join((header, made_for, names, rows))
     return seal(What.DECISION, scheme, content), seal(What.ANSWER, scheme, content)
@@ -118,8 +122,12 @@ def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
     try:
         log_offset, session, result, named, count, first, end = _HEADER.unpack_from(content)
         at = _HEADER.size
-        log_id, checksum, arrival_ms = _MADE_FOR.unpack_from(content, at)
+        log_id, checksum, arrival_ms, count_gone = _MADE_FOR.unpack_from(content, at)
         at += _MADE_FOR.size
+        given_up = tuple(
+            _TOPIC_ID.unpack_from(content, at + _TOPIC_ID.size * nth)[0] for nth in range(count_gone)
+        )
+        at += _TOPIC_ID.size * count_gone
         for _ in range(named):
             number, size = _TOPIC.unpack_from(content, at)
             topics[number] = str(content[at + _TOPIC.size : at + _TOPIC.size + size], "utf-8")
@@ -134,7 +142,7 @@ def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
             rows.contradiction()
         return Ruling(
             log_offset, session, Result(result), first, end, sources, verdicts, topics,
-            arrival_ms, log_id, checksum,
+            arrival_ms, log_id, checksum, given_up,
         )  # fmt: skip
     except (struct.error, UnicodeDecodeError, ValueError) as error:
         raise StateError(

@@ -36,7 +36,7 @@ class RecordReader:
     ) -> tuple[NDArray[np.uint8], Batch, dict[int, Reason]]:
         """Kinds of these records (uint8[n], `RowKind`), the readable ones, and reasons of the others by row.
 
-        refused: rows that the output does not take; their messages are unreadable, so that they lead nobody
+        refused: rows that the output does not take; their messages become dead letters, and lead nobody
         """
         kinds = np.full(len(records), RowKind.READABLE, np.uint8)
         reasons: dict[int, Reason] = {}
@@ -45,7 +45,7 @@ class RecordReader:
             if value is None:
                 kinds[row] = RowKind.NO_TEXT
             elif row in refused:
-                kinds[row] = RowKind.UNREADABLE
+                kinds[row] = RowKind.REFUSED
                 reasons[row] = refused[row]
         candidates = np.flatnonzero(kinds == RowKind.READABLE)
         columns = self.messages.read([payloads[row] for row in candidates])

@@ -91,6 +91,7 @@ def golden_ruling() -> Ruling:
     return Ruling(
         17, 2**63 + 5, Result.JUDGED, 100, 120, sources, verdicts, {1: "微博"},
         arrival_ms=1_600_000_000_000, log_id=bytes(range(16, 32)), checksum=2**32 - 7,
+        given_up=(bytes(range(32, 48)),),
     )  # fmt: skip
 
 

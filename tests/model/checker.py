@@ -173,7 +173,7 @@ def _check_judgement(
     if there is none. What may be forgotten, or may have been passed over, counts or does not count."""
     where = f"block {said.block}, row {row}"
     if block.kinds[row] != RowKind.READABLE:
-        wanted = Kind.UNREADABLE if block.kinds[row] == RowKind.UNREADABLE else Kind.UNIQUE
+        wanted = Kind.UNIQUE if block.kinds[row] == RowKind.NO_TEXT else Kind.UNREADABLE
         assert (said.kind, said.leader) == (wanted, None), f"{where}: {said}"
         return
     known = {each for each in kept if not truth.forgotten(each.block, said.block)}

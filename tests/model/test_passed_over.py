@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.driver import DUPLICATES, OUTPUT, World
+from tests.driver import DEAD, DUPLICATES, OUTPUT, World
 from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
 from tests.model.test_model_ledger import ask, take
 from twinsieve.pipeline.broker.admin import NewTopic
@@ -174,6 +174,29 @@ def test_what_compaction_took_before_it_came_out_leads_nobody(last: bool) -> Non
     assert len(out(world)) == (4 if last else 5)
     assert process.index is not None
     assert process.index.given_up == {GivenUp.COMPACTED: 1}
+    check(world)
+
+
+def test_what_the_output_refuses_after_it_was_judged_leads_nobody() -> None:
+    """It is a dead letter; a duplicate that was judged before stays one, and a tombstone led nobody anyway."""
+    big = b"x" * 900
+    world = judged_not_emitted([big, b"first" * 180, b"y", None], more=[big])
+    limits = world.cluster.topics[OUTPUT].settings
+    limits["max.message.bytes"] = "500"
+    process = world.start("a")
+    world.settle()
+    assert sorted(out(world), key=str) == [None, b"first", b"y"]
+    assert world.cluster.values(DEAD) == [big, b"first" * 180]
+    assert process.index is not None
+    assert process.index.given_up == {GivenUp.REFUSED: 2}
+    limits["max.message.bytes"] = "5000"
+    world.produce("in", 1, [big, b"y", big])
+    world.settle()
+    world.kill_all()
+    world.start("b")
+    world.produce("in", 1, [big])
+    world.settle()
+    assert sorted(filter(None, out(world))) == [b"first", big, b"y"]
     check(world)
 
 

@@ -354,8 +354,8 @@ LEDGERS = (
     Mutant(
         "a topic created again gives up the partition of its first block alone",
         LEDGER,
-        "if other != number and self.topics[other].name == name:",
-        "if other != number and self.topics[other].name == name and partition == 0:",
+        "            if number in numbers:\n",
+        "            if number in numbers and partition == 0:\n",
         PASSED,
     ),
     Mutant(
@@ -385,6 +385,20 @@ LEDGERS = (
         "        gone.append(Gone(*at, rows.take_absent(block.first, block.end, block.offsets), GivenUp.COMPACTED))\n",
         "",
         PASSED,
+    ),
+    Mutant(
+        "what the output refuses now goes on to lead",
+        LEDGER,
+        "gone.append(Gone(*at, rows.take(refused[held.kinds == Kind.UNIQUE]), GivenUp.REFUSED))",
+        "pass",
+        PASSED,
+    ),
+    Mutant(
+        "whoever follows does not hear of topics given up",
+        STATE,
+        "self._forget(self.ledger.give_up(ruling.given_up))",
+        "pass",
+        ("tests/index/test_rule_and_follow.py",),
     ),
     Mutant(
         "messages given up are never counted",

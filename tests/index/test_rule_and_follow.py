@@ -1,0 +1,205 @@
+"""Whoever follows the recorded rulings knows what the index knows that made them, whatever was passed over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Literal
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.driver import SCHEME
+from tests.twins import HashSieve, TinyScheme, batch_of
+from twinsieve.pipeline.index.ledger import GivenUp, ledger_from_bytes, ledger_to_bytes
+from twinsieve.pipeline.index.state import IndexState
+from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block, encode_block
+from twinsieve.pipeline.wire.frame import What
+from twinsieve.pipeline.wire.ruling import decode_ruling, encode_ruling
+
+TOPICS = ((b"1" * 16, "in"), (b"2" * 16, "in"), (b"3" * 16, "other"), (b"4" * 16, "in"))
+"""Ids and names: the first, second and last are one topic, which was deleted and created again."""
+ARRIVAL_MS = 1 << 40
+
+Row = tuple[int, RowKind, str]
+"""Unused offsets before it, kind, text."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A session begins. emitted: it reports what lies so far before its first offset"""
+
+    topic: int
+    number: int
+    first: int
+    emitted: int
+
+
+@dataclass(frozen=True)
+class Ask:
+    """The session goes on. emitted: it reports this number of offsets behind where it began"""
+
+    topic: int
+    number: int
+    rows: tuple[Row, ...]
+    unused: int
+    emitted: int
+
+
+@dataclass(frozen=True)
+class Gone:
+    """The index that judges finds that nobody reads the topic."""
+
+    topic: int
+
+
+Event = Start | Ask | Gone | Literal["restore", "take over"]
+
+places = {"topic": st.integers(0, len(TOPICS) - 1), "number": st.integers(0, 1)}
+rows = st.tuples(st.sampled_from([0, 0, 0, 1, 3]), st.sampled_from(RowKind), st.sampled_from("abcdef"))
+asks = st.builds(
+    Ask,
+    **places,
+    rows=st.lists(rows, max_size=6).map(tuple),
+    unused=st.integers(0, 3),
+    emitted=st.integers(0, 6),
+)
+starts = st.builds(Start, **places, first=st.integers(0, 9), emitted=st.integers(0, 3))
+events = st.lists(
+    st.one_of(asks, asks, asks, starts, starts, st.builds(Gone, topic=places["topic"]),
+              st.sampled_from(["restore", "take over"])),
+    max_size=25,
+)  # fmt: skip
+
+
+@dataclass
+class Session:
+    """What a worker knows of its session."""
+
+    number: int
+    began: int
+    covered: int
+
+
+def known(state: IndexState) -> tuple[bytes, list[tuple[int, int, int]], int]:
+    """All that a state knows."""
+    assert isinstance(state.sieve, HashSieve)
+    return ledger_to_bytes(state.ledger), state.sieve.kept, state.at
+
+
+def restored(state: IndexState) -> IndexState:
+    """The same from a snapshot."""
+    saved = BytesIO()
+    state.sieve.freeze()(saved)
+    saved.seek(0)
+    ledger = ledger_from_bytes(ledger_to_bytes(state.ledger), "here")
+    return IndexState(HashSieve().load(saved), ledger, state.at)
+
+
+@dataclass
+class Pair:
+    """One state that judges, one that follows."""
+
+    judge: IndexState = field(default_factory=lambda: IndexState(HashSieve()))
+    follower: IndexState = field(default_factory=lambda: IndexState(HashSieve()))
+    sessions: dict[tuple[int, int], Session] = field(default_factory=dict)
+    gone: set[bytes] = field(default_factory=set)
+    given_up: Counter[GivenUp] = field(default_factory=Counter)
+
+    def play(self, event: Event) -> None:
+        if event == "restore":
+            self.follower = restored(self.follower)
+        elif event == "take over":
+            self.judge, self.follower = self.follower, self.judge
+            self.gone.clear()
+        elif isinstance(event, Gone):
+            self.gone.add(TOPICS[event.topic][0])
+        elif isinstance(event, Start):
+            session = Session(self.judge.at + 1, event.first, event.first)
+            self.sessions[event.topic, event.number] = session
+            self.send(event, session, max(0, event.first - event.emitted), event.first, [], event.first)
+        elif (event.topic, event.number) in self.sessions:
+            session = self.sessions[event.topic, event.number]
+            reported = min(session.began + event.emitted, session.covered)
+            ends = (session.covered + np.cumsum([unused + 1 for unused, _, _ in event.rows])).astype(int)
+            end = int(max([session.covered, *ends])) + event.unused
+            self.send(event, session, session.began, reported, (ends - 1).tolist(), end)
+            session.covered = end
+
+    def send(
+        self,
+        event: Start | Ask,
+        session: Session,
+        reported_from: int,
+        reported: int,
+        offsets: list[int],
+        end: int,
+    ) -> None:
+        rows = event.rows if isinstance(event, Ask) else ()
+        texts = [text for _, kind, text in rows if kind is RowKind.READABLE]
+        starts = isinstance(event, Start)
+        block = Block(
+            TOPICS[event.topic][0], event.number, 0, session.number,
+            BlockFlag.START | BlockFlag.CERTIFIED if starts else BlockFlag.NONE,
+            session.covered, end, reported_from, reported, stable_end=1_000, topic=TOPICS[event.topic][1],
+            offsets=np.array(offsets, np.int64), kinds=np.array([kind for _, kind, _ in rows], np.uint8),
+            batch=batch_of(*TinyScheme().read(texts)),
+        )  # fmt: skip
+        data = encode_block(block, SCHEME)
+        at = self.judge.at
+        before = self.judge.ledger.given_up.copy()
+        ruling = self.judge.rule(
+            decode_block(data, SCHEME, "log"), at, ARRIVAL_MS, self.gone - {block.topic_id}
+        )
+        self.given_up += self.judge.ledger.given_up - before
+        self.gone -= set(ruling.given_up)
+        recorded = decode_ruling(What.DECISION, encode_ruling(ruling, SCHEME)[0], SCHEME, "decisions")
+        self.follower.follow(decode_block(data, SCHEME, "log"), recorded)
+
+
+@settings(max_examples=300)
+@given(played=events)
+def test_a_state_that_follows_equals_the_one_that_judges(played: list[Event]) -> None:
+    pair = Pair()
+    for event in played:
+        pair.play(event)
+        assert known(pair.follower) == known(pair.judge), event
+    assert known(restored(pair.judge)) == known(pair.judge)
+
+
+@settings(max_examples=300)
+@given(played=events)
+def test_only_what_is_open_or_came_out_leads(played: list[Event]) -> None:
+    """A message that leads has a verdict that stands, or was reported as emitted."""
+    pair = Pair()
+    for event in played:
+        pair.play(event)
+        ledger, sieve = pair.judge.ledger, pair.judge.sieve
+        assert isinstance(sieve, HashSieve)
+        for position, digest, _ in sieve.kept:
+            number, partition, offset = position >> 56, position >> 40 & 0xFFFF, position & (1 << 40) - 1
+            judged = ledger.books[number, partition].judged.contain(np.array([offset]))[0]
+            assert digest == -1 or judged, (
+                f"{TOPICS[number]}[{partition}]@{offset} leads and was never judged"
+            )
+
+
+def test_every_cause_is_met_and_counted() -> None:
+    """Retention is told from a reset by where the partition began; the rest is what the random runs play."""
+    pair = Pair()
+    readable = tuple((0, RowKind.READABLE, text) for text in "abcdef")
+    for event in (
+        Start(0, 0, 0, 0), Ask(0, 0, readable, 0, 0),
+        # The first row is skipped, the second one refused, the third compacted.
+        Start(0, 0, 1, 0), Ask(0, 0, ((0, RowKind.REFUSED, "b"), (1, RowKind.READABLE, "d")), 0, 0),
+        Start(2, 1, 0, 0), Ask(2, 1, ((0, RowKind.READABLE, "x"),), 0, 0), Gone(2),
+        # Created again: d, e, f are left.
+        Start(1, 1, 0, 0), Ask(1, 1, readable[:1], 0, 0),
+    ):  # fmt: skip
+        pair.play(event)  # type: ignore[arg-type]
+    assert pair.given_up == {
+        GivenUp.RESET: 1, GivenUp.REFUSED: 1, GivenUp.COMPACTED: 1, GivenUp.GONE: 1, GivenUp.RECREATED: 4,
+    }  # fmt: skip
+    assert known(pair.follower) == known(pair.judge)
