@@ -76,6 +76,10 @@ INDEX = index_config(
     max_blocks=3,
     snapshot_every_s=2.0,
     check_s=3.0,
+    workers=GROUP,
+    seeders=SEED_GROUP,
+    inputs_s=3.0,
+    unread_s=30.0,
 )
 READER = MessageReader(Settings(input=InputSettings(encoding="text")))
 JSON_READER = MessageReader(Settings(), passes_null=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from twinsieve.pipeline.broker.records import Committed, Partition
+from twinsieve.pipeline.broker.records import Committed, GroupMember, Partition
 
 DEFAULT_MESSAGE_BYTES = 1_048_588
 """`max.message.bytes` of a topic that does not set it, as brokers come."""
@@ -99,8 +99,8 @@ class Admin(Protocol):
         raises: BrokerError(retryable=True) for want of a stable answer
         """
 
-    def members(self, group: str) -> Mapping[str, str | None]:
-        """Ids of a group's live members, each with its static name; empty for an unknown group."""
+    def members(self, group: str) -> Mapping[str, GroupMember]:
+        """A group's live members by their ids; empty for an unknown group."""
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         """Move a group's offsets; BrokerError(retryable=False) while it has live members (`reset`)."""

@@ -85,6 +85,13 @@ class Partition(NamedTuple):
         return f"{self.topic}[{self.number}]"
 
 
+class GroupMember(NamedTuple):
+    """One live member of a group: its static name, and its share; nobody has one while shares are dealt."""
+
+    name: str | None
+    partitions: frozenset[Partition] = frozenset()
+
+
 class Committed(NamedTuple):
     """A committed offset (of the next message to read) and the text that was committed with it."""
 

@@ -12,6 +12,9 @@ MAX_STEP_BYTES = 32 << 20
 MAX_STEP_S = 2.0
 """Far below what a member, a health check or a worker waits for; what a core judges meanwhile makes a good
 transaction."""
+INPUTS_S = 30.0
+UNREAD_S = 600.0
+"""Longer than any restart of a process that alone reads a topic should take; to wait costs some copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,9 @@ class IndexConfig:
     check_s: an idle index makes sure this often that it was not displaced
     output: the output topic, which is committed beside every log offset; empty where nothing is emitted
     trim_log: delete the log behind the oldest snapshot (they are on shared storage)
+    workers, seeders: groups that read input topics; what only the second one reads is out already
+    inputs_s: look this often whether anybody reads the topics whose verdicts are not known to be emitted
+    unread_s: give up a topic that none of the workers has been given for this time
     """
 
     scheme: bytes
@@ -40,6 +46,10 @@ class IndexConfig:
     check_s: float
     trim_log: bool
     output: str
+    workers: str
+    seeders: str
+    inputs_s: float
+    unread_s: float
 
 
 class IndexStep(StrEnum):

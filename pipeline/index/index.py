@@ -33,7 +33,7 @@ from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore, Watch, no_watch
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
-from twinsieve.pipeline.index.topics import InternalTopics
+from twinsieve.pipeline.index.topics import InputTopics, InternalTopics
 from twinsieve.pipeline.index.transaction import DecisionWriter, Pace
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
 from twinsieve.pipeline.wire.frame import (
@@ -131,8 +131,9 @@ class Index:
         self.sessions = 0
         """Sessions that began in blocks that this index has judged."""
         self.given_up: Counter[GivenUp] = Counter()
-        """Judged messages that such sessions have passed over."""
+        """Judged messages that were passed over meanwhile."""
         self.rebalances = 0
+        self._inputs = InputTopics(self._admin, clock, config, self.notices)
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
         self.state, decisions_at = restore_point(
             store, self._ids, config.scheme, sieves, log_begins, self.notices, watch
@@ -228,6 +229,7 @@ class Index:
         if not self.live:
             self._follow(consumer, polled.membership, timeout_s)
             return []
+        self._inputs.look(self.state.ledger)
         blocks = [
             _Read(offset, value or b"", stamp, stamped_by_broker=records.stamped_by_broker)
             for records in polled.records
@@ -341,6 +343,7 @@ class Index:
         self._recorded = found.recorded
         consumer.seek(log, self.state.at)
         self.snapshots.live(self.follower.since_ms)
+        self._inputs.begin()
         self.follower.end()
         self.phase.go(IndexPhase.LIVE)
         self._hook(IndexStep.RESTORED)
@@ -412,7 +415,10 @@ class Index:
             session, reply, first, end = asked_by(data)
             ruling = self.state.refuse(offset, session, first, end)
         else:
-            ruling, reply = self.state.rule(block, offset, self._arrival_ms(block, read)), block.reply
+            # A topic is read where blocks of it come.
+            gone = self._inputs.gone - {block.topic_id}
+            ruling, reply = self.state.rule(block, offset, self._arrival_ms(block, read), gone), block.reply
+            self._inputs.record(ruling.given_up, self.state.ledger)
         ruling.log_id = self._ids[0]
         ruling.checksum = checksum_of(data)
         return ruling, reply

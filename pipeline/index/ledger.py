@@ -87,6 +87,10 @@ class Book:
     open: OpenVerdicts = field(default_factory=OpenVerdicts)
 
 
+Waiting = tuple[tuple[int, int, int], ...]
+"""Partitions of one topic that have open verdicts: number, session, end of what that session has covered."""
+
+
 class KnownTopic(NamedTuple):
     """An input topic in the order of first appearance; its place is its topic number."""
 
@@ -194,6 +198,14 @@ class Ledger:
             _, held = rows.find(refused)
             gone.append(Gone(*at, rows.take(refused[held.kinds == Kind.UNIQUE]), GivenUp.REFUSED))
         return self._pass_over(gone)
+
+    def waiting(self) -> dict[int, Waiting]:
+        """Topics, by number, with open verdicts; one that stays the same waits for a session that goes on."""
+        found: dict[int, Waiting] = {}
+        for (number, partition), book in self.books.items():
+            if book.open:
+                found[number] = (*found.get(number, ()), (partition, book.session, book.covered))
+        return found
 
     def give_up(self, topic_ids: Collection[bytes]) -> list[PassedOver]:
         """Nothing will come out of these topics. A session that begins there later is judged anew.

@@ -107,6 +107,9 @@ class OpenVerdicts:
         self.chunks: list[OpenRows] = []
         self._last = -1
 
+    def __bool__(self) -> bool:
+        return bool(self.chunks)
+
     def add(self, chunk: OpenRows) -> None:
         """Remember verdicts of ascending offsets, none of them open already."""
         if not len(chunk):

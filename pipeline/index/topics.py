@@ -1,13 +1,23 @@
-"""The internal topics of an app, watched by its index: one that is deleted under a running app stops it."""
+"""Topics that an index watches.
+
+An internal topic that is deleted under a running app stops it. An input topic of which nothing will come
+out any more is given up: what was judged of it and never came out leads nobody.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
 from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.mark import name_topic
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.index.config import IndexConfig
+from twinsieve.pipeline.index.ledger import KnownTopic, Ledger, Waiting
 from twinsieve.stages.errors import StateError
+
+_T = TypeVar("_T")
 
 
 class InternalTopics:
@@ -71,3 +81,111 @@ class InternalTopics:
 
 
 _ADVICE = "find out what deletes topics; the next start goes on where it can, else start a new app"
+
+
+class InputTopics:
+    """Input topics of which nothing will come out any more, as a look at the broker tells now and then.
+
+    A topic is gone when the broker does not have that very one at two looks in a row, for a broker that has
+    just started may not know its topics yet; or when no worker was given any of it for `unread_s`, while they
+    were given others. Nobody is asked about a topic without open verdicts, or one whose sessions have moved
+    since the look before. A question that is not allowed is a notice, once, and nothing is gone for that.
+
+    gone: ids of these topics that no recorded ruling names yet
+    notices: gets a line for what an operator should know
+    """
+
+    def __init__(self, admin: Admin, clock: Clock, config: IndexConfig, notices: list[str]) -> None:
+        self._admin = admin
+        self._clock = clock
+        self._config = config
+        self._notices = notices
+        self._denied: set[str] = set()
+        self.gone: frozenset[bytes] = frozenset()
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was seen, for another index has judged meanwhile."""
+        self._looked_s = self._clock.monotonic_s()
+        self._waiting: dict[int, Waiting] = {}
+        self._absent: set[int] = set()
+        self._unread_s: dict[int, float] = {}
+        """Since when nobody was given a topic."""
+        self.gone = frozenset()
+
+    def look(self, ledger: Ledger) -> None:
+        """Find out what is gone, every `inputs_s` seconds; return at once in between."""
+        now_s = self._clock.monotonic_s()
+        if now_s - self._looked_s < self._config.inputs_s:
+            return
+        self._looked_s = now_s
+        waiting = ledger.waiting()
+        names = {
+            number: ledger.topics[number].name
+            for number, state in waiting.items()
+            if self._waiting.get(number) == state
+        }
+        self._waiting = waiting
+        try:
+            absent = {number for number in names if self._is_absent(ledger.topics[number])}
+            for number in absent:
+                del names[number]
+            gone = (absent & self._absent) | self._unread(names, now_s)
+        except BrokerError:
+            # No broker answers: the next look tells.
+            return
+        self._absent = absent
+        self.gone = frozenset(ledger.topics[number].topic_id for number in gone)
+
+    def record(self, given_up: Collection[bytes], ledger: Ledger) -> None:
+        """These stand in a ruling: what was judged of them leads nobody any more."""
+        self.gone = self.gone.difference(given_up)
+        names = [known.name for known in ledger.topics if known.topic_id in given_up]
+        if names:
+            self._notices.append(
+                f"input topic {', '.join(names)}: it was deleted, or no worker has read it for "
+                f"{self._config.unread_s:.0f} s; what was judged of it and never came out leads nobody now"
+            )
+
+    def _is_absent(self, topic: KnownTopic) -> bool:
+        infos = self._told(lambda: self._admin.topics([topic.name]))
+        if infos is None:
+            return False
+        info = infos[topic.name]
+        return info is None or name_topic(info) != topic.topic_id
+
+    def _unread(self, names: Mapping[int, str], now_s: float) -> set[int]:
+        """Those that nobody reads, of these topics that the broker has."""
+        members = self._told(lambda: self._admin.members(self._config.workers)) if names else None
+        read = {at.topic for member in (members or {}).values() for at in member.partitions}
+        # Nobody has a share while shares are dealt, or while no worker runs: that says nothing.
+        self._unread_s = {
+            number: self._unread_s.get(number, now_s)
+            for number, name in names.items()
+            if (name not in read if read else number in self._unread_s)
+        }
+        overdue = {
+            number
+            for number, since_s in self._unread_s.items()
+            if read and now_s - since_s >= self._config.unread_s
+        }
+        if not overdue:
+            return set()
+        # What a seed reads is out already; a seed that was stopped goes on when it is run again.
+        offsets = self._told(lambda: self._admin.group_offsets(self._config.seeders, stable=False))
+        seeded = {at.topic for at in offsets} if offsets is not None else set(names.values())
+        return {number for number in overdue if names[number] not in seeded}
+
+    def _told(self, ask: Callable[[], _T]) -> _T | None:
+        """The answer, None where it is not allowed to ask. raises: BrokerError where nobody answers"""
+        try:
+            return ask()
+        except BrokerError as error:
+            if error.retryable:
+                raise
+            if str(error) not in self._denied:
+                self._denied.add(str(error))
+                self._notices.append(
+                    f"{error}; copies are dropped on for an input topic that is deleted or read no more"
+                )
+            return None

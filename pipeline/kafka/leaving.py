@@ -39,5 +39,5 @@ def leave(admin: Callable[[], GroupAdmin], group: str, name: str, member_id: str
 def _leave(admin: Callable[[], GroupAdmin], group: str, name: str, member_id: str) -> None:
     asked = admin()
     members = asked.members(group)
-    if len(members) > 1 and members.get(member_id) == name:
+    if len(members) > 1 and member_id in members and members[member_id].name == name:
         asked.remove_member(group, name, member_id)

@@ -15,7 +15,14 @@ import orjson
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, Hook
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.index.config import MAX_BLOCKS, MAX_STEP_BYTES, MAX_STEP_S, IndexConfig
+from twinsieve.pipeline.index.config import (
+    INPUTS_S,
+    MAX_BLOCKS,
+    MAX_STEP_BYTES,
+    MAX_STEP_S,
+    UNREAD_S,
+    IndexConfig,
+)
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore, Watch, no_watch
 from twinsieve.pipeline.index.snapshot_writer import Sieves
@@ -109,6 +116,10 @@ class Builder:
             check_s=CHECK_S,
             trim_log=trims_log(settings),
             output=settings.output.topic if self.emit or self.job == "seed" else "",
+            workers=names.workers,
+            seeders=names.seed,
+            inputs_s=INPUTS_S,
+            unread_s=UNREAD_S,
         )
 
     def worker(self, hook: Hook) -> Worker:

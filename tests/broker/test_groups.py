@@ -8,7 +8,14 @@ import pytest
 
 from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
 from twinsieve.pipeline.broker.ports import GroupConsumer
-from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, FatalError, Partition
+from twinsieve.pipeline.broker.records import (
+    AbortableError,
+    BrokerError,
+    Committed,
+    FatalError,
+    GroupMember,
+    Partition,
+)
 
 
 def test_an_assigned_partition_is_silent_until_it_is_sought(world: World) -> None:
@@ -74,6 +81,17 @@ def test_an_offset_that_an_open_transaction_moves_is_never_told_as_it_was(world:
     assert admin.group_offsets(group, stable=False) == {log: Committed(1, "one")}
     transactor.commit()
     assert admin.group_offsets(group) == {log: Committed(2, "two")}
+
+
+def test_a_group_tells_its_members_and_their_shares(world: World) -> None:
+    broker = world.broker()
+    topic, group = make_topic(broker, 2), fresh("g")
+    admin = broker.admin()
+    assert admin.members(group) == {}
+    consumer = broker.group_consumer(group, [topic], "m0")
+    assigned(consumer, 2)
+    whole = GroupMember("m0", frozenset({Partition(topic, 0), Partition(topic, 1)}))
+    until(lambda: list(admin.members(group).values()) == [whole])
 
 
 def test_a_member_that_joins_takes_a_share_and_everybody_hears_of_it(world: World) -> None:

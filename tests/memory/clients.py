@@ -19,6 +19,7 @@ from twinsieve.pipeline.broker.records import (
     AbortableError,
     BrokerError,
     Committed,
+    GroupMember,
     Membership,
     Messages,
     Partition,
@@ -284,11 +285,16 @@ class MemoryAdmin:
         held = self._cluster.groups.get(group)
         return dict(held.offsets) if held is not None else {}
 
-    def members(self, group: str) -> Mapping[str, str | None]:
+    def members(self, group: str) -> Mapping[str, GroupMember]:
         reach(self._cluster, "members")
         self._cluster.tick()
         known = self._cluster.groups.get(group)
-        return {key: each.instance for key, each in known.members.items()} if known is not None else {}
+        counts = {name: len(topic.logs) for name, topic in self._cluster.topics.items()}
+        return {
+            key: GroupMember(each.instance, known.assignment(key, counts))
+            for key, each in (known.members if known is not None else {}).items()
+            if known is not None
+        }
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         self._reach("set_group_offsets")

@@ -162,7 +162,7 @@ def test_what_compaction_took_before_it_came_out_leads_nobody(last: bool) -> Non
     world = judged_not_emitted([b"x", b"y", b"z"])
     if not last:
         world.produce("in", 0, [b"newer"])
-    world.cluster.log(IN).compact(3 if last else 2)
+    world.compact(IN, [3 if last else 2])
     process = world.start("a")
     world.settle()
     if last:
@@ -181,15 +181,14 @@ def test_what_the_output_refuses_after_it_was_judged_leads_nobody() -> None:
     """It is a dead letter; a duplicate that was judged before stays one, and a tombstone led nobody anyway."""
     big = b"x" * 900
     world = judged_not_emitted([big, b"first" * 180, b"y", None], more=[big])
-    limits = world.cluster.topics[OUTPUT].settings
-    limits["max.message.bytes"] = "500"
+    world.limit(OUTPUT, 500)
     process = world.start("a")
     world.settle()
     assert sorted(out(world), key=str) == [None, b"first", b"y"]
     assert world.cluster.values(DEAD) == [big, b"first" * 180]
     assert process.index is not None
     assert process.index.given_up == {GivenUp.REFUSED: 2}
-    limits["max.message.bytes"] = "5000"
+    world.limit(OUTPUT, 5_000)
     world.produce("in", 1, [big, b"y", big])
     world.settle()
     world.kill_all()

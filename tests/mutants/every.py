@@ -29,6 +29,7 @@ TAILS = "stages/near/tails.py"
 KEYS = "stages/text/keys.py"
 KEPT_APART = ("tests/stages/near",)
 BLOCKS = ("tests/wire/test_blocks.py",)
+INPUTS = ("tests/model/test_inputs_gone.py",)
 PASSED = ("tests/model/test_passed_over.py",)
 TRUNCATED = ("tests/model/test_truncated_input.py",)
 IDLE = ("tests/model/test_idle_commits.py",)
@@ -392,6 +393,27 @@ LEDGERS = (
         "gone.append(Gone(*at, rows.take(refused[held.kinds == Kind.UNIQUE]), GivenUp.REFUSED))",
         "pass",
         PASSED,
+    ),
+    Mutant(
+        "an input topic is gone that the broker did not know at one look",
+        "pipeline/index/topics.py",
+        "gone = (absent & self._absent) |",
+        "gone = absent |",
+        INPUTS,
+    ),
+    Mutant(
+        "an input topic is gone while shares are dealt, or nobody runs",
+        "pipeline/index/topics.py",
+        "            if read and now_s",
+        "            if now_s",
+        INPUTS,
+    ),
+    Mutant(
+        "what a seed has read is given up",
+        "pipeline/index/topics.py",
+        "return {number for number in overdue if names[number] not in seeded}",
+        "return overdue",
+        INPUTS,
     ),
     Mutant(
         "whoever follows does not hear of topics given up",

@@ -14,7 +14,7 @@ from tests.service.test_service import Service, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker
-from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
+from twinsieve.pipeline.broker.records import BrokerError, Committed, GroupMember, Messages, Partition
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.service.build import make_scheme, wire_scheme
 from twinsieve.pipeline.service.run import SystemClock
@@ -239,7 +239,7 @@ def test_a_run_that_cannot_tell_whether_it_is_seeded_starts_and_says_so(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def members(_: MemoryAdmin, group: str) -> dict[str, str | None]:
+    def members(_: MemoryAdmin, group: str) -> dict[str, GroupMember]:
         raise BrokerError(f"members of group {group}: no coordinator", retryable=True)
 
     monkeypatch.setattr(MemoryAdmin, "members", members)

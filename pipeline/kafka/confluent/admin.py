@@ -19,7 +19,7 @@ from confluent_kafka import (
 from confluent_kafka import admin as confluent_admin
 
 from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
-from twinsieve.pipeline.broker.records import NO_TOPIC_ID, BrokerError, Committed, Partition
+from twinsieve.pipeline.broker.records import NO_TOPIC_ID, BrokerError, Committed, GroupMember, Partition
 from twinsieve.pipeline.kafka.admin import EARLIEST, LATEST, LOOK_S, PAUSE_S, RETRY_S, KafkaAdmin
 from twinsieve.pipeline.kafka.confluent.options import ClientEvents, code_of, reason
 from twinsieve.pipeline.kafka.confluent.refusals import (
@@ -171,13 +171,22 @@ class ConfluentAdmin(KafkaAdmin):
             self._drop_group_admin()
             raise
 
-    def members(self, group: str) -> dict[str, str | None]:
+    def members(self, group: str) -> dict[str, GroupMember]:
         def ask() -> Any:
             found = self._client.describe_consumer_groups([group], request_timeout=_ATTEMPT_S)
             return found[group].result(_ANSWER_S)
 
         found = self._ask(f"members of group {group}", ask).members
-        return {each.member_id: each.group_instance_id or None for each in found}
+        return {
+            each.member_id: GroupMember(
+                each.group_instance_id or None,
+                frozenset(
+                    Partition(part.topic, part.partition)
+                    for part in (each.assignment.topic_partitions if each.assignment else ())
+                ),
+            )
+            for each in found
+        }
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         if not offsets:

@@ -110,7 +110,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
             members = self._admin().members(self._group)
         except BrokerError as error:
             return not error.retryable
-        return any(name == self._member and key != self._given_id for key, name in members.items())
+        return any(each.name == self._member and key != self._given_id for key, each in members.items())
 
     def _join_anew(self) -> None:
         """With a client of its own: the old one is finished for good. To its owner this is a rebalance."""

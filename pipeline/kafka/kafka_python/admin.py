@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping
@@ -13,7 +14,7 @@ from kafka.protocol.consumer.offsets import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
-from twinsieve.pipeline.broker.records import NO_TOPIC_ID, BrokerError, Committed, Partition
+from twinsieve.pipeline.broker.records import NO_TOPIC_ID, BrokerError, Committed, GroupMember, Partition
 from twinsieve.pipeline.kafka.admin import LOOK_S, PAUSE_S, RETRY_S, has_members
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
@@ -30,6 +31,8 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 _ANSWER_S = 30.0
 _UNKNOWN_TOPIC = 3
 _NOT_ALLOWED = 29
+_UNKNOWN_GROUP = 69
+_CODE = re.compile(r"\[Error (\d+)\]")
 _T = TypeVar("_T")
 
 
@@ -135,9 +138,21 @@ class PythonAdmin(GroupAdmin):
                 where = Partition(key.topic, key.partition)
                 raise BrokerError(f"{doing}: {where}: {error.__name__}", retryable=bool(error.retriable))
 
-    def members(self, group: str) -> dict[str, str | None]:
-        found = self._ask(f"members of group {group}", lambda: self._client.describe_groups([group]))
-        return {each["member_id"]: each["group_instance_id"] for each in found[group]["members"]}
+    def members(self, group: str) -> dict[str, GroupMember]:
+        def ask() -> list[dict[str, Any]]:
+            found = self._client.describe_groups([group])[group]
+            # It comes as the text of an exception that was never raised.
+            said = _CODE.match(found["error"] or "")
+            code = int(said[1]) if said else 0
+            if code not in (0, _UNKNOWN_GROUP):
+                raise errors.for_code(code)()
+            rows: list[dict[str, Any]] = found["members"]
+            return rows
+
+        return {
+            each["member_id"]: GroupMember(each["group_instance_id"], _share(each["member_assignment"]))
+            for each in self._ask(f"members of group {group}", ask)
+        }
 
     def remove_member(self, group: str, name: str, member_id: str) -> None:
         wanted = [MemberToRemove(member_id, name)]
@@ -169,3 +184,11 @@ class PythonAdmin(GroupAdmin):
                     continue
                 said = "no such topic or partition" if missing else reason(error)
                 raise BrokerError(f"{doing}: {said}", retryable=passing) from error
+
+
+def _share(assignment: Any) -> frozenset[Partition]:
+    """What a member's assignment says; empty, or bytes of another protocol, while shares are dealt."""
+    if not isinstance(assignment, Mapping):
+        return frozenset()
+    rows = assignment["assigned_partitions"]
+    return frozenset(Partition(row["topic"], number) for row in rows for number in row["partitions"])
