@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants.mutant import CRASH, EDGES, MODEL, NASTY, RANDOM, RETENTION, Mutant
+from tests.mutants.protocol import PROTOCOL
 
 WORKER = "pipeline/worker/worker.py"
 SESSION = "pipeline/worker/session.py"
@@ -934,12 +935,12 @@ TOPICS = (
         LATEST,
     ),
     Mutant(
-        "topics: an input that was made again is read on for a second",
+        "topics: an input that was made again is read on for half a minute",
         WORKER,
-        "        if session.doubts(records, self._clock.monotonic_s()):\n            self._compare_s = 0.0\n",
-        "",
+        "self._compare_s = now_s + _IDS_S",
+        "self._compare_s = now_s + 30 * _IDS_S",
         ("tests/model/test_recreated_input.py",),
     ),
 )
 
-EVERY = (*TOPICS, *WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES, *OPERATED, *NULL_TEXTS, *CLOCKS)
+EVERY = (*TOPICS, *WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES, *OPERATED, *NULL_TEXTS, *CLOCKS, *PROTOCOL)
