@@ -17,6 +17,9 @@ from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.states import Machine
 
+_GAP_S = 0.2
+"""No topic is deleted, made again and filled in less time, as its clients see it."""
+
 UNBOUNDED = 1 << 62
 """The window of a session whose predecessor was answered."""
 
@@ -116,6 +119,11 @@ class Session:
         records = (block.records for block in reversed(self.pending))
         last = next((each.epochs for each in records if each.epochs), None)
         return self.mark.epoch if last is None else last[-1]
+
+    def doubts(self, records: Records, now_s: float) -> bool:
+        """Whether the topic may be another one since the last message: nothing came for a while, as when it
+        was made again, or the epochs of leaders go back, which count up within one topic."""
+        return now_s - self.active_s >= _GAP_S or (bool(records.epochs) and records.epochs[0] < self.epoch)
 
     def date(self, since_ms: int) -> None:
         """Note when the app began with the topic."""

@@ -277,8 +277,7 @@ class Worker:
         if session is None or not session.reads:
             return
         self._ends.heard(records.partition)
-        if records.epochs and records.epochs[0] < session.epoch:
-            # Leaders of one topic count up.
+        if session.doubts(records, self._clock.monotonic_s()):
             self._compare_s = 0.0
         self._asks.ask(session, records, *self._refusals.at_once([session.partition]))
         self._hook(WorkerStep.APPENDED)

@@ -1,4 +1,4 @@
-"""One poll of kafka-python takes a bounded number of bytes, unpacked; what is left stays packed until the next."""
+"""One poll takes a bounded number of bytes, unpacked; with kafka-python what is left stays packed until the next."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from kafka.consumer.fetcher import Fetcher
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
+from twinsieve.pipeline.kafka.confluent.reader import ConfluentReader
 from twinsieve.pipeline.kafka.kafka_python import patches
 from twinsieve.pipeline.kafka.kafka_python.patches import bound_polls, decode_safely, free_paused_fetches
 from twinsieve.pipeline.kafka.kafka_python.unpack import ZSTD, unpack
-from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, POLL_BYTES
+from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, POLL_BYTES, SLICE_MESSAGES
 
 _MIB = 1 << 20
 _ONE, _TWO = TopicPartition("posts", 0), TopicPartition("posts", 1)
@@ -93,16 +94,24 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-def test_a_poll_ends_behind_the_batch_that_fills_it(unpacked: list[int]) -> None:
+def test_a_poll_ends_with_the_message_that_fills_it(unpacked: list[int]) -> None:
     consumer = Consumer({_ONE: batches([[_MIB] * 15] * 20)})
     found, polls = [], 0
     while rows := consumer.poll().get(_ONE, []):
         found += rows
         polls += 1
-        assert len(rows) <= 2 * 15, "one batch is less than a poll, two are more"
+        assert len(rows) <= 17, "one message beyond"
         assert len(unpacked) <= 2 * polls
     assert found == list(range(300))
     assert len(unpacked) == 20, "none twice"
+
+
+def test_a_batch_that_goes_on_with_large_messages_is_taken_as_a_whole_at_worst(unpacked: list[int]) -> None:
+    consumer = Consumer({_ONE: batches([[1] * 900 + [3 * _MIB] * 15, [3 * _MIB] * 15])})
+    rows = consumer.poll()[_ONE]
+    assert rows == list(range(len(rows)))
+    assert len(rows) <= 915
+    assert len(unpacked) == 1
 
 
 def test_one_bound_holds_for_all_partitions_of_a_poll(unpacked: list[int]) -> None:
@@ -132,8 +141,8 @@ def test_a_paused_partition_keeps_no_large_batch_unpacked_and_goes_on_where_it_w
     assert consumer.poll() == {}, "it is fetched again"
     assert consumer.position(_ONE) == 7
     consumer.fetched(_ONE, batches(sizes), 7)
-    assert consumer.poll() == {_ONE: list(range(7, 30))}
-    assert consumer.poll() == {_ONE: list(range(30, 35))}
+    found = [row for _ in range(3) for row in consumer.poll().get(_ONE, [])]
+    assert found == list(range(7, 35))
 
 
 def test_a_paused_partition_keeps_a_usual_batch() -> None:
@@ -174,3 +183,37 @@ def test_all_messages_come_in_order_whatever_a_poll_may_take(
         found += rows
     assert found == list(range(first, count))
     assert consumer.position(_ONE) == count
+
+
+class Queue(ConfluentReader):
+    """A reader of confluent whose library has fetched messages of these sizes."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = list(sizes)
+        self.asked: list[int] = []
+
+    def _consume(self, count: int, timeout_s: float) -> list[Any]:
+        self.asked.append(count)
+        taken, self.sizes = self.sizes[:count], self.sizes[count:]
+        return [bytes(size) for size in taken]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("sizes", "taken"),
+    [
+        ([100] * 6_000, 4_999),
+        ([100] * 64 + [_MIB] * 300, 64 + 32),
+        ([_MIB] * 300, 15),
+        ([20 * _MIB] * 5, 0),
+        ([1] * 70, 70),
+    ],
+)
+def test_confluent_takes_a_few_messages_at_a_time_until_it_has_enough_bytes(
+    sizes: list[int], taken: int
+) -> None:
+    queue = Queue(sizes)
+    assert len(queue._more(_POLL - 1, sizes[0])) == taken
+    assert max(queue.asked, default=0) <= SLICE_MESSAGES

@@ -17,7 +17,7 @@ from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.producers import producer_options
-from twinsieve.pipeline.kafka.confluent.reading import consumer_options
+from twinsieve.pipeline.kafka.confluent.reading import answer_options, consumer_options
 from twinsieve.pipeline.kafka.kafka_python import producers as python_producers
 from twinsieve.pipeline.kafka.kafka_python import reading as python_reading
 from twinsieve.pipeline.kafka.leaving import GroupAdmin
@@ -114,10 +114,17 @@ def test_confluents_buffers_are_those_of_its_options(message_bytes: int, most: i
     kafka = _settings(client="confluent", message_bytes=message_bytes, max_unpacked_bytes=most).kafka
     reads, writes = consumer_options(kafka), producer_options(kafka)
     queued = reads["queued.max.messages.kbytes"] * 1024
-    assert fetched_bytes(kafka, 1) == queued + reads["max.partition.fetch.bytes"]
+    assert fetched_bytes(kafka, 1, own=True) == queued + reads["max.partition.fetch.bytes"]
     largest = max(reads["fetch.max.bytes"], reads["max.partition.fetch.bytes"])
-    assert fetched_bytes(kafka, 1_000) == queued + largest
-    assert reads["receive.message.max.bytes"] == most, "as much as one batch of zstd may unpack to"
+    assert fetched_bytes(kafka, 1_000, own=True) == queued + largest
+    limit = reads["receive.message.max.bytes"]
+    assert limit == min(3 * most, (1 << 31) - 1), "it may give up from a third on"
+    strangers = answer_options()
+    assert strangers["fetch.max.bytes"] >= strangers["message.max.bytes"], "else it is raised to that"
+    # A batch that unpacks to so much has a byte for each 32,768 at least.
+    most_batches = 1 + strangers["fetch.max.bytes"] // -(-limit // 32_768)
+    assert fetched_bytes(kafka, 1_000) >= queued + most_batches * limit
+    assert fetched_bytes(kafka, 1_000) <= queued + (most_batches + 1) * limit
     assert queue_bytes(kafka) == writes["queue.buffering.max.kbytes"] * 1024
 
 

@@ -23,7 +23,7 @@ from twinsieve.pipeline.broker.records import (
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS
 from twinsieve.pipeline.kafka.confluent.patches import generation_of
-from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer
+from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer, answer_options
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S
 from twinsieve.pipeline.kafka.leaving import leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
@@ -60,6 +60,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
             "group.id": group,
             "session.timeout.ms": access.settings.session_timeout_ms,
             "heartbeat.interval.ms": access.settings.heartbeat_ms,
+            **answer_options(),
             # The same as kafka-python's, so that both clients can serve in one group.
             "partition.assignment.strategy": "range,roundrobin",
         }

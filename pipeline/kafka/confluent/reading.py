@@ -32,7 +32,10 @@ from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import undecodable
 from twinsieve.pipeline.kafka.reading import PartitionConsumer
 from twinsieve.pipeline.settings.client_buffers import (
+    ANSWER_BYTES,
+    POLL_BYTES,
     PREFETCH_BYTES,
+    SLICE_MESSAGES,
     max_received,
     partition_bytes,
     response_bytes,
@@ -40,7 +43,6 @@ from twinsieve.pipeline.settings.client_buffers import (
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _SEEK_S = 5.0
-_MAX_CONSUMED = 1_000_000
 _PASSING = (KafkaError._STATE, KafkaError._UNKNOWN_PARTITION, KafkaError._TIMED_OUT)
 _UNDECODABLE = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._NOT_IMPLEMENTED)
 _NO_NEWS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
@@ -74,6 +76,16 @@ def consumer_options(settings: KafkaSettings) -> dict[str, Any]:
     }
 
 
+def answer_options() -> dict[str, Any]:
+    """Options of a consumer that reads what strangers wrote: librdkafka unpacks a whole answer at once."""
+    return {
+        "max.partition.fetch.bytes": ANSWER_BYTES,
+        "fetch.max.bytes": ANSWER_BYTES,
+        # What fetch.max.bytes is raised to.
+        "message.max.bytes": ANSWER_BYTES,
+    }
+
+
 class ConfluentConsumer(PartitionConsumer):
     """What both kinds of consumer share: grouping messages into columns, positions, pauses."""
 
@@ -98,11 +110,28 @@ class ConfluentConsumer(PartitionConsumer):
             # consume(n, t) waits the whole of t for n messages; the first one must not wait for others.
             messages = self._consume(1, max(0.0, deadline - time.monotonic()))
             if messages and max_records > 1:
-                messages += self._consume(min(max_records - 1, _MAX_CONSUMED), 0)
+                messages += self._more(max_records - 1, len(messages[0]))
             records = self._columns(messages)
             # An end of partition is no record, so it does not end the wait either.
             if records or self._waits() or time.monotonic() >= deadline:
                 return records
+
+    def _more(self, count: int, largest: int) -> list[Any]:
+        """At most `count` messages that are there, a few at a time until they have POLL_BYTES.
+
+        largest: bytes of the first message; as many are taken at once as there is room for of that size
+        """
+        found: list[Any] = []
+        room = POLL_BYTES - largest
+        while count > 0 and room > 0:
+            asked = min(count, SLICE_MESSAGES, max(1, room // max(1, largest)))
+            some = self._consume(asked, 0)
+            sizes = list(map(len, some))
+            found += some
+            room -= sum(sizes)
+            largest = max(largest, *sizes) if sizes else largest
+            count = count - asked if len(some) == asked else 0
+        return found
 
     def _waits(self) -> bool:
         return self._later is not None or any(said is not None for said in self._stopped.values())

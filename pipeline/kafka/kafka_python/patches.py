@@ -142,7 +142,10 @@ def free_paused_fetches(consumer: KafkaConsumer, aside_bytes: int) -> None:
 
 
 def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
-    """Have a poll end behind the batch that brings what it has taken to `max_bytes`, unpacked.
+    """Have a poll end once it has taken `max_bytes`, unpacked.
+
+    It has one message beyond; where a batch begins with small ones and goes on with large ones, at worst the
+    rest of that batch.
 
     Returns what is to be called before each poll. kafka-python counts messages alone, and unpacks batch after
     batch until it has enough of them: 20 batches that take some KB each may be a gigabyte. What is left stays
@@ -159,7 +162,7 @@ def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
     def append_some(drained: Any, part: Any, max_records: int, *more: Any) -> int:
         nonlocal left
         before = part.bytes_read
-        count: int = append(drained, part, max_records, *more)
+        count: int = append(drained, part, min(max_records, part.records_of(left)), *more)
         left -= part.bytes_read - before
         # As many as may come end the poll.
         return count if left > 0 else max_records
@@ -252,7 +255,12 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
     @property
     def unpacked_bytes(self) -> int:
         """Of the batch that it is in the midst of; 0 between two."""
-        return self._batches.bytes_left
+        return self._batches.bytes_held
+
+    def records_of(self, size: int) -> int:
+        """How many records have this many bytes, as the rest of the batch goes; 1 where it is packed."""
+        left, held = self._batches.records_left, self._batches.bytes_left
+        return max(1, left * size // held) if held else 1
 
     def take(self, n: int | None = None) -> list[Any]:
         """The next records, at most n and all of one batch, so that no other one is unpacked unasked."""
@@ -308,6 +316,11 @@ class _Batches:
 
     @property
     def bytes_left(self) -> int:
+        """Bytes of these records."""
+        return self.last.bytes_left if type(self.last) is _Batch else 0
+
+    @property
+    def bytes_held(self) -> int:
         """Bytes that the last batch holds unpacked, until all of it was read."""
         return self.last.unpacked_bytes if type(self.last) is _Batch else 0
 
@@ -372,6 +385,11 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
     def records_left(self) -> int:
         """Records still to come of a batch that was begun."""
         return self._num_records - self._next_record_index if self._decompressed else 0
+
+    @property
+    def bytes_left(self) -> int:
+        """Bytes of these records."""
+        return len(self._buffer) - self._pos if self._decompressed else 0
 
     @property
     def unpacked_bytes(self) -> int:
