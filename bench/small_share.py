@@ -67,8 +67,8 @@ def _watch(share: float, max_s: float, cache: str) -> int:
         preexec_fn=lambda: os.sched_setaffinity(0, {0}),
     )
     over = threading.Event()
-    throttle = threading.Thread(target=_throttle, args=(process.pid, share, over))
-    throttle.start()
+    throttles = threading.Thread(target=throttle, args=(process.pid, share, over))
+    throttles.start()
     answers: list[bool] = []
     try:
         while time.monotonic() - began_s < max_s and process.poll() is None:
@@ -83,7 +83,7 @@ def _watch(share: float, max_s: float, cache: str) -> int:
         ready = process.poll() is None and _says_ok(f"http://{address}/readyz")
     finally:
         over.set()
-        throttle.join()
+        throttles.join()
         os.killpg(process.pid, signal.SIGCONT)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -95,14 +95,14 @@ def _watch(share: float, max_s: float, cache: str) -> int:
     return 0 if ready else 1
 
 
-def _throttle(process: int, share: float, over: threading.Event) -> None:
-    """Let the process run until it had its share of all time so far, as a control group's limit does.
+def throttle(process: int, share: float, over: threading.Event) -> None:
+    """Let the process run until it had its share of all time from now on, as a control group's limit does.
 
     By the time that it ran, not by the clock: others may keep it from running meanwhile.
     """
-    began_s = time.monotonic()
+    began_s, ran_s = time.monotonic(), _ran_s(process)
     while not over.wait(_PERIOD_S / 10):
-        had = _ran_s(process) >= share * (time.monotonic() - began_s)
+        had = _ran_s(process) - ran_s >= share * (time.monotonic() - began_s)
         os.kill(process, signal.SIGSTOP if had else signal.SIGCONT)
 
 

@@ -390,9 +390,9 @@ class Index:
             # 3. BEGUN, DECIDED, ANSWERED, OFFSETS_SENT, COMMITTED
             self._commit(rulings, membership)
         except AbortableError as error:
+            self._pace.refused(len(rulings))
             # A new index would take a topic that was made again just now for the right one.
             self._topics.check(at_once=True)
-            self._pace.refused(len(rulings))
             raise FatalError(f"decisions were not recorded ({error}); restoring") from error
         self.sessions += ledger.sessions_started - sessions
         self.given_up += ledger.given_up - given_up

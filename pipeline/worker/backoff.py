@@ -1,4 +1,5 @@
-"""How often a worker polls while answers are outstanding, and how it goes on after a failed transaction."""
+"""How often a worker polls while answers are outstanding, how long it waits for them, and what it does after
+a failed transaction."""
 
 from __future__ import annotations
 
@@ -8,6 +9,13 @@ from dataclasses import dataclass
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import Partition
 
+_AWAY_S = 600.0
+"""Limit of the time without an answer after which a session expires; that time doubles with each expiry."""
+_SLOW_S = 120.0
+"""The same with an index that answers, however slowly: twice the longest wait of late."""
+_OF_LATE = 5.0
+"""A long wait counts for this many times the patience that it asks for."""
+_LEAST_ROWS = 64
 _FEW_BLOCKS = 8
 _MAX_S = 1.0
 _FIRST_REFUSED_S = 0.1
@@ -16,6 +24,49 @@ _QUICK_PART = 4
 """A transaction that took less than this part of its time-out may be followed by one of twice the size."""
 _MAX_HALVINGS = 8
 """Of 32 MiB that leaves 128 KiB. Less would make blocks by the hundred of what is asked anew each time."""
+
+
+class Patience:
+    """How long to wait for answers before asking again, and how many rows to ask for in a block.
+
+    An index that is away is asked ever less often. One that is slow is given the time that it needs, and
+    small blocks: who asks again too soon throws away the answers that are on their way, and nothing comes
+    out.
+
+    expired: partitions whose last session had no answer, and for how long the next may go without one
+    rows: of one block, at most
+    """
+
+    def __init__(self, clock: Clock, answer_s: float, max_rows: int) -> None:
+        self._clock = clock
+        self._answer_s = answer_s
+        self._max_rows = max_rows
+        self._slow_s = self._slow_until_s = 0.0
+        self.expired: dict[Partition, float] = {}
+        self.rows = max_rows
+
+    def of(self, partition: Partition) -> float:
+        """Seconds without an answer after which a session of this partition expires."""
+        slow_s = self._slow_s if self._clock.monotonic_s() < self._slow_until_s else 0.0
+        return max(self.expired.get(partition, self._answer_s), slow_s)
+
+    def expire(self, partition: Partition) -> float:
+        """A session of this partition expires; after how many seconds."""
+        waited_s = self.of(partition)
+        self.expired[partition] = max(self._answer_s, min(_AWAY_S, 2 * waited_s))
+        self.rows = max(min(_LEAST_ROWS, self._max_rows), self.rows // 4)
+        return waited_s
+
+    def answered(self, partition: Partition, waited_s: float) -> None:
+        """The partition had an answer after that time."""
+        self.expired.pop(partition, None)
+        now_s, slow_s = self._clock.monotonic_s(), min(_SLOW_S, 2 * waited_s)
+        if now_s >= self._slow_until_s or slow_s >= self._slow_s:
+            self._slow_s, self._slow_until_s = slow_s, now_s + _OF_LATE * slow_s
+        if slow_s >= self._answer_s:
+            self.rows = max(min(_LEAST_ROWS, self._max_rows), self.rows // 2)
+        elif 2 * slow_s < self._answer_s:
+            self.rows = min(self._max_rows, 2 * self.rows)
 
 
 class PollBackoff:

@@ -40,7 +40,7 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.worker.answers import Answered, Answers, RefusedError, take_answered
 from twinsieve.pipeline.worker.asks import Asks
-from twinsieve.pipeline.worker.backoff import PollBackoff, Refusals
+from twinsieve.pipeline.worker.backoff import Patience, PollBackoff, Refusals
 from twinsieve.pipeline.worker.config import ASK_AGAIN_S, MAX_EMITTED_BYTES, WorkerConfig, WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.openings import NewSession, OpeningQueue, Openings, truncated
@@ -48,9 +48,6 @@ from twinsieve.pipeline.worker.outbox import Outbox
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import Room, Session
 from twinsieve.pipeline.worker.topics import EndOffsets, KnownTopics
-
-_PATIENCE_S = 600.0
-"""Limit of the time without an answer after which a session expires; that time doubles with each expiry."""
 
 _IDS_S = 1.0
 """While messages come out, the ids of their topics are compared once in this time."""
@@ -90,8 +87,7 @@ class Worker:
         self._backoff = PollBackoff(clock, ASK_AGAIN_S)
         self._sessions: dict[Partition, Session] = {}
         self._room = Room(self._sessions, config.max_pending, config.max_pending_bytes)
-        self._patience_s: dict[Partition, float] = {}
-        """Of partitions whose last session expired: how long the next may go without an answer."""
+        self._patience = Patience(clock, config.answer_s, config.poll_messages)
         self._refusals = Refusals(config.max_emitted, MAX_EMITTED_BYTES, config.transaction_s)
         self.refused = self._refusals.of  # the worker that replaces this one takes them over
         self._doubted: set[Partition] = set()
@@ -127,8 +123,9 @@ class Worker:
     @property
     def ready(self) -> bool:
         """Whether the worker is a member of its group, and has a session for each partition that does not
-        wait for a leader."""
-        return self._epoch >= 0 and self._queue.leaderless.issuperset(self._queue)
+        wait for a leader, or for an index."""
+        waits = self._queue.leaderless | self._patience.expired.keys()
+        return self._epoch >= 0 and waits.issuperset(self._queue)
 
     @property
     def held(self) -> int:
@@ -279,7 +276,8 @@ class Worker:
         self._ends.heard(records.partition)
         if session.doubts(records, self._clock.monotonic_s()):
             self._compare_s = 0.0
-        self._asks.ask(session, records, *self._refusals.at_once([session.partition]))
+        max_rows, max_bytes = self._refusals.at_once([session.partition])
+        self._asks.ask(session, records, min(max_rows, self._patience.rows), max_bytes)
         self._hook(WorkerStep.APPENDED)
         if self._is_full(session):
             self._consumer.pause([records.partition])
@@ -307,7 +305,7 @@ class Worker:
         if not able:
             return
         try:
-            planned, waiting = self._openings.plan(able, infos, membership, self._patience_s)
+            planned, waiting = self._openings.plan(able, infos, membership, self._patience.expired)
             begins = {s.partition: s.mark.committed() for s, opening in planned if opening.commits}
             if begins:
                 self._transact(Emission(), begins, membership)
@@ -416,8 +414,9 @@ class Worker:
 
     def _let_go(self, session: Session, count: int) -> None:
         """Forget the first blocks of this session, which are committed, and read on where there is room."""
-        begins = session.emit(count, self._clock.monotonic_s())
-        self._patience_s.pop(session.partition, None)
+        now_s = self._clock.monotonic_s()
+        self._patience.answered(session.partition, now_s - session.asked_s)
+        begins = session.emit(count, now_s)
         self._doubted.discard(session.partition)
         if begins:
             self._begin_reading(session)
@@ -447,12 +446,11 @@ class Worker:
 
     def _expire_or_report(self) -> None:
         """Drop sessions that got no answer in time; report how far idle ones have emitted."""
-        now_s, answer_s = self._clock.monotonic_s(), self._config.answer_s
+        now_s = self._clock.monotonic_s()
         for partition, session in list(self._sessions.items()):
-            patience_s = self._patience_s.get(partition, answer_s)
-            if session.expired(now_s, patience_s):
-                self._patience_s[partition] = max(answer_s, min(_PATIENCE_S, 2 * patience_s))
-                self._drop([partition], f"{partition}: no answer for {patience_s:.0f} s; asking again")
+            if session.expired(now_s, self._patience.of(partition)):
+                waited_s = self._patience.expire(partition)
+                self._drop([partition], f"{partition}: no answer for {waited_s:.0f} s; asking again")
                 self._queue.add([partition])
             elif not session.pending and not session.mark.fresh:
                 self._report(session, now_s)

@@ -11,6 +11,7 @@ import pytest
 from tests.driver import DECISIONS, INDEX, LOG, OUTPUT, WORKER, Process, World, log_offset, texts
 from tests.twins import HashSieve
 from twinsieve.pipeline.index.config import IndexStep
+from twinsieve.pipeline.wire.block import decode_block
 from twinsieve.stages.contract import Batch, Verdicts
 
 
@@ -116,3 +117,18 @@ def test_after_a_refusal_more_is_taken_again() -> None:
         world.produce("in", 0, texts(first, first + 20))
         world.settle()
     assert process.pace.blocks == 32
+
+
+def test_an_index_that_is_slow_is_given_the_time_it_needs() -> None:
+    world = World(partitions=6)
+    for number in range(6):
+        world.produce("in", number, texts(1_000 * number, 1_000 * number + 40))
+    world.cluster.session_timeout_s = 60.0
+    world.start("a", sieve=slow(world, 0.5), worker_config=replace(WORKER, answer_s=4.0))
+    world.settle(3_000)
+    asked = sum(
+        len(decode_block(entry.value or b"", INDEX.scheme, "log"))
+        for _, entry in world.cluster.log(LOG).visible()
+    )
+    assert asked == 240, "nothing is asked for twice while its answer is on its way"
+    assert sum(len(world.cluster.values(OUTPUT, number)) for number in range(6)) == 240

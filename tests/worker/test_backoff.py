@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.memory.broker import ManualClock
-from twinsieve.pipeline.worker.backoff import PollBackoff
+from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.worker.backoff import Patience, PollBackoff
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,23 @@ def test_an_index_that_stands_still_for_a_while_is_not_buried_in_small_blocks() 
         clock.sleep(pace.left_s() + 0.0001)
         blocks += 2
     assert 100 < blocks < 300
+
+
+def test_a_worker_is_patient_with_a_slow_index_and_asks_for_less() -> None:
+    clock = ManualClock()
+    patience, at = Patience(clock, answer_s=10.0, max_rows=5_000), Partition("posts", 0)
+    patience.answered(at, 0.2)
+    assert (patience.of(at), patience.rows) == (10.0, 5_000)
+    assert patience.expire(at) == 10.0
+    assert (patience.of(at), patience.rows) == (20.0, 1_250)
+    patience.answered(at, 18.0)
+    assert (patience.of(at), patience.rows) == (36.0, 625)
+    patience.answered(at, 1.0)
+    assert (patience.of(at), patience.rows) == (36.0, 1_250)
+    clock.sleep(200.0)
+    assert patience.of(at) == 10.0
+    for _ in range(20):
+        patience.expire(at)
+    assert (patience.of(at), patience.rows) == (600.0, 64)
+    patience.answered(at, 1_000.0)
+    assert patience.of(at) == 120.0
