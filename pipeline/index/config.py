@@ -30,6 +30,7 @@ class IndexConfig:
     workers, seeders: groups that read input topics; what only the second one reads is out already
     inputs_s: look this often whether anybody reads the topics whose verdicts are not known to be emitted
     unread_s: give up a topic that none of the workers has been given for this time
+    needs_snapshots: stop where the log was deleted behind snapshots and none of them can be read
     """
 
     scheme: bytes
@@ -45,6 +46,7 @@ class IndexConfig:
     snapshot_every_s: float
     check_s: float
     trim_log: bool
+    needs_snapshots: bool
     output: str
     workers: str
     seeders: str

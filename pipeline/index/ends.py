@@ -26,14 +26,16 @@ from twinsieve.pipeline.broker.records import Committed, Partition
 from twinsieve.stages.errors import StateError
 
 
-def committed_record(at: int, decisions_end: int, output: str = "") -> Committed:
-    """What the index commits: the log offset, and beside it how far the decisions reach at least, and the
-    name of the output topic; empty where nothing is emitted.
+def committed_record(
+    at: int, decisions_end: int, output: str = "", *, behind_snapshots: bool = False
+) -> Committed:
+    """What the index commits: the log offset, and beside it how far the decisions reach at least, whether the
+    log is deleted behind snapshots, and the name of the output topic; empty where nothing is emitted.
 
     >>> committed_record(7, 12, "posts-unique")
-    Committed(offset=7, metadata='1 12 posts-unique')
+    Committed(offset=7, metadata='2 12 0 posts-unique')
     """
-    return Committed(at, f"1 {decisions_end} {output}".rstrip())
+    return Committed(at, f"2 {decisions_end} {int(behind_snapshots)} {output}".rstrip())
 
 
 def recorded_decisions_end(committed: Committed | None) -> int:
@@ -46,18 +48,35 @@ def recorded_decisions_end(committed: Committed | None) -> int:
     return int(end) if end.isascii() and end.isdigit() else 0
 
 
+def recorded_behind_snapshots(committed: Committed | None) -> bool:
+    """Whether the index that committed this deletes the log behind snapshots, so that they are needed.
+
+    >>> recorded_behind_snapshots(committed_record(7, 12, behind_snapshots=True))
+    True
+    >>> recorded_behind_snapshots(committed_record(7, 12, "1"))
+    False
+    """
+    return _recorded(committed)[1] == "1"
+
+
 def recorded_output(committed: Committed | None) -> str:
     """The output topic of the index that committed this; empty where nothing says so.
 
     >>> recorded_output(committed_record(7, 12, "posts-unique")), recorded_output(Committed(7))
     ('posts-unique', '')
+    >>> recorded_output(Committed(7, "1 12 posts-unique"))
+    'posts-unique'
     """
-    return _recorded(committed)[1]
+    return _recorded(committed)[2]
 
 
-def _recorded(committed: Committed | None) -> tuple[str, str]:
-    version, end, output, *_ = [*(committed.metadata if committed is not None else "").split(" "), "", ""]
-    return (end, output) if version == "1" else ("", "")
+def _recorded(committed: Committed | None) -> tuple[str, str, str]:
+    """End of the decisions, whether the log is deleted behind snapshots, output."""
+    version, *parts = (committed.metadata if committed is not None else "").split(" ")
+    if version == "1":
+        parts[1:1] = ["0"]
+    end, behind, output, *_ = [*parts, "", "", ""]
+    return (end, behind, output) if version in ("1", "2") else ("", "", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,4 +144,13 @@ def ends_early(partition: Partition, end: int, recorded: int, lost: Literal["blo
     return (
         f"{partition} ends at {end}, but decisions were recorded up to {recorded}: it lost {lost} "
         "or was created again; restore it, or start a new app"
+    )
+
+
+def snapshots_missing(log: Partition, log_begins: int) -> str:
+    """What to say of a log that was deleted behind snapshots, none of which is found."""
+    return (
+        f"{log}: blocks below {log_begins} were deleted behind snapshots, and state.dir holds none of this "
+        "log: correct state.dir, or bring one back; or start the first process with `twinsieve run "
+        "--without-snapshots`: windows begin empty then, and copies of what was judged come out again"
     )

@@ -26,9 +26,16 @@ from typing import NamedTuple
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
 from twinsieve.pipeline.broker.ports import Broker, Clock, GroupConsumer, Hook, no_hook
-from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, FatalError, Membership
+from twinsieve.pipeline.broker.records import (
+    AbortableError,
+    BrokerError,
+    Committed,
+    FatalError,
+    Membership,
+    Partition,
+)
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase, IndexStep
-from twinsieve.pipeline.index.ends import Ends
+from twinsieve.pipeline.index.ends import Ends, recorded_behind_snapshots, snapshots_missing
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore, Watch, no_watch
@@ -138,10 +145,13 @@ class Index:
         self.state, decisions_at = restore_point(
             store, self._ids, config.scheme, sieves, log_begins, self.notices, watch
         )
+        if log_begins and not self.state.at:
+            self._miss_snapshots(log_begins)
         self.follower = Follower(self._reader, self.state, config, self._ids[0], decisions_at)
         self._applied = 0
         self._waited_s = 0.0
         self._writer: DecisionWriter | None = None
+        self._to_trim: dict[Partition, int] = {}
         self._decisions_end = 0
         self._recorded = 0
         self._told_gaps = self._taken_gaps = 0
@@ -149,6 +159,13 @@ class Index:
         """Of the group's rebalances; the first one ends the restoring phase."""
         self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
         self._checked_s = self._marked_s = clock.monotonic_s()
+
+    def _miss_snapshots(self, log_begins: int) -> None:
+        """Stop where the log was deleted behind snapshots: windows would begin empty. raises: StateError"""
+        # The index before this one may have died in a transaction, open until the next one takes over.
+        held = self._admin.group_offsets(self._config.group, stable=False).get(self._config.log)
+        if self._config.needs_snapshots and recorded_behind_snapshots(held):
+            raise StateError(snapshots_missing(self._config.log, log_begins))
 
     @property
     def live(self) -> bool:
@@ -341,6 +358,7 @@ class Index:
         self._tell_passed_over(found.go_on - found.recorded)
         self.state.pass_over(found.go_on)
         self._recorded = found.recorded
+        writer.behind_snapshots = self._config.needs_snapshots and recorded_behind_snapshots(committed)
         consumer.seek(log, self.state.at)
         self.snapshots.live(self.follower.since_ms)
         self._inputs.begin()
@@ -443,6 +461,8 @@ class Index:
         replies = {reply for _, reply in rulings}
         unreachable = self._topics.unreachable(self._config.verdicts, replies)
         self._writer.commit(rulings, self._recorded, membership, unreachable)
+        if self._writer.behind_snapshots:
+            self._trim()
         self._checked_s = self._clock.monotonic_s()
 
     def _finish_snapshot(self, *, wait: bool = False, last: bool = False) -> None:
@@ -461,10 +481,20 @@ class Index:
         self.told.append(found.told)
         self._hook(IndexStep.SNAPSHOT_WRITTEN)
         needed_from = {self._config.log: found.oldest_at, self._config.decisions: found.decisions_from}
-        before = {at: offset for at, offset in needed_from.items() if offset is not None}
-        if self._config.trim_log and before:
-            try:
-                self._admin.delete_records(before)
-            except BrokerError as error:
-                names = " and ".join(map(str, before))
-                self.notices.append(f"{names}: not trimmed behind snapshots ({error})")
+        if self._config.trim_log:
+            self._to_trim = {at: offset for at, offset in needed_from.items() if offset is not None}
+        if self._writer is not None and self._to_trim:
+            is_on_record, self._writer.behind_snapshots = self._writer.behind_snapshots, True
+            if is_on_record:
+                self._trim()
+
+    def _trim(self) -> None:
+        """Delete what a restore from the oldest snapshot does not need. That this is done must be on record:
+        whoever finds no snapshot then knows that one is missing."""
+        before, self._to_trim = self._to_trim, {}
+        if not before:
+            return
+        try:
+            self._admin.delete_records(before)
+        except BrokerError as error:
+            self.notices.append(f"{' and '.join(map(str, before))}: not trimmed behind snapshots ({error})")

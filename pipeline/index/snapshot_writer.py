@@ -224,7 +224,8 @@ def restore_point(
     if unreadable and log_begins:
         raise StateError(
             f"{notices[-1]}; no snapshot can be used, and the log before block {log_begins} was deleted: "
-            "bring a snapshot back, or delete them all to go on with what the log still holds"
+            "bring a snapshot back, or delete them all to go on with what the log still holds, and start the "
+            "first process with `twinsieve run --without-snapshots`"
         )
     if log_begins:
         notices.append(

@@ -66,11 +66,13 @@ class DecisionWriter:
 
     decisions_end: the decisions reach at least to here. When this is made, nobody else records any more:
         those on record then are all there is to follow.
+    behind_snapshots: the log is deleted behind snapshots; on record from the next commit on
     """
 
     def __init__(self, broker: Broker, config: IndexConfig, hook: Hook, reader: Reader) -> None:
         self._config = config
         self._hook = hook
+        self.behind_snapshots = False
         topics = (config.decisions.topic, config.verdicts)
         self.transactor = broker.transactor(config.transactional_id, topics)
         try:
@@ -99,7 +101,8 @@ class DecisionWriter:
                 answers.setdefault(reply, Messages()).add(None, answer)
         # The marker of the transaction takes an offset too.
         decisions_end = self.decisions_end + len(rulings) + (1 if rulings else 0)
-        self._transact(decisions, answers, committed_record(at, decisions_end, config.output), membership)
+        record = committed_record(at, decisions_end, config.output, behind_snapshots=self.behind_snapshots)
+        self._transact(decisions, answers, record, membership)
         self.decisions_end = decisions_end
 
     def prove(self, committed: Committed, membership: Membership) -> None:

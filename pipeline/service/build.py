@@ -53,6 +53,7 @@ class Builder:
 
     connect: a broker of these settings; emit: False in shadow mode; background: writes snapshots
     job: what its worker is for: `seed` reads an existing output, in a group of its own
+    needs_snapshots: as in `IndexConfig`
     """
 
     settings: Settings
@@ -63,6 +64,7 @@ class Builder:
     emit: bool
     background: Executor
     job: Literal["worker", "seed"] = "worker"
+    needs_snapshots: bool = True
 
     def worker_config(self) -> WorkerConfig:
         """What the worker of this process needs to know."""
@@ -115,6 +117,7 @@ class Builder:
             snapshot_every_s=settings.state.snapshot_every_ms / 1000,
             check_s=CHECK_S,
             trim_log=trims_log(settings),
+            needs_snapshots=self.needs_snapshots,
             output=settings.output.topic if self.emit or self.job == "seed" else "",
             workers=names.workers,
             seeders=names.seed,

@@ -62,6 +62,7 @@ def run_service(
     member: str | None = None,
     dry_run: bool = False,
     move_output: bool = False,
+    without_snapshots: bool = False,
     clock: Clock | None = None,
     stop: threading.Event | None = None,
 ) -> None:
@@ -71,6 +72,7 @@ def run_service(
     dry_run: shadow mode, with groups, internal topics and state of its own (app `<app>-shadow`): judges and
         counts, emits nothing
     move_output: the app's output is this one from now on, whichever it was
+    without_snapshots: begin with what the log still holds, though snapshots of what it does not are lost
     connect: a broker of these settings; clock: for tests
     raises: ConfigError, UsageError; BrokerError and StateError when going on makes no sense, with what to do
     """
@@ -114,7 +116,16 @@ def run_service(
             return
         scheme = make_scheme(settings)
         metrics.about(settings.app, role, scheme.scheme_id)
-        builder = Builder(settings, scheme, clock, connect, slot, emit=not dry_run, background=background)
+        builder = Builder(
+            settings,
+            scheme,
+            clock,
+            connect,
+            slot,
+            emit=not dry_run,
+            background=background,
+            needs_snapshots=not without_snapshots,
+        )
         index = IndexLoop(builder, clock, metrics) if role != "worker" else None
         indexes: list[Loop] = [index] if index is not None else []
         workers: list[Loop] = [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []

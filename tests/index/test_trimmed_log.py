@@ -7,12 +7,14 @@ from pathlib import Path
 import fsspec
 import pytest
 
+from tests.memory.clients import MemoryAdmin
 from tests.service.test_changed_settings import COUNT, IN, Deployment, base, deployment, posts
 from tests.service.test_changed_settings import scheme as scheme
 from tests.shared_store import PROTOCOL
 from twinsieve.pipeline.broker.mark import moved
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.index.ends import recorded_behind_snapshots
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError
@@ -95,10 +97,64 @@ def test_snapshots_that_cannot_be_read_stop_and_say_what_to_do(settings: Setting
     assert len(world.judged()) == COUNT + 20
 
 
-def test_without_any_snapshot_it_goes_on_and_says_what_it_does_not_know(
+def test_without_any_snapshot_it_stops_unless_it_is_told_to_go_on(
     settings: Settings, world: Deployment
 ) -> None:
     fsspec.filesystem(PROTOCOL).rm(settings.state.dir, recursive=True)
     world.produce(posts(4, 20))
-    assert world.run(settings, 400)
+    for _ in range(2):
+        with pytest.raises(
+            StateError, match=r"deleted behind snapshots.*`twinsieve run --without-snapshots`"
+        ):
+            world.run(settings, 100)
+    assert len(world.judged()) == COUNT
+    assert world.run(settings, 400, needs_snapshots=False)
     assert any("copies of what was judged there come out again" in notice for notice in world.notices)
+    assert len(world.judged()) == COUNT + 20
+    # From then on snapshots are there again.
+    world.produce(posts(5, 20))
+    assert world.run(settings, 400)
+
+
+@pytest.mark.parametrize("wrong", [f"{PROTOCOL}://elsewhere/{{}}", "{}"], ids=["shared", "a folder"])
+def test_a_mistyped_place_of_snapshots_stops_and_loses_nothing(
+    wrong: str, settings: Settings, world: Deployment, tmp_path: Path
+) -> None:
+    state = settings.state.model_copy(update={"dir": wrong.format(tmp_path / "mistyped")})
+    before = world.judged()
+    _all_again(world)
+    world.produce(posts(4, 20))
+    with pytest.raises(StateError, match="correct state"):
+        world.run(settings.model_copy(update={"state": state}), 100)
+    assert world.run(settings, 1_000)
+    judged = world.judged()
+    assert {at: judged[at] for at in before} == before
+    assert len(judged) == COUNT + 20
+
+
+def test_nothing_is_deleted_behind_snapshots_before_that_is_on_record(
+    settings: Settings, scheme: Scheme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete, said = MemoryAdmin.delete_records, []
+
+    def deleting(self: MemoryAdmin, before: dict[Partition, int]) -> None:
+        said.append(recorded_behind_snapshots(made.cluster.group(Names("t").index).offsets.get(LOG)))
+        delete(self, before)
+
+    monkeypatch.setattr(MemoryAdmin, "delete_records", deleting)
+    made = deployment(settings, scheme)
+    made.produce(posts(1, COUNT))
+    assert made.run(settings, 400)
+    assert set(said) == {True}
+
+
+def test_a_process_that_keeps_its_snapshots_for_itself_needs_none(scheme: Scheme, tmp_path: Path) -> None:
+    """Its log is kept as long as the windows; a new machine begins with that."""
+    settings = base(str(tmp_path / "own"))
+    made = deployment(settings, scheme)
+    made.produce(posts(1, COUNT))
+    assert made.run(settings, 400)
+    made.cluster.log(LOG).trim(5)
+    made.produce(posts(4, 20))
+    assert made.run(base(str(tmp_path / "of another machine")), 1_000)
+    assert len(made.judged()) == COUNT + 20

@@ -105,11 +105,18 @@ class Deployment:
             if self.left == 0:
                 raise CrashError(step)
 
-    def run(self, settings: Settings, rounds: int) -> bool:
+    def run(self, settings: Settings, rounds: int, *, needs_snapshots: bool = True) -> bool:
         """Whether it ran through; a crash leaves everything as it is."""
         broker = MemoryBroker(self.cluster, self.hook if self.left else no_hook)
         builder = Builder(
-            settings, self.scheme, self.clock, lambda _: broker, "one", emit=True, background=Later()
+            settings,
+            self.scheme,
+            self.clock,
+            lambda _: broker,
+            "one",
+            emit=True,
+            background=Later(),
+            needs_snapshots=needs_snapshots,
         )
         try:
             index, worker = builder.index(self.hook), builder.worker(self.hook)

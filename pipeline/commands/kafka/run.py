@@ -59,12 +59,16 @@ def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False) -> Setti
 @click.option(
     "--move-output", is_flag=True, help="Accept that the output of the app has changed, permanently."
 )
+@click.option(
+    "--without-snapshots", is_flag=True, help="Begin with empty windows where the snapshots are lost."
+)
 @click.option("--dry-run", is_flag=True, help="Judge and count beside the running app; emit nothing.")
 def command(
     role: Literal["worker", "index", "both"],
     member: str | None,
     dry_run: bool,
     move_output: bool,
+    without_snapshots: bool,
     flags: SettingsFlags,
 ) -> None:
     """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops a process cleanly.
@@ -85,5 +89,6 @@ def command(
                 member=member,
                 dry_run=dry_run,
                 move_output=move_output,
+                without_snapshots=without_snapshots,
                 stop=stop,
             )
