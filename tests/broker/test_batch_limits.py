@@ -106,7 +106,7 @@ def test_appended_messages_suit_their_topic(world: World, lowers: Callable[[str,
 
 
 @pytest.mark.needs("broker")
-@pytest.mark.parametrize("limit", [50_000, _LIMIT])
+@pytest.mark.parametrize("limit", [pytest.param(50_000, marks=pytest.mark.needs("minutes")), _LIMIT])
 def test_a_backlog_comes_out_whatever_the_outputs_take(
     client: str, bootstrap: str, tmp_path: Path, limit: int, caplog: pytest.LogCaptureFixture
 ) -> None:

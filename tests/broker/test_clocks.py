@@ -163,7 +163,14 @@ every other time of that length (0: never)."""
 
 
 @pytest.mark.needs("broker")
-@pytest.mark.parametrize(("ahead_s", "every_s"), [(7_200, 0), (-7_200, 0), (7_200, 3)])
+@pytest.mark.parametrize(
+    ("ahead_s", "every_s"),
+    [
+        (7_200, 0),
+        pytest.param(-7_200, 0, marks=pytest.mark.needs("minutes")),
+        pytest.param(7_200, 3, marks=pytest.mark.needs("minutes")),
+    ],
+)
 def test_one_of_two_processes_has_a_wrong_clock_and_all_comes_out_once(
     client: str, bootstrap: str, tmp_path: Path, ahead_s: int, every_s: int
 ) -> None:

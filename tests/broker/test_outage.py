@@ -120,7 +120,7 @@ def test_a_broker_that_is_frozen_is_told_within_half_a_minute_and_so_is_its_retu
         deployment.close()
 
 
-@pytest.mark.needs("own broker")
+@pytest.mark.needs("minutes")
 def test_a_process_that_comes_before_its_broker_waits_for_it(mortal_broker: Cluster, client: str) -> None:
     deployment = Deployment(mortal_broker.bootstrap, client, fresh("early"))
     (port,) = free_ports(1)
