@@ -1,9 +1,9 @@
 """Posts a second of the whole `dedup` command, by step, beside a loop of libraries in the same run.
 
-    python -m bench.speed [FILE] [--runs 3]
+    python -m bench.speed [FILE ...] [--runs 3]
 
-FILE: JSON lines; default: weibo_dev.jsonl.gz in the folder that TWINSIEVE_DATA names. Start-up is
-apart: interpreter, imports and kernels from their cache (a first run may compile them; it is not counted).
+FILE: JSON lines, a table each; default: weibo_dev.jsonl.gz in the folder that TWINSIEVE_DATA names. Start-up
+is apart: interpreter, imports and kernels from their cache (a first run may compile them; it is not counted).
 The loop is what one would write with rensa's MinHash LSH and rapidfuzz: regular expressions, a dict of equal
 bodies, 96 hashes of characters and pairs in 24 bands, candidates verified at .85, leaders only.
 """
@@ -99,25 +99,16 @@ def library_loop(path: Path, out: Path) -> tuple[int, int, dict[str, float]]:
     return rows, dropped, seconds
 
 
-def main() -> None:
-    """Print machine, input, and the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("file", nargs="?", type=Path)
-    parser.add_argument("--runs", type=int, default=3)
-    given = parser.parse_args()
-    path: Path = given.file or WEIBO.texts
-    if not path.is_file():
-        sys.exit(f"{path}: is no file; name one, or the folder of the data in TWINSIEVE_DATA")
+def measure(path: Path, times: int, console: Console) -> None:
+    """Print the table of one file."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         command_seconds(path, folder)
-        runs = [command_seconds(path.resolve(), folder) for _ in range(given.runs)]
-        loops = [library_loop(path, folder / "loop.jsonl") for _ in range(given.runs)]
+        runs = [command_seconds(path, folder) for _ in range(times)]
+        loops = [library_loop(path, folder / "loop.jsonl") for _ in range(times)]
     best = min(runs, key=lambda run: run["seconds"])
     rows, dropped, seconds = min(loops, key=lambda loop: sum(loop[2].values()))
-    console = Console(width=110, highlight=False)
-    console.print(machine_line())
-    console.print(f"input: {path.name}, {rows:,} rows; best of {given.runs} runs each, one process")
+    console.print(f"input: {path.name}, {rows:,} rows; best of {times} runs each, one process")
     table = Table(title="µs a row", title_justify="left")
     table.add_column("step")
     table.add_column("twinsieve dedup", justify="right")
@@ -139,6 +130,22 @@ def main() -> None:
     table.add_row("dropped", f"{dropped_share:.1%}", f"{dropped / rows:.1%}")
     table.add_row("start-up, seconds", f"{best['wall'] - best['seconds']:.2f}", "")
     console.print(table)
+
+
+def main() -> None:
+    """Print the machine, and a table for each file."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--runs", type=int, default=3)
+    given = parser.parse_args()
+    files: list[Path] = given.files or [WEIBO.texts]
+    for path in files:
+        if not path.is_file():
+            sys.exit(f"{path}: is no file; name one, or the folder of the data in TWINSIEVE_DATA")
+    console = Console(width=110, highlight=False)
+    console.print(machine_line())
+    for path in files:
+        measure(path.resolve(), given.runs, console)
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ def test_a_backlog_comes_out_whatever_the_outputs_take(
         for topic in (output.topic, output.duplicates, output.dead_letter):
             assert topic is not None
             lower(bootstrap, topic, limit // 5)
-        refused = [said for said in caplog.messages if said.startswith(("worker: ", "index: "))]
+        refused = [said for said in caplog.messages if "toolarge" in said.lower().replace(" ", "")]
         assert not refused, "no transaction was refused for its size"
         service.produce(*[(b"k", b'{"text": "%s"}' % b64encode(os.urandom(90)), []) for _ in range(_MANY)])
         wait_for(lambda: len(service.read("out")) >= 2 * _MANY, service)

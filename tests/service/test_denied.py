@@ -80,6 +80,8 @@ class _Scripts:
             phase=Machine(INDEX_WAYS, IndexPhase.RESTORING),
             ready=True,
             live=False,
+            holds_log=False,
+            judges=False,
             follower=SimpleNamespace(log_end=lambda: 0),
             snapshots=SimpleNamespace(since_s=None, stored_ms=None, failures=0),
             take_gaps=lambda: 0,

@@ -23,6 +23,7 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 
 _BLOCK_S = 5.0
 CLOSE_S = 2.0
+_REPORT_S = 0.5
 _DENIED = "Topic authorization failed"
 _TOO_LARGE = "Message size too large"
 """In the text alone, where a producer that may leave no gap reports its end."""
@@ -157,7 +158,7 @@ class ConfluentIdempotentProducer(Client):
                 put(producer, partition.topic, partition.number, messages, row, told, now_ms)
         except (KafkaException, BufferError) as error:
             # A producer that has failed says so of every message; why, its reports say.
-            self._serve(producer, 0)
+            self._serve(producer, _REPORT_S)
             first = error if self._failure is None else KafkaException(self._failure)
             self._give_up(f"append to {partition}", first)
         self._serve(producer, 0)
@@ -191,8 +192,8 @@ class ConfluentIdempotentProducer(Client):
             # So that a producer that nobody serves any more cannot send it later.
             purge(self._producer)
             self._producer = None
-        self._events.fatal = None
-        if ERRORS.too_large(error) or _TOO_LARGE in reason(error):
+        fatal, self._events.fatal = self._events.fatal, None
+        if ERRORS.too_large(error) or _TOO_LARGE in f"{reason(error)} {fatal and fatal.str()}":
             self._batches.refused()
         said = ERRORS.translated(error, doing)
         if isinstance(said, FatalError) and (said.denied or _DENIED in str(said)):

@@ -114,8 +114,10 @@ class PythonIdempotentProducer(Client):
                 timestamp_ms=clock.now_ms() if stamp < 0 else stamp,
             )
         except (errors.KafkaError, ValueError) as error:
-            # ValueError: kafka-python's word for a partition that does not exist.
-            self._failure = error
+            # ValueError: kafka-python's word for a partition that does not exist. A producer that was cut off
+            # after a failure says only that it is closed.
+            with self._changed:
+                self._failure = self._failure or error
             self._give_up(f"append to {partition}")
         future.add_callback(lambda _: hear(clock, future, sent_s))
         future.add_callback(lambda _: self._done(turn, size, None))
