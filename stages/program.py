@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 
+
+@cache
 def program_version() -> str:
     """The installed version; `unreleased` where the program runs from its sources alone."""
     # Takes 25 ms to import, and only `--version` and a few files ask.
