@@ -47,6 +47,7 @@ class Truth:
 
     judgements: more than one of a message that was lost and came back, or whose record retention took
     copies: uniques that are equal to a message whose record retention took, with the block that says so
+    misread: messages of a topic that was made again, judged under the id of the one before
     """
 
     raw: Raw
@@ -55,6 +56,7 @@ class Truth:
     names: dict[bytes, str] = field(default_factory=dict)
     taken: list[Taken] = field(default_factory=list)
     rulings: list[Ruling] = field(default_factory=list)
+    misread: set[Place] = field(default_factory=set)
 
     @property
     def kinds(self) -> dict[Place, Kind]:
@@ -69,12 +71,27 @@ class Truth:
     def lost(self, place: Place, by_ms: float = inf) -> bool:
         """Whether the message was lost before this moment of the wall clock, in a way that leaves it open whether it
         leads."""
+        if place not in self.raw.messages:
+            return True  # misread: its topic was gone already
         losses = self.raw.losses(self.raw.messages[place])
         return any(
             (not loss.passed or loss.cause in (Cause.DELETED, Cause.TAKEN_OUT))
             and (loss.at_s is None or self.raw.world.wall_ms(loss.at_s) <= by_ms)
             for loss in losses
         )
+
+    def place_of(self, read: Place) -> Place:
+        """Where the message stands that was read at this place.
+
+        A worker compares the ids of topics once a second, so it may read what a topic has that was just made again
+        under the id of the one that was deleted.
+        """
+        if read in self.raw.messages:
+            return read
+        place = self.raw.place_in_later_topic(read, self.names[read[0]])
+        assert place is not None, f"{read}: judged, and never was such a message"
+        self.misread.add(place)
+        return place
 
     def forgotten(self, block: int, at: int) -> bool:
         """Whether whoever judged block `at` may have known nothing of an earlier block any more."""
@@ -125,7 +142,8 @@ def _replay(
     truth.names.setdefault(block.topic_id, block.topic)
     texts = [block.batch.bodies.text(row) for row in range(len(block.batch))]
     for row, at in enumerate(block.offsets.tolist()):
-        place: Place = (block.topic_id, block.number, at)
+        read: Place = (block.topic_id, block.number, at)
+        place = truth.place_of(read)
         text = texts.pop(0) if block.kinds[row] == RowKind.READABLE else ""
         kind, source = Kind(int(ruling.verdicts.kinds[row])), Source(int(ruling.sources[row]))
         _check_source(truth, place, kind, source, now, written_ms)
@@ -137,7 +155,7 @@ def _replay(
         if kind is Kind.UNIQUE and block.kinds[row] == RowKind.READABLE:
             if any(each.text == text and not truth.lost(each.place, written_ms) for each in kept[-window:]):
                 truth.copies[place] = now
-            kept.append(Kept(text, place, now))
+            kept.append(Kept(text, read, now))
         truth.judgements.setdefault(place, []).append(said)
 
 
@@ -147,6 +165,7 @@ def _check_source(truth: Truth, place: Place, kind: Kind, source: Source, now: i
     before = truth.judgements.get(place, [])
     if source is Source.NEW:
         again = not before or truth.lost(place, written_ms) or truth.forgotten(before[-1].block, now)
+        again = again or place in truth.misread
         assert again, f"{place}: judged again by block {now}"
     elif source is Source.STORED:
         assert before, f"{place}: {source!r} although it was never judged"

@@ -115,6 +115,15 @@ class Raw:
         assert same, f"{fate.topic}[{fate.number}]@{fate.offset}: {origin} never was such a message"
         return min(reversed(same), key=lambda each: len(self.fates[each.place]))
 
+    def place_in_later_topic(self, place: Place, name: str) -> Place | None:
+        """The same partition and offset in the first topic of that name that was made after this one and holds it."""
+        made = [
+            topic.topic_id for topic in [*self.world.cluster.deleted, *self.world.cluster.topics.values()]
+        ]
+        ids = made[made.index(place[0]) + 1 :]
+        there = {each.place[0]: each.place for each in self._by_origin[name, place[1], place[2]]}
+        return next((there[topic_id] for topic_id in ids if topic_id in there), None)
+
     def came_out(self, message: Message) -> bool:
         """Whether it is in the output; what was seeded came from one."""
         return message.name == SEEDED or any(fate.topic == OUTPUT for fate in self.fates[message.place])
