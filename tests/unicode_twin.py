@@ -12,17 +12,20 @@ import unicodedata2
 
 from scripts.unicode_tables import folded
 
-CODE_POINTS = 0x110000
+WITH_CHARACTERS = (*range(0x40000), *range(0xE0000, 0xF0000))
+"""Code points of the planes that hold more than unassigned and private ones."""
 
 category = unicodedata2.category
 combining = unicodedata2.combining
 normalize = unicodedata2.normalize
 
 
+@cache
 def is_alnum(char: str) -> bool:
     return category(char)[0] == "L" or unicodedata2.numeric(char, None) is not None
 
 
+@cache
 def is_decimal(char: str) -> bool:
     return unicodedata2.decimal(char, None) is not None
 
@@ -40,7 +43,7 @@ def casefold(char: str) -> str:
 def class_of(belongs: Callable[[str], bool]) -> str:
     """The inside of a character class of `re`: ranges of all that belong."""
     ranges: list[list[int]] = []
-    for code in range(CODE_POINTS):
+    for code in WITH_CHARACTERS:
         if belongs(chr(code)):
             if ranges and ranges[-1][1] == code - 1:
                 ranges[-1][1] = code

@@ -49,7 +49,7 @@ from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
-ROWS = 1_600
+ROWS = 1_000
 LEAST = 8_000
 NO_GUARD = Variant("letters", "off")
 PRODUCT = Variant("product", "off")
@@ -121,7 +121,7 @@ def near_counts(reports: dict[str, EvaluationReport], run: int) -> Counts:
 def test_every_language_at_85_reaches_the_f1_of_real_posts(
     reports: dict[str, EvaluationReport], run: int
 ) -> None:
-    assert {language for language, report in reports.items() if report.near_to_drop < 400} == set()
+    assert {language for language, report in reports.items() if report.near_to_drop < 250} == set()
     short = {
         language: (report.runs[run].scores.every.f1, report.runs[run].scores.near.f1)
         for language, report in reports.items()
@@ -137,7 +137,7 @@ def test_near_recall_at_85_is_high_for_every_length(reports: dict[str, Evaluatio
         name: sum((report.runs[0].scores.near_by_length[name] for report in reports.values()), Counts())
         for name in names
     }
-    assert min(count.to_drop for count in counts.values()) > 100
+    assert min(count.to_drop for count in counts.values()) > 60
     assert {name: count.recall for name, count in counts.items() if count.recall < 0.99} == {}
 
 
@@ -163,7 +163,7 @@ def test_a_near_verdict_names_an_earlier_kept_post_and_how_alike_it_is(language:
     plain = [row.key for row in plain_bodies(texts, language, "product")]
     verdicts = Sieve(variant_config(SieveConfig(), GUARDED, 8_500, ROWS)).judge(batch)
     near = np.flatnonzero(verdicts.kinds == Kind.NEAR).tolist()
-    assert len(near) > 300
+    assert len(near) > 190
     wrong = []
     for row in near:
         leader = int(verdicts.leaders[row])
@@ -207,13 +207,13 @@ def judged_of(name: str, made: Stream) -> list[JudgedPair]:
 def test_guards_raise_the_precision_of_drops_among_pairs_of_known_origin() -> None:
     free: list[JudgedVerdict] = []
     guarded: list[JudgedVerdict] = []
-    for language, made in [(name, stream(name, 800, seed=3)) for name in LANGUAGES] + [("zh", polls(400))]:
+    for language, made in [(name, stream(name, 500, seed=3)) for name in LANGUAGES] + [("zh", polls(250))]:
         texts = {str(row): text for row, text in enumerate(made.texts)}
         pairs, scheme = judged_of(language, made), scheme_of(language)
         for variant, verdicts in ((PRODUCT, free), (GUARDED, guarded)):
             config = variant_config(SieveConfig(), variant, 8_500, len(texts))
             verdicts += judge_pairs(pairs, texts, scheme, config)
-    assert sum(one.dropped for one in free if one.pair.label == "different") > 150
+    assert sum(one.dropped for one in free if one.pair.label == "different") > 90
     assert precision(free).value < 0.9 < 0.99 <= precision(guarded).value
     kept = [one.pair.label for one in guarded if one.reason and not one.dropped]
     assert kept.count("different") >= 2 * kept.count("same")
@@ -221,7 +221,7 @@ def test_guards_raise_the_precision_of_drops_among_pairs_of_known_origin() -> No
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_sieve_that_scans_gives_the_plain_loops_verdicts(language: str) -> None:
-    texts = [*stream(language, 700, seed=4).texts, *(polls(100).texts if language == "zh" else [])]
+    texts = [*stream(language, 400, seed=4).texts, *(polls(60).texts if language == "zh" else [])]
     batch = batch_in(language, texts)
     config = variant_config(SieveConfig(), GUARDED, 8_500, len(texts))
     config = replace(config, near=replace(config.near, candidates="scan"))

@@ -22,9 +22,9 @@ from twinsieve.stages.contract import (
     Window,
 )
 
-ROWS = {"weibo": 1_200, "sms": 1_200, "tweets": 1_200, "titles": 2_000, "comments": 1_200}
+ROWS = {"weibo": 800, "sms": 800, "tweets": 800, "titles": 1_400, "comments": 800}
 """First rows compared; the first title to drop at .85 is row 1,369."""
-GENERATED_ROWS = 700
+GENERATED_ROWS = 450
 
 
 def wrong_rows(rows: Sequence[Row], truth: Truth, similarity: int) -> list[int]:
@@ -69,4 +69,4 @@ def test_plain_loop_drops_what_a_full_comparison_of_generated_posts_drops(langua
     for similarity in (8_500, 8_000):
         truth = ideal_pass(ids, pairs, similarity)
         assert wrong_rows(rows, truth, similarity) == []
-        assert sum(leader >= 0 for leader in truth.leaders) > 200
+        assert sum(leader >= 0 for leader in truth.leaders) > 125

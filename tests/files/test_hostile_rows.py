@@ -14,6 +14,8 @@ from twinsieve.pipeline.messages.spelling import written_at
 
 _BLOCK = 1 << 20
 _ROW_BYTES = 4 << 20
+_READ_BYTES = 5 << 18
+"""More than a block, so that a row is cut out of several."""
 
 _HOSTILE = {
     "escaped quotes": lambda size: b'{"a": 1.50, "t": "' + rb"\"" * (size // 2) + b'"}',
@@ -56,8 +58,8 @@ def test_a_row_of_twice_the_size_takes_twice_the_calls_at_most(make: _Make) -> N
 
 
 @_KINDS
-def test_a_row_of_4_mib_is_read(make: _Make) -> None:
-    _read(make(_ROW_BYTES))
+def test_a_row_longer_than_a_block_is_read(make: _Make) -> None:
+    _read(make(_READ_BYTES))
 
 
 @_KINDS

@@ -71,6 +71,7 @@ def test_the_clone_is_read_and_not_the_checkout(clone: Path, tmp_path: Path) -> 
     assert Path(said.strip()).is_relative_to(clone)
 
 
+@pytest.mark.needs("minutes")
 def test_its_tests_are_collected_without_an_error_and_the_last_line_says_what_is_left_out(
     clone: Path, tmp_path: Path
 ) -> None:

@@ -65,20 +65,18 @@ def test_it_runs_beside_a_package_that_owns_pipeline_and_stays_when_that_one_goe
     own = environment()
     own.install(wheel, stranger)
     assert (own.site / "pipeline" / "__init__.py").read_text() == "OWNER = 'stranger pipeline'\n"
-    for _ in ("beside it", "after it"):
-        assert own.run("python", "-m", "twinsieve", "--version") == f"twinsieve {program_version()}\n"
-        assert own.run("twinsieve", "--version") == f"twinsieve {program_version()}\n"
-        listed = own.run("twinsieve", "config", "list").splitlines()
-        assert [line.split()[0] for line in listed] == example_names()
-        own.run("twinsieve", "lint")
-        places = own.run("python", "-c", _IMPORTS).split()
-        assert places == [
-            str(own.site / "twinsieve" / "__init__.py"),
-            str(own.site / "twinsieve" / "stages" / "judge" / "sieve.py"),
-        ]
-        if (own.site / "pipeline").exists():
-            assert "stranger" in own.run("python", "-c", "import stages, pipeline; print(pipeline.OWNER)")
-            own.pip("uninstall", "--yes", "--quiet", "stranger")
+    places = [
+        str(own.site / "twinsieve" / "__init__.py"),
+        str(own.site / "twinsieve" / "stages" / "judge" / "sieve.py"),
+    ]
+    assert own.run("python", "-m", "twinsieve", "--version") == f"twinsieve {program_version()}\n"
+    both = own.run("python", "-c", _IMPORTS + "import stages, pipeline; print(pipeline.OWNER)")
+    assert both.splitlines() == [*places, "stranger pipeline"]
+    own.run("twinsieve", "lint")
+    own.pip("uninstall", "--yes", "--quiet", "stranger")
+    assert own.run("python", "-c", _IMPORTS).split() == places
+    listed = own.run("twinsieve", "config", "list").splitlines()
+    assert [line.split()[0] for line in listed] == example_names()
     assert not (own.site / "pipeline").exists()
 
 

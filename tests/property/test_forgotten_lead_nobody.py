@@ -80,7 +80,7 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
     return found, wanted
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(FEW_TEXTS, CUTS, st.integers(1, 20), st.integers(3, 40), st.sampled_from([1, 7, 1000]), st.booleans())
 @pytest.mark.parametrize("method", ["text", "hamming"])
 def test_forgotten_messages_lead_nobody_in_either_stage(
@@ -95,7 +95,7 @@ def test_forgotten_messages_lead_nobody_in_either_stage(
     assert found == wanted
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(FEW_TEXTS, CUTS, st.integers(1, 10), st.sampled_from([1, 7, 1000]))
 def test_a_bloom_filter_is_not_taken_at_its_word_for_them(
     rows: Rows, cuts: Cuts, ring: int, size: int

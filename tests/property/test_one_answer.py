@@ -52,7 +52,7 @@ def _configs(draw: st.DrawFn) -> SieveConfig:
     )
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(ROWS, _configs(), st.sampled_from([2, 4]))
 def test_batch_size_and_shards_change_nothing(rows: Rows, config: SieveConfig, shards: int) -> None:
     batch = batch_of(rows * 3, scoped=config.scoped)
@@ -65,7 +65,7 @@ def test_batch_size_and_shards_change_nothing(rows: Rows, config: SieveConfig, s
         assert judged(sharded, batch, 1000) == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(ROWS, _configs(), st.integers(0, 60))
 def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveConfig, cut: int) -> None:
     batch = batch_of(rows * 2, scoped=config.scoped)
@@ -78,7 +78,7 @@ def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveC
     assert said == judged(config, batch, 1000)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(ROWS, _configs(), st.integers(0, 60))
 def test_a_frozen_state_is_that_of_its_moment_however_late_it_is_written(
     rows: Rows, config: SieveConfig, cut: int
@@ -102,7 +102,7 @@ def _aged(method: Literal["bloom", "trie"]) -> SieveConfig:
 _STORY, _LIKE_IT = "今天天气很好我们一起出去玩吧", "今天天气很好我们一起出去玩啊哈"
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @example([(_STORY, 0, 0, 0), (_LIKE_IT, 100, 0, 0)], _aged("bloom"), 2)
 @given(ROWS, _configs(), st.integers(0, 60))
 def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, cut: int) -> None:
@@ -115,7 +115,7 @@ def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, c
     assert table(follow.judge(rest)) == table(judge.judge(rest))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @example(
     [
         ("短文一二三四五六七八", 0, 0, 0),
@@ -149,7 +149,7 @@ def test_recorded_decisions_rebuild_the_state_where_messages_were_forgotten(
     assert follow.to_bytes() == judge.to_bytes()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(ROWS, _configs(), _configs(), st.integers(0, 60))
 def test_another_similarity_guard_or_age_holds_from_the_next_message_on(
     rows: Rows, config: SieveConfig, other: SieveConfig, cut: int

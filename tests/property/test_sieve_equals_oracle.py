@@ -26,7 +26,7 @@ def _near(method: str) -> st.SearchStrategy[NearConfig]:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(ROWS, _near("text"), _WINDOWS, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
 def test_text_stage_equals_the_plain_loop(
     rows: list[tuple[str, int | None, int, int]],
@@ -41,7 +41,7 @@ def test_text_stage_equals_the_plain_loop(
     assert judged(config, batch, size) == told_by_oracle(config, batch)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(ROWS, _near("hamming"), _WINDOWS, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
 def test_hamming_tables_equal_the_plain_loop(
     rows: list[tuple[str, int | None, int, int]],
@@ -56,7 +56,7 @@ def test_hamming_tables_equal_the_plain_loop(
     assert judged(config, batch, size) == told_by_oracle(config, batch)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(ROWS, _WINDOWS, _TIMES, st.sampled_from(["bloom", "trie"]), st.sampled_from([1, 1000]))
 def test_exact_stage_alone_equals_the_plain_loop_where_the_ring_covers_its_window(
     rows: list[tuple[str, int | None, int, int]],

@@ -207,21 +207,21 @@ def test_sizes_are_pyblooms_for_the_first_rate_that_keeps_the_share_or_one_a_lit
     assert first * 0.93 < sizing.error_rate <= first * 1.000001
 
 
-def test_a_million_keys_asked_through_pybloom_get_the_answers_of_the_kernel() -> None:
-    """Half of them were added: 100,000 through pybloom, the rest by the kernel."""
-    seen = BloomGenerations(Window(500_000), 1e-2, generations=2)
-    keys = _random(1_000_000, seed=7)
-    add(seen, keys[:400_000])
+def test_100_000_keys_asked_through_pybloom_get_the_answers_of_the_kernel() -> None:
+    """Half of them were added: 10,000 through pybloom, the rest by the kernel."""
+    seen = BloomGenerations(Window(50_000), 1e-2, generations=2)
+    keys = _random(100_000, seed=7)
+    add(seen, keys[:40_000])
     pairs = list(map(tuple, keys.tolist()))
     filters = seen.filters
     newest = filters[1]
-    for pair in pairs[400_000:500_000]:
+    for pair in pairs[40_000:50_000]:
         newest.add(pair, skip_check=True)
     by_pybloom = [any(pair in bloom for bloom in filters) for pair in pairs]
     by_kernel = contains(seen, keys)
     assert by_kernel.tolist() == by_pybloom
-    assert by_kernel[:500_000].all()
-    assert 0 < np.count_nonzero(by_kernel[500_000:]) < 0.01 * 500_000
+    assert by_kernel[:50_000].all()
+    assert 0 < np.count_nonzero(by_kernel[50_000:]) < 0.01 * 50_000
 
 
 def test_the_kernels_memory_is_the_filters_bit_array_and_nothing_is_held_twice() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import random
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,8 @@ from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.text.rules import TextConfig
 
+HAN = [chr(0x4E00 + i) for i in range(20_000)]
+UNEVEN = list(accumulate(1 / (10 + i) for i in range(3000)))
 LEVELS = [level / 20 for level in range(1, 21)]
 PAIRS = 40
 HASHES = 256
@@ -43,9 +46,7 @@ def jaccard(a: str, b: str, *widths: int) -> float:
 
 def pair_sharing(share: float, length: int, draw: random.Random) -> tuple[str, str]:
     """Two texts of one beginning; characters are as unevenly used as in posts."""
-    alphabet = [chr(0x4E00 + i) for i in range(3000)]
-    weights = [1 / (10 + i) for i in range(3000)]
-    text = "".join(draw.choices(alphabet, weights, k=3 * length))
+    text = "".join(draw.choices(HAN[:3000], cum_weights=UNEVEN, k=3 * length))
     common = round(share * length)
     return text[:length], text[:common] + text[2 * length : 3 * length - common]
 
@@ -101,7 +102,7 @@ def test_sketches_estimate_jaccard_of_long_bodies_at_twenty_levels() -> None:
 
 def test_signature_bits_of_unrelated_long_bodies_differ_in_half_of_the_cases() -> None:
     draw = random.Random(4)
-    texts = ["".join(draw.choices([chr(0x4E00 + i) for i in range(20_000)], k=60)) for _ in range(2000)]
+    texts = ["".join(draw.choices(HAN, k=60)) for _ in range(2000)]
     maker = Fingerprinter(FeatureConfig(), BandLayout(bands=1), DigestConfig(seed=4))
     signatures = maker.fingerprints(bodies_of(texts)).signatures
     ones = (signatures[:, None] >> np.arange(32, dtype=np.uint32)) & 1
@@ -113,7 +114,7 @@ def test_signature_bits_of_unrelated_long_bodies_differ_in_half_of_the_cases() -
 
 def test_unrelated_simhashes_differ_in_half_their_bits() -> None:
     draw = random.Random(5)
-    texts = ["".join(draw.choices([chr(0x4E00 + i) for i in range(20_000)], k=60)) for _ in range(2000)]
+    texts = ["".join(draw.choices(HAN, k=60)) for _ in range(2000)]
     maker = Fingerprinter(FeatureConfig(), BandLayout(bands=1), DigestConfig(seed=5))
     simhashes = maker.fingerprints(bodies_of(texts)).simhashes
     distances = np.bitwise_count(simhashes[::2] ^ simhashes[1::2])

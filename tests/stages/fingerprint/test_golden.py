@@ -162,6 +162,7 @@ def test_fingerprints_of_known_texts(known: tuple[str, ...]) -> None:
     ] == expected
 
 
+@pytest.mark.usefixtures("dictionary_read_once")
 @pytest.mark.parametrize(("config", "expected"), FEATURES, ids=range(len(FEATURES)))
 def test_simhashes_of_known_features(config: FeatureConfig, expected: str) -> None:
     made = Fingerprinter(config, BandLayout(), DigestConfig(seed=SEED)).fingerprints(bodies_of([NEWS]))

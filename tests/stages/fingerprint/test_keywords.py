@@ -17,6 +17,8 @@ from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.keywords import Keywords
 
+pytestmark = pytest.mark.usefixtures("dictionary_read_once")
+
 NEWS = [
     "国家卫生健康委员会 通报新型冠状病毒肺炎疫情最新情况 湖北省新增确诊病例 武汉市方舱医院投入使用",
     "教育部要求各地学校延迟开学 利用网络平台停课不停学 教师通过直播给学生上课",

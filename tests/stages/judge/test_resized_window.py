@@ -53,7 +53,7 @@ def _judged(
 _WINDOWS = st.lists(st.integers(1, 40), min_size=2, max_size=4)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(ROWS, _WINDOWS, st.sampled_from(["text", "hamming"]))
 def test_a_resized_window_equals_the_plain_loop(
     rows: list[tuple[str, int | None, int, int]], windows: list[int], method: str
@@ -63,7 +63,7 @@ def test_a_resized_window_equals_the_plain_loop(
     assert _judged(config, rows, windows) == _told(config, rows, windows)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(ROWS, _WINDOWS)
 def test_a_bloom_hit_beyond_a_resized_ring_is_taken_at_its_word(
     rows: list[tuple[str, int | None, int, int]], windows: list[int]

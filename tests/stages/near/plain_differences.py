@@ -82,14 +82,17 @@ def words() -> Words:
     return made
 
 
+@cache
 def unspaced(char: str) -> bool:
     return any(first <= ord(char) <= last for first, last in UNSPACED_RANGES)
 
 
+@cache
 def is_digit(char: str) -> bool:
     return unicodedata.category(char) == "Nd"
 
 
+@cache
 def is_mark(char: str) -> bool:
     return char in MARKS or unicodedata.category(char) == "Sc"
 
@@ -500,16 +503,22 @@ Sense = tuple[str, int, int]
 """(list, entry, side)"""
 
 
+@cache
+def every_sense() -> dict[str, set[Sense]]:
+    """What each phrase of the lists excludes."""
+    known = words()
+    found: dict[str, set[Sense]] = {}
+    for name, lists in (("calendar", known.calendar), ("opposites", known.opposites)):
+        for entry, sides in enumerate(lists):
+            for side, held in enumerate(sides):
+                for phrase in held:
+                    found.setdefault(phrase, set()).add((name, entry, side))
+    return found
+
+
 def senses_of(phrase: str) -> set[Sense]:
     """What a phrase excludes."""
-    known = words()
-    return {
-        (name, entry, side)
-        for name, lists in (("calendar", known.calendar), ("opposites", known.opposites))
-        for entry, sides in enumerate(lists)
-        for side, held in enumerate(sides)
-        if phrase in held
-    }
+    return every_sense().get(phrase, set())
 
 
 def senses(some: list[Token], first: int, end: int, few: bool) -> set[Sense]:
@@ -535,10 +544,11 @@ def excluded(mine: set[Sense], other: set[Sense]) -> Reason:
 def torn(full: list[Token], first: int, end: int, empty: list[Token], at: int) -> Reason:
     """Where full[first:end] was added inside a phrase of the other text."""
     found = set()
-    for before in range(min(first, at) + 1):
-        for behind in range(min(len(full) - end, len(empty) - at) + 1):
+    longest = 8
+    for before in range(min(first, at, longest) + 1):
+        for behind in range(min(len(full) - end, len(empty) - at, longest - before) + 1):
             part, other = full[first - before : end + behind], empty[at - before : at + behind]
-            if other and len(part) <= 8 and all(t.kind == "H" for t in (*part, *other)):
+            if other and len(part) <= longest and all(t.kind == "H" for t in (*part, *other)):
                 spelled = ("".join(t.text for t in part), "".join(t.text for t in other))
                 found.add(excluded(senses_of(spelled[0]), senses_of(spelled[1])))
     return next((each for each in (Reason.CALENDAR, Reason.OPPOSITE) if each in found), Reason.NONE)

@@ -83,6 +83,7 @@ _MARKS = (
     ("≠", re.compile(r"!=|≠")),
     ("=", re.compile(r"==?")),
 )
+_MARKS_BEGIN = re.compile(r"[-<>!=−–—≤≦⩽≥≧⩾≠√○◯×\u2190-\u21ff\u2600-\u2bff]|[⟵-⟺]")
 _BRACKET = re.compile(r"<(?!\s)[^<>\n]{1,32}(?<!\s)>")
 _SHARP = re.compile(rf"#(?![#{WORD}])|#(?=[{_UNSPACED}])")
 _PLUSPLUS = re.compile(r"\+\+(?!\+)")
@@ -101,13 +102,18 @@ class Row(NamedTuple):
     exact_only: bool
 
 
+@cache
+def _begins_with_mark(char: str) -> bool:
+    return combining(normalize("NFKD", char)[0]) > 0
+
+
 def normal_form(text: str) -> str:
     """NFKC, lone surrogates replaced, runs of marks cut after every thirtieth."""
     cut = []
     run = 0
     for char in text:
         char = "\ufffd" if "\ud800" <= char <= "\udfff" else char
-        run = run + 1 if combining(normalize("NFKD", char)[0]) else 0
+        run = run + 1 if _begins_with_mark(char) else 0
         if run == 31:
             cut.append("\u034f")
             run = 1
@@ -117,6 +123,8 @@ def normal_form(text: str) -> str:
 
 def mark_at(text: str, i: int) -> tuple[str, int]:
     """The arrow, mark for yes or no, or comparison at i as it is kept, and where it ends; "" for none."""
+    if not _MARKS_BEGIN.match(text, i):
+        return "", i
     for kept, pattern in _MARKS:
         found = pattern.match(text, i)
         if found:
@@ -126,6 +134,8 @@ def mark_at(text: str, i: int) -> tuple[str, int]:
 
 def references(text: str, profile: str, compare: Sequence[str]) -> list[str]:
     """Tokens of the links, @names and tags in a normal form; none where there are more than 16."""
+    if not compare:
+        return []
     found: set[str] = set()
     i, letters, chained = 0, 0, False
     while i < len(text):
@@ -230,6 +240,7 @@ def kind_of(char: str) -> str:
     return "symbol" if general in ("Co", "Cn") else "other"
 
 
+@cache
 def _is_unspaced(char: str) -> bool:
     return any(first <= ord(char) <= last for first, last in UNSPACED_RANGES)
 
@@ -268,6 +279,8 @@ def prefix(text: str, i: int) -> tuple[str, int]:
 
 def suffix(text: str, i: int) -> str:
     """What stands at i and belongs to the word that ends there, as it is kept; "" for nothing."""
+    if text[i] not in "#+-−–":
+        return ""
     word = word_before(text, i)
     lone = len(word) == 1 and word.isascii() and word.isalpha()
     found = _SHARP.match(text, i) or _PLUSPLUS.match(text, i)
@@ -386,6 +399,9 @@ def read_entities(text: str) -> str:
     """One character at a time: where an entity begins, its longest spelling up to the next semicolon."""
     made, at = "", 0
     while at < len(text):
+        if text[at] != "&":
+            made, at = made + text[at], at + 1
+            continue
         end = text.find(";", at) + 1
         said = text[at:end]
         is_name = said[:1] == "&" and said[1:] in html5
