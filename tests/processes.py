@@ -22,6 +22,8 @@ _HARMED = ("own broker", "mortal_broker", "three_brokers", "harmed")
 """What the files name whose tests have clusters of their own, or harm one."""
 _PLACES = {"clusters": 0, "brokers": 1}
 """Of the two groups that take longest; all others come behind them."""
+_SHARED = ("secure_broker", "three_brokers", "harmed", "mortal_broker")
+"""Clusters that the tests which ask for them share: these stand beside each other."""
 
 
 @cache
@@ -39,12 +41,28 @@ def group_of(file: str) -> str:
     return "clusters" if any(word in text for word in _HARMED) else "brokers"
 
 
+@cache
+def _cluster_of(file: str) -> tuple[bool, ...]:
+    """Sorts the files of a group: first those on a cluster that is shared, by what it is."""
+    if not file.startswith(_BROKER):
+        return ()
+    text = (_ROOT / file).read_text(encoding="utf-8")
+    secure, three, harmed, mortal = (name in text for name in _SHARED)
+    three |= harmed
+    # A file on two clusters stands between those on either.
+    return (not (secure or three or mortal), not secure, mortal, not three)
+
+
 class Plugin:
     """Hands out whole groups; the two that take longest come first."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=lambda item: _PLACES.get(group_of(_file(item.nodeid)), len(_PLACES)))
+        def place(item: pytest.Item) -> tuple[int, tuple[bool, ...]]:
+            file = _file(item.nodeid)
+            return _PLACES.get(group_of(file), len(_PLACES)), _cluster_of(file)
+
+        items.sort(key=place)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadScopeScheduling:

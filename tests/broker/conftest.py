@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.fixtures import bootstrap, mortal_broker, secure_broker, three_brokers
+from tests.broker.fixtures import _shared, bootstrap, mortal_broker, secure_broker, three_brokers
 from tests.broker.harmed import HarmedKafka, HarmedMemory, HarmedWorld
 from tests.broker.worlds import KafkaWorld, MemoryWorld, World
 
-__all__ = ["bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
+__all__ = ["_shared", "bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
 
 CLIENTS = ("kafka-python", "confluent")
 _WORLDS = ["memory", *(pytest.param(name, marks=pytest.mark.needs("broker")) for name in CLIENTS)]
