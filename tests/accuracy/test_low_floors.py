@@ -20,7 +20,7 @@ from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
-ROWS = 1_000
+ROWS = 1_600
 IDS = [str(row) for row in range(ROWS)]
 EDITS = 0.3
 FLOORS = {"titles": 7_500, "microblog": 7_000}
@@ -74,8 +74,7 @@ def test_in_every_language_the_profile_finds_what_its_floor_asks_for(
     whole, default = (sum(each.values(), Counts()) for each in (found, by_default))
     assert whole.recall >= least
     assert whole.precision == 1.0
-    # Of about 25 losses half are left; a few more or less are chance.
-    assert whole.wrongly_kept * 3 < default.wrongly_kept * 2
+    assert whole.wrongly_kept * 2 < default.wrongly_kept
 
 
 @pytest.mark.usefixtures("data_dir")
