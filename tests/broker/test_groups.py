@@ -6,18 +6,7 @@ import time
 
 import pytest
 
-from tests.broker.worlds import (
-    KafkaWorld,
-    World,
-    assigned,
-    fetched,
-    fresh,
-    make_topic,
-    messages,
-    read_all,
-    until,
-    write,
-)
+from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
 from twinsieve.pipeline.broker.ports import GroupConsumer
 from twinsieve.pipeline.broker.records import (
     AbortableError,
@@ -235,9 +224,7 @@ def test_a_second_process_with_a_member_name_ends_the_first(world: World) -> Non
     log, out = Partition(make_topic(broker), 0), Partition(make_topic(broker), 0)
     write(broker, log, [b"a"])
     group = fresh("g")
-    # A member hears of its displacement at its next heartbeat, which is due after a third of its session.
-    shorter = world.broker(session_timeout="18s") if isinstance(world, KafkaWorld) else broker
-    first = shorter.group_consumer(group, [log.topic], "slot")
+    first = broker.group_consumer(group, [log.topic], "slot")
     transactor = broker.transactor(fresh("tx"))
     assigned(first, 1)
     first.seek(log, 0)
