@@ -301,5 +301,7 @@ def test_the_version_is_told_with_and_without_an_installation(
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr("importlib.metadata.version", not_installed)
+    program_version.cache_clear()
     told = run("--version")
+    program_version.cache_clear()
     assert (told.code, told.out, told.err) == (0, "twinsieve unreleased\n", "")
