@@ -68,6 +68,7 @@ class Output:
         except OSError as error:
             raise FileError(f"{self._shown}: cannot be written: {error.strerror}") from error
         self.is_stream = self._part is None
+        self._plain = _Plain(self._raw)
         try:
             # A gzip file begins with its header, for which the disk may be too full already.
             with self._named():
@@ -77,7 +78,7 @@ class Output:
             raise
 
     def _pack(self) -> _Packer:
-        return _packer(self.name, self._raw) if self._packed else _Plain(self._raw)
+        return _packer(self.name, self._plain) if self._packed else self._plain
 
     def _open(self) -> BinaryIO:
         if self._descriptor is not None:
@@ -185,6 +186,11 @@ class Output:
         part, self._part = self._part, None
         if part is not None and self._named_already:
             part.unlink(missing_ok=True)
+        # A packer that nobody closes writes its last bytes when it is freed, and from Python 3.13 on says on
+        # stderr that the file is closed.
+        self._plain.is_given_up = True
+        if self._packer is not None:
+            self._packer.close()
         if self._descriptor is None:
             self._raw.close()
 
@@ -287,20 +293,21 @@ def write_all(stream: BinaryIO, data: bytes) -> None:
 
 
 class _Plain:
-    """Writes to a raw file, which is closed by its output."""
+    """Writes to a raw file, which is closed by its output; nothing more once that `is_given_up`."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
+        self.is_given_up = False
 
     def write(self, data: bytes, /) -> None:
-        write_all(self._raw, data)
+        if not self.is_given_up:
+            write_all(self._raw, data)
 
     def close(self) -> None:
         """The file itself is closed by its output."""
 
 
-def _packer(name: str, raw: BinaryIO) -> _Packer:
-    plain = _Plain(raw)
+def _packer(name: str, plain: _Plain) -> _Packer:
     stream = cast(BinaryIO, plain)
     if name.endswith(".gz"):
         return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=stream, mtime=0)

@@ -137,7 +137,7 @@ def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
         sources = rows.take("u1", count)
         rows.finish()
         held = ((sources, Source), (verdicts.kinds, Kind), (verdicts.reasons, Reason))
-        unknown = count and any(int(column.max()) > max(known) for column, known in held)
+        unknown = count and any(int(np.max(column)) > max(known) for column, known in held)
         if len(verdicts) != count or unknown:
             rows.contradiction()
         return Ruling(
