@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("--posts", type=Path, help="real posts, gzipped JSON lines")
     parser.add_argument("--keep-logs", action="store_true")
     parser.add_argument("--combined", action="store_true", help="kill the controller with the broker")
+    parser.add_argument("--hard", action="store_true", help="wrong clocks; outputs take small batches")
     options = parser.parse_args()
     print(machine_line())
     good = True
@@ -43,6 +44,7 @@ def main() -> None:
             posts=options.posts,
             keep_logs=options.keep_logs,
             combined=options.combined,
+            hard=options.hard,
         )
         what = "generated posts" if options.posts is None else f"posts of {options.posts.name}"
         print(f"{client}, seed {options.seed}, {options.rate:g} {what}/s, {options.seconds:g} s: {done}")

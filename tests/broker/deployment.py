@@ -22,13 +22,13 @@ import yaml
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.broker.load import PARTITIONS, Load, Place
+from tests.broker.topic_limits import limit_topics
 from tests.needs import LONG
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
 
-COMMAND = [sys.executable, "-m", "twinsieve", "run"]
 _ROOT = Path(__file__).resolve().parent.parent
 _ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
 
@@ -37,6 +37,7 @@ class Deployment:
     """Topics and settings of one app on a broker, and its processes by member name.
 
     snapshot_every: what is killed soon needs young ones; the product's own default is 5m
+    clocks: seconds that the clock of a member is ahead, and after how many it jumps (`tests.broker.wrong_clock`)
     source: more settings of the section `input`; kafka: of the section `kafka`
     """
 
@@ -47,6 +48,7 @@ class Deployment:
         app: str,
         *,
         snapshot_every: str = "10s",
+        clocks: Mapping[str, tuple[float, float]] | None = None,
         source: Mapping[str, object] | None = None,
         **kafka: object,
     ) -> None:
@@ -67,6 +69,7 @@ class Deployment:
         self.file.write_text(yaml.safe_dump(self.settings))
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._bootstrap = bootstrap
+        self._clocks = clocks or {}
 
     @property
     def outputs(self) -> list[str]:
@@ -82,6 +85,10 @@ class Deployment:
         create(Settings.model_validate({**self.settings, "topics": topics}), admin)
         broker.close()
 
+    def limit_outputs(self, batch_bytes: int) -> None:
+        """From now on the outputs take no batch that is larger."""
+        limit_topics(self._bootstrap, self.outputs, batch_bytes)
+
     def start(
         self, member: str, role: str = "both", tag: str = "", listen: str = "none"
     ) -> subprocess.Popen[bytes]:
@@ -89,7 +96,9 @@ class Deployment:
 
         listen: address of its metrics
         """
-        command = [*COMMAND, "-c", str(self.file), "--member", member, "--role", role]
+        wrong = [str(number) for number in self._clocks.get(member, ())]
+        command = [sys.executable, "-m", *(["tests.broker.wrong_clock", *wrong] if wrong else ["twinsieve"])]
+        command += ["run", "-c", str(self.file), "--member", member, "--role", role]
         command += ["--set", f"http.listen={listen}"]
         with open(self.log(member + tag), "ab") as log:
             process = subprocess.Popen(

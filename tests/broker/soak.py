@@ -23,6 +23,11 @@ _BROKER = {
 was writing; the p99 counts both. Its controller is a node of its own, as Kafka asks of production: a lone
 node of both roles holds its own old session against itself for a second more (--combined)."""
 
+_CLOCKS = {"a": (-150.0, 0.0), "b": (90.0, 20.0), "visitor": (600.0, 0.0)}
+"""Seconds ahead of the broker's, and after how many the clock jumps to the other side (hard)."""
+_OUTPUT_BYTES = 20_000
+"""The largest batch that the outputs take (hard)."""
+
 MAX_P99_S = {"kafka-python": 15.0, "confluent": 5.0}
 """What is promised under 3,000 messages a second on two cores."""
 LOADED = 0.9
@@ -134,16 +139,20 @@ def soak(
     posts: Path | None = None,
     keep_logs: bool = False,
     combined: bool = False,
+    hard: bool = False,
 ) -> tuple[Findings, str]:
     """What the checker found, and what was done to the deployment, which had caught up before.
 
     posts: a file of real ones; else generated
     combined: the broker is its own controller, and so dies with it
+    hard: clocks of processes are wrong by minutes, one of them jumps, and the outputs take small batches alone
     """
     with Cluster(extra=_BROKER, apart=not combined).start() as cluster:
         app = f"soak-{client[:2]}"
-        deployment = Deployment(cluster.bootstrap, client, app)
+        deployment = Deployment(cluster.bootstrap, client, app, clocks=_CLOCKS if hard else None)
         deployment.create_topics()
+        if hard:
+            deployment.limit_outputs(_OUTPUT_BYTES)
         load = Load(cluster.bootstrap, f"{app}.in", int((seconds + 600) * rate), rate, seed, posts)
         watcher = Watcher(cluster.bootstrap, deployment.outputs)
         trouble = Soak(cluster, deployment, seed, pause_s)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from tests.broker.services import Service, settings_for, wait_for
+from tests.broker.topic_limits import limit_topics
 from tests.broker.worlds import MemoryWorld, World, fresh, make_topic, messages, read_all, until
 from twinsieve.pipeline.broker.ports import IdempotentProducer, TransactionalProducer
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
@@ -27,15 +27,6 @@ def rows(count: int) -> Messages:
     return messages(b64encode(os.urandom(75)) for _ in range(count))
 
 
-def lower(bootstrap: str, topic: str, limit: int) -> None:
-    """As kafka-configs does."""
-    entry = ConfigEntry("max.message.bytes", str(limit), incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for done in admin.incremental_alter_configs([resource]).values():
-        done.result()
-
-
 @pytest.fixture
 def lowers(world: World, request: pytest.FixtureRequest) -> Callable[[str, int], None]:
     """Sets what a topic takes."""
@@ -44,7 +35,7 @@ def lowers(world: World, request: pytest.FixtureRequest) -> Callable[[str, int],
             {"max.message.bytes": str(limit)}
         )
     bootstrap = request.getfixturevalue("bootstrap")
-    return lambda topic, limit: lower(bootstrap, topic, limit)
+    return lambda topic, limit: limit_topics(bootstrap, [topic], limit)
 
 
 def transact(transactor: TransactionalProducer, at: Partition) -> bool:
@@ -112,17 +103,14 @@ def test_a_backlog_comes_out_whatever_the_outputs_take(
 ) -> None:
     service = Service(settings_for(client, bootstrap, tmp_path))
     output = service.settings.output
-    for topic in (output.topic, output.duplicates, output.dead_letter):
-        assert topic is not None
-        lower(bootstrap, topic, limit)
+    outputs = [topic for topic in (output.topic, output.duplicates, output.dead_letter) if topic is not None]
+    limit_topics(bootstrap, outputs, limit)
     service.produce(*[(b"k", b'{"text": "%s"}' % b64encode(os.urandom(90)), []) for _ in range(_MANY)])
     try:
         service.start()
         wait_for(lambda: len(service.read("out")) >= _MANY, service)
         # What the outputs take is lowered under the running service.
-        for topic in (output.topic, output.duplicates, output.dead_letter):
-            assert topic is not None
-            lower(bootstrap, topic, limit // 5)
+        limit_topics(bootstrap, outputs, limit // 5)
         refused = [said for said in caplog.messages if "toolarge" in said.lower().replace(" ", "")]
         assert not refused, "no transaction was refused for its size"
         service.produce(*[(b"k", b'{"text": "%s"}' % b64encode(os.urandom(90)), []) for _ in range(_MANY)])

@@ -17,7 +17,7 @@ _PAUSE_S = 1.5
 
 
 def lose_and_double_nothing(client: str, seconds: float, posts: Path | None = None) -> None:
-    found, done = soak(client, seconds=seconds, rate=_RATE, seed=1, pause_s=_PAUSE_S, posts=posts)
+    found, done = soak(client, seconds=seconds, rate=_RATE, seed=1, pause_s=_PAUSE_S, posts=posts, hard=True)
     assert found.good, f"{found} after {done}"
     # Less than `make soak` asks for: here other tests have one of the two cores.
     assert found.timed >= seconds * _RATE * 2 / 3

@@ -13,7 +13,7 @@ from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messages, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
-from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, reason
+from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of, reason
 from twinsieve.pipeline.kafka.confluent.patches import purge
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
@@ -24,6 +24,8 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 _BLOCK_S = 5.0
 CLOSE_S = 2.0
 _REPORT_S = 0.5
+_NOT_SENT = (KafkaError._FATAL, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
+"""Of what comes behind a message that failed."""
 _DENIED = "Topic authorization failed"
 _TOO_LARGE = "Message size too large"
 """In the text alone, where a producer that may leave no gap reports its end."""
@@ -148,7 +150,8 @@ class ConfluentIdempotentProducer(Client):
                 self._waiting -= 1
                 if error is None:
                     hear(self._clock, message, sent_s)
-                elif self._failure is None:
+                elif self._failure is None or self._failure.code() in _NOT_SENT:
+                    # What was not sent any more may be reported before what failed.
                     self._failure, self._failed_at = error, f" to {message.topic()}[{message.partition()}]"
 
         producer = self._producer = self._producer or self._made()
@@ -158,7 +161,7 @@ class ConfluentIdempotentProducer(Client):
                 put(producer, partition.topic, partition.number, messages, row, told, now_ms)
         except (KafkaException, BufferError) as error:
             # A producer that has failed says so of every message; why, its reports say.
-            self._serve(producer, _REPORT_S)
+            self._serve(producer, 0)
             first = error if self._failure is None else KafkaException(self._failure)
             self._give_up(f"append to {partition}", first)
         self._serve(producer, 0)
@@ -185,6 +188,8 @@ class ConfluentIdempotentProducer(Client):
             self._failure = self._failure or cause(error)
 
     def _give_up(self, doing: str, error: Exception) -> NoReturn:
+        if self._was_too_large(error):
+            self._batches.refused()
         self._round += 1
         self._waiting = 0
         self._failure, self._failed_at = None, ""
@@ -192,13 +197,26 @@ class ConfluentIdempotentProducer(Client):
             # So that a producer that nobody serves any more cannot send it later.
             purge(self._producer)
             self._producer = None
-        fatal, self._events.fatal = self._events.fatal, None
-        if ERRORS.too_large(error) or _TOO_LARGE in f"{reason(error)} {fatal and fatal.str()}":
-            self._batches.refused()
+        self._events.fatal = None
         said = ERRORS.translated(error, doing)
         if isinstance(said, FatalError) and (said.denied or _DENIED in str(said)):
             raise FatalError(f"{doing}: {reason(error)}; {GRANT}", denied=True) from error
         raise AbortableError(f"{doing}: {reason(error)}; asking again from the committed offsets") from error
+
+    def _was_too_large(self, error: Exception) -> bool:
+        """Whether a topic refused a batch for its size: `error`, or what ended the producer before it."""
+        heard = [cause(error)]
+        deadline = time.monotonic() + _REPORT_S
+        while self._producer and code_of(error) in _NOT_SENT and time.monotonic() < deadline:
+            self._failure = None
+            self._serve(self._producer, 0.05)
+            heard += [self._failure, self._events.fatal]
+            if any(each is not None and each.code() not in _NOT_SENT for each in heard):
+                break
+        return any(
+            each is not None and (ERRORS.too_large(KafkaException(each)) or _TOO_LARGE in each.str())
+            for each in heard
+        )
 
     def close(self) -> None:
         self.closed = True
