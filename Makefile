@@ -41,7 +41,7 @@ long: $(VENV)/.installed-dev
 map: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.house.map
 
-# Random hostile runs of a whole deployment on the memory broker, judged from its raw topics; about half a second each.
+# Random hostile runs of a whole deployment on the memory broker, judged from its raw topics; a second or two each.
 RUNS ?= 500
 nasty: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.nasty --runs $(RUNS)
@@ -57,7 +57,7 @@ mutants: $(VENV)/.installed-dev
 
 # Ten minutes of kills, freezes and broker restarts; prints what was lost, extra and stuck.
 soak: $(VENV)/.installed-dev
-	$(BIN)/python -m bench.kafka_soak --seconds 600 $(POSTS:%=--posts %)
+	$(BIN)/python -m bench.kafka_soak --seconds 600 $(POSTS:%=--posts %) $(HARD:%=--hard)
 
 # Ten minutes of the same on three brokers without replicas, with retention of two minutes and an index that is away for longer.
 retention: $(VENV)/.installed-dev
