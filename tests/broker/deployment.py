@@ -29,7 +29,7 @@ from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
 
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parents[2]
 _ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
 
 
