@@ -141,8 +141,6 @@ class Emitter:
         if not self.config.emit:
             return
         dead, held_back = self._held_back(block, kinds)
-        for row in sorted(dead):
-            self._bury(emission, records, row, dead[row])
         if held_back:
             kinds = kinds.copy()
             kinds[list(held_back)] = Kind.REPLAYED
@@ -155,7 +153,9 @@ class Emitter:
             self._to(emission, self.config.output, records).extend(messages)
         rows = np.flatnonzero((kinds == Kind.EXACT) | (kinds == Kind.NEAR)).tolist()
         if rows and self.config.duplicates is not None:
-            self._add_duplicates(emission, self.config.duplicates, records, rows, ruling)
+            dead |= self._add_duplicates(emission, self.config.duplicates, records, rows, ruling)
+        for row in sorted(dead):
+            self._bury(emission, records, row, dead[row])
 
     def _say_what_differs(self, messages: Messages, verdicts: Verdicts) -> None:
         """Add the header to messages that were kept apart, unless the output would refuse them then."""
@@ -184,19 +184,19 @@ class Emitter:
 
     def _add_duplicates(
         self, emission: Emission, topic: str, records: Records, rows: list[int], ruling: Ruling
-    ) -> None:
+    ) -> dict[int, Reason]:
+        """Rows that the topic does not take, with the reason."""
         columns = (pick(records.headers, rows), explain_rows(ruling, rows), _origins(records, rows))
         headers: list[Sequence[Header]] = [
             (*held, *why, origin) for held, why, origin in zip(*columns, strict=True)
         ]
         messages = _messages(records, rows, headers)
         refused = self.transactor.unsendable(topic, messages)
-        for place, reason in refused.items():
-            self._bury(emission, records, rows[place], reason)
         if refused:
             kept = [place for place in range(len(rows)) if place not in refused]
             messages = _messages(records, [rows[at] for at in kept], [headers[at] for at in kept])
         self._to(emission, topic, records).extend(messages)
+        return {rows[place]: reason for place, reason in refused.items()}
 
     def _to(self, emission: Emission, topic: str, records: Records) -> Messages:
         """Where messages of this partition go: into the partition of its number, in a topic with as many."""

@@ -88,4 +88,7 @@ def test_an_input_that_is_made_again_under_a_running_process_stops_it(service: S
     until(made)
     service.produce(*rows([f"{text}。{number}" for number in range(3) for text in POSTS + MORE]))
     assert "created again" in str(until_ended(service))
-    assert len(service.read("out")) == 3
+    out = service.read("out")
+    # What is read before the next look at topic ids may come out, of places alone that came out of neither topic.
+    assert len(origins(out)) == len(out.offsets) >= 3
+    assert min(sorted(origins(out))[3:], default=3) >= 3

@@ -14,7 +14,7 @@ from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Messages, Partition,
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import ORIGIN, REASON, Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
-from twinsieve.stages.contract import Verdicts
+from twinsieve.stages.contract import Kind, Verdicts
 from twinsieve.stages.dead_letter_reasons import Reason
 from twinsieve.stages.errors import StateError
 
@@ -79,3 +79,23 @@ def test_a_message_that_cannot_be_buried_stops_the_worker() -> None:
         StateError, match=r"posts\[3\]@50456: too_large_for_topic, and posts.dead does not even take"
     ):
         _emitted(lambda m: Reason.TOO_LARGE_FOR_TOPIC)
+
+
+def test_dead_letters_of_a_block_stand_in_the_order_of_the_input() -> None:
+    """A duplicate that its topic refuses stands before an unreadable message that came later."""
+    records = Records(_SOURCE, [5, 6], [17, 17], [None, None], [b"large", b"{"], [(), ()], [0, 0])
+    verdicts = Verdicts.blank(2)
+    verdicts.kinds[:] = [Kind.EXACT, Kind.UNREADABLE]
+    ruling = Ruling(7, 1, Result.JUDGED, 5, 7, np.zeros(2, np.uint8), verdicts)
+    config = emit_config("posts.unique", duplicates="posts.duplicates", dead_letter="posts.dead")
+    refusing = _Refusing(
+        lambda m: (
+            Reason.TOO_LARGE_FOR_TOPIC if m.values == [b"large"] and m.headers[0][0][0] != REASON else None
+        )
+    )
+    emission = Emission()
+    Emitter(config, {}, cast(TransactionalProducer, refusing)).add(
+        emission, PendingBlock(5, 7, records, {1: Reason.INVALID_JSON}, 5, {}), ruling
+    )
+    dead = _dead(emission)
+    assert [dict(headers)[ORIGIN] for headers in dead.headers] == [b"posts[3]@5", b"posts[3]@6"]
