@@ -311,6 +311,10 @@ class Index:
         if self._writer is not None:
             self._writer.transactor.close()
             self._writer = None
+        if self._consumer is not None:
+            # Its position is of no use now, and retention may take what stands there: each poll would fail.
+            self._consumer.pause([self._config.log])
+        self._reads_again = False
         self.phase.go(phase)
         self.follower.stop()
 
@@ -360,6 +364,7 @@ class Index:
         self._recorded = found.recorded
         writer.behind_snapshots = self._config.needs_snapshots and recorded_behind_snapshots(committed)
         consumer.seek(log, self.state.at)
+        consumer.resume([log])
         self.snapshots.live(self.follower.since_ms)
         self._inputs.begin()
         self.follower.end()

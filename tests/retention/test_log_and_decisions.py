@@ -120,6 +120,25 @@ def test_blocks_that_retention_took_before_they_were_judged_are_asked_again(
     assert not world.stops
 
 
+def test_an_index_that_retention_overtakes_while_it_lives_goes_on() -> None:
+    """It follows what is committed, and reads no place meanwhile that is gone."""
+    world = judged(6)
+    (process,) = world.processes
+    assert process.index is not None
+    assert process.index.live
+    log = world.cluster.log(LOG)
+    for entry in log.entries[-3:]:
+        log.append(replace(entry))
+    retention(world, (LOG,))
+    world.run(1)
+    assert not process.index.live, "it has found its place gone"
+    world.produce("in", 0, texts(6, 12))
+    world.settle()
+    assert process.index.live
+    assert world.emitted() == list(range(12))
+    assert not world.stops
+
+
 @pytest.mark.parametrize("kept", [0, 1])
 def test_a_follower_that_read_blocks_which_retention_took_before_they_were_judged_goes_on(kept: int) -> None:
     world, _ = index_away(())
