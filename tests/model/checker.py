@@ -80,6 +80,12 @@ class Truth:
             for loss in losses
         )
 
+    def limited(self, place: Place, by_ms: float) -> bool:
+        """Whether an output took less than the message needs, from a moment before this one on."""
+        history, wall_ms = self.raw.world.history, self.raw.world.wall_ms
+        lowered = any(wall_ms(at_s) <= by_ms for at_s in history.limited_s)
+        return lowered and self.raw.messages[place].size > history.least_limit
+
     def place_of(self, read: Place) -> Place:
         """Where the message stands that was read at this place.
 
@@ -104,11 +110,12 @@ def rebuild(world: World, *, window: int = 1_000, judge: bool = True) -> Truth:
     judge: False takes kinds from the decisions (where the configuration changed on the way)
     """
     decisions: dict[int, Ruling] = {}
+    decided_ms: dict[int, int] = {}
     recorded = [*world.decision_entries(), *world.lost_decisions]
     for n, entry in enumerate(recorded):
         ruling = decode_ruling(What.DECISION, entry.value or b"", SCHEME, f"decision {n}")
         assert ruling.log_offset not in decisions, f"block {ruling.log_offset} was decided twice"
-        decisions[ruling.log_offset] = ruling
+        decisions[ruling.log_offset], decided_ms[ruling.log_offset] = ruling, entry.timestamp_ms
     in_order = list(decisions)[: len(recorded) - len(world.lost_decisions)]
     assert in_order == sorted(in_order), "decisions are not in log order"
     truth = Truth(Raw(world), taken=world.taken)
@@ -124,13 +131,15 @@ def rebuild(world: World, *, window: int = 1_000, judge: bool = True) -> Truth:
         except (ForeignSchemeError, ForeignVersionError):
             assert decisions[offset].result is Result.FOREIGN
             continue
-        _replay(truth, entry.timestamp_ms, block, decisions[offset], kept, window, judge=judge)
+        # What was lost before the ruling may have been passed over, however long the block waited for it.
+        by_ms = max(entry.timestamp_ms, decided_ms[offset])
+        _replay(truth, by_ms, block, decisions[offset], kept, window, judge=judge)
         truth.rulings.append(decisions[offset])
     return truth
 
 
 def _replay(
-    truth: Truth, written_ms: int, block: Block, ruling: Ruling, kept: list[Kept], window: int, *, judge: bool
+    truth: Truth, by_ms: int, block: Block, ruling: Ruling, kept: list[Kept], window: int, *, judge: bool
 ) -> None:
     now = ruling.log_offset
     assert (block.session, block.first, block.end) == (ruling.session, ruling.first, ruling.end), (
@@ -146,26 +155,29 @@ def _replay(
         place = truth.place_of(read)
         text = texts.pop(0) if block.kinds[row] == RowKind.READABLE else ""
         kind, source = Kind(int(ruling.verdicts.kinds[row])), Source(int(ruling.sources[row]))
-        _check_source(truth, place, kind, source, now, written_ms)
+        refused = block.kinds[row] == RowKind.REFUSED
+        _check_source(truth, place, kind, source, now, by_ms, refused=refused)
         if source is not Source.NEW:
             continue
         said = Judgement(now, kind, _leader(truth, ruling, row, text, kept))
         if judge:
-            _check_judgement(truth, written_ms, said, block, row, text, kept, window)
+            _check_judgement(truth, by_ms, said, block, row, text, kept, window)
         if kind is Kind.UNIQUE and block.kinds[row] == RowKind.READABLE:
-            if any(each.text == text and not truth.lost(each.place, written_ms) for each in kept[-window:]):
+            if any(each.text == text and not truth.lost(each.place, by_ms) for each in kept[-window:]):
                 truth.copies[place] = now
             kept.append(Kept(text, read, now))
         truth.judgements.setdefault(place, []).append(said)
 
 
-def _check_source(truth: Truth, place: Place, kind: Kind, source: Source, now: int, written_ms: int) -> None:
-    """A message is judged once, unless it was lost or retention took the record; asked again it has its verdict again,
-    or none where it is out."""
+def _check_source(
+    truth: Truth, place: Place, kind: Kind, source: Source, now: int, by_ms: int, *, refused: bool
+) -> None:
+    """A message is judged once, unless it was lost, retention took the record, or the output's limit was lowered and
+    refuses it now (`refused`); asked again it has its verdict again, or none where it is out."""
     before = truth.judgements.get(place, [])
     if source is Source.NEW:
-        again = not before or truth.lost(place, written_ms) or truth.forgotten(before[-1].block, now)
-        again = again or place in truth.misread
+        again = not before or truth.lost(place, by_ms) or truth.forgotten(before[-1].block, now)
+        again = again or place in truth.misread or (refused and truth.limited(place, by_ms))
         assert again, f"{place}: judged again by block {now}"
     elif source is Source.STORED:
         assert before, f"{place}: {source!r} although it was never judged"
@@ -180,7 +192,7 @@ def _check_source(truth: Truth, place: Place, kind: Kind, source: Source, now: i
 
 def _check_judgement(
     truth: Truth,
-    written_ms: int,
+    by_ms: int,
     said: Judgement,
     block: Block,
     row: int,
@@ -199,7 +211,7 @@ def _check_judgement(
     sure = [
         each
         for each in kept[-window:]
-        if each.text == text and each in known and not truth.lost(each.place, written_ms)
+        if each.text == text and each in known and not truth.lost(each.place, by_ms)
     ]
     if said.kind is Kind.UNIQUE:
         assert not sure, f"{where}: recorded as unique, plain loop: equal to {sure[0].place}"
@@ -209,7 +221,7 @@ def _check_judgement(
         for n, each in enumerate(kept)
         if each.text == text
         and each not in sure
-        and (truth.lost(each.place, written_ms) or truth.taken)
+        and (truth.lost(each.place, by_ms) or truth.taken)
         and sum(later in known for later in kept[n + 1 :]) < window
     ]
     assert said.kind is Kind.EXACT, f"{where}: {said}"

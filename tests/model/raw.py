@@ -112,6 +112,8 @@ class Raw:
         if fate.topic == DEAD and not same:
             # Whatever a limit forbids is left out.
             same = [each for each in there if fate.entry.value in (each.entry.value, b"")]
+            large = [each for each in same if each.size > self.world.history.least_limit]
+            same = large or same
         assert same, f"{fate.topic}[{fate.number}]@{fate.offset}: {origin} never was such a message"
         return min(reversed(same), key=lambda each: len(self.fates[each.place]))
 
