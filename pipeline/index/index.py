@@ -338,6 +338,8 @@ class Index:
         newest = max(store.kept_at(self._ids[0]) if store is not None else [], default=0)
         if newest > self.state.at < self._reader.beginning_offsets([log])[log]:
             raise FatalError(f"{log}: retention has overtaken block {self.state.at}; restoring")
+        # One that was made again just now would look like one that lost its records.
+        self._topics.check(at_once=True)
         self.follower.begin()
 
     def _follow(self, consumer: GroupConsumer, membership: Membership, timeout_s: float) -> None:
