@@ -260,7 +260,9 @@ class World:
         log.truncate(end)
         if partition == LOG:
             self.lost_log |= {at: entry for at, entry in lost.items() if at < decided}
-            return end < decided
+            # Blocks that an index passed over count as judged, though nobody decided on them.
+            committed = self.cluster.group(INDEX_GROUP).offsets.get(LOG)
+            return end < max(decided, committed.offset if committed is not None else 0)
         if partition == DECISIONS:
             self.lost_decisions += [entry for entry in lost.values() if entry.visible]
         return partition == DECISIONS and bool(lost)
