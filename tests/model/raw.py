@@ -113,7 +113,9 @@ class Raw:
             # Whatever a limit forbids is left out.
             same = [each for each in there if fate.entry.value in (each.entry.value, b"")]
             large = [each for each in same if each.size > self.world.history.least_limit]
-            same = large or same
+            # It has the broker's time, as its own is left out too: no message that came later.
+            earlier = [each for each in large if each.entry.timestamp_ms <= fate.entry.timestamp_ms]
+            same = earlier or large or same
         assert same, f"{fate.topic}[{fate.number}]@{fate.offset}: {origin} never was such a message"
         return min(reversed(same), key=lambda each: len(self.fates[each.place]))
 
