@@ -1,4 +1,4 @@
-"""The program stays a house with few rooms, whose imports go one way; the map in DESIGN.md names each room."""
+"""Imports of the program go one way; the map in DESIGN.md names each folder."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from pathlib import Path
 
 from tests.house import map as house
 
-_MAX_MODULES = 12
-_MAX_FOLDERS = 26
-_MAX_ARROWS = 80
 _MAX_LINES = 500
 
 
@@ -17,12 +14,6 @@ def test_no_import_goes_up() -> None:
     """`levels` raises for a circle, and where there is none every import goes down."""
     placed = house.levels()
     assert [one for one in house.arrows() if placed[one[0]] <= placed[one[1]]] == []
-
-
-def test_rooms_are_few_and_small() -> None:
-    assert {folder: count for folder, count in house.sizes().items() if count > _MAX_MODULES} == {}
-    assert len(house.sizes()) <= _MAX_FOLDERS
-    assert len(house.arrows()) <= _MAX_ARROWS
 
 
 def test_the_ground_imports_nothing() -> None:
