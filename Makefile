@@ -1,5 +1,5 @@
 # `make demo`, `make check` and `make test` need a Python with venv and nothing else. Tests that take Java 17, Maven
-# and OpenSSL, or real posts, are left out where those are missing and cannot be installed; the last line says so.
+# and OpenSSL, or real posts, are skipped where those are missing and cannot be installed; the end of the run counts them.
 # VENV and PYTHON may be given.
 PYTHON ?= python3
 VENV ?= .venv
@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 # Tests start the program hundreds of times: without kept byte code each start compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: map demo test long check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput image-steps interpreters oldest wheel trywheel lock clean
+.PHONY: map demo test long check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput interpreters oldest wheel trywheel lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -84,10 +84,6 @@ latency: $(VENV)/.installed-dev
 throughput: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_throughput --client kafka-python
 	$(BIN)/python -m bench.kafka_throughput --client confluent
-
-# The steps of docker/Dockerfile in an empty folder, without Docker; a few minutes, and it downloads what an image would.
-image-steps: $(VENV)/.installed
-	$(BIN)/python -m scripts.image_steps
 
 # A wheel for this Python and kind of machine that carries compiled kernels: nothing is compiled where it is installed.
 wheel: $(VENV)/.installed
