@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "needs(name, ...): what this test takes besides Python; see tests/needs.py"
     )
-    config.pluginmanager.register(needs.Plugin(config))
+    config.pluginmanager.register(needs)
     config.pluginmanager.register(processes.Plugin())
     _let_programs_hear_signals()
 
@@ -65,6 +65,6 @@ def stranger() -> int:
 def data_dir() -> Path:
     """The folder with the real posts that accuracy is measured on; they are not ours to publish.
 
-    Without TWINSIEVE_DATA the tests that ask for it are left out (tests/needs.py).
+    Without TWINSIEVE_DATA the tests that ask for it are skipped (tests/needs.py).
     """
     return data_sets.data_dir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -72,19 +71,8 @@ def test_the_clone_is_read_and_not_the_checkout(clone: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.needs("minutes")
-def test_its_tests_are_collected_without_an_error_and_the_last_line_says_what_is_left_out(
-    clone: Path, tmp_path: Path
-) -> None:
+def test_its_tests_are_collected_without_an_error(clone: Path, tmp_path: Path) -> None:
     code, said = _run(
         clone, tmp_path / "home", "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"
     )
-    lines = said.splitlines()
-    assert code == 0, lines[-20:]
-    assert "error" not in lines[-2]
-    deselected = re.search(r"\((\d+) deselected\)", lines[-2])
-    assert deselected, lines[-2:]
-    counts = [int(count) for count in re.findall(r"(\d+) tests? o[nf] [^;]+ left out: ", lines[-1])]
-    assert len(counts) == 3
-    assert sum(counts) == int(deselected[1])
-    assert "on real posts left out: TWINSIEVE_DATA is not set" in lines[-1]
-    assert "on a real Kafka left out: Java 17 or newer is not installed" in lines[-1]
+    assert code == 0, said.splitlines()[-20:]

@@ -58,9 +58,10 @@ def test_a_leftover_is_found_where_it_stands(word: str) -> None:
     assert _found({"a.py": f"x = 1\n# {word}: later"}, _LEFTOVERS) == [f"a.py:2: {word}"]
 
 
-def test_no_test_is_left_out_by_itself(sources: dict[str, str]) -> None:
-    """What a test needs and cannot get leaves it out when tests are collected, and is counted (tests/needs.py)."""
-    assert _found(sources, _SKIPS) == []
+def test_no_test_skips_itself(sources: dict[str, str]) -> None:
+    """What a test needs and cannot get stands in tests/needs.py, which alone skips it, or fails it in CI."""
+    others = {name: text for name, text in sources.items() if name != "tests/needs.py"}
+    assert _found(others, _SKIPS) == []
 
 
 def test_no_private_place_is_named(sources: dict[str, str]) -> None:
