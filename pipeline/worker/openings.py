@@ -355,17 +355,6 @@ class OpeningQueue:
     on, after pauses that grow, so that it holds up no other.
 
     leaderless: those that need a partition without a leader
-
-    >>> from tests.memory.broker import ManualClock
-    >>> clock, one, two = ManualClock(), Partition("posts", 0), Partition("posts", 1)
-    >>> queue = OpeningQueue(clock)
-    >>> queue.add([one, two])
-    >>> queue.due({one, two}) == [one, two]
-    True
-    >>> queue.postpone([one, two])
-    >>> clock.sleep(1.0)
-    >>> queue.due({one, two}) == [one]
-    True
     """
 
     def __init__(self, clock: Clock) -> None:
