@@ -5,8 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-import struct
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -19,14 +17,11 @@ from twinsieve.pipeline.files.write import FileUse, Output
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
+from twinsieve.stages.header import Header
 from twinsieve.stages.judge.sieve import Sieve
 
-_MAGIC = b"twinsieve files\n"
-_VERSION = 3
-_READ = (2, _VERSION)
-"""Formats that are read. 2: leaders have no places."""
-_HEAD = struct.Struct("<HII")
-_MAX_HEADER = 1 << 20
+_HEADER = Header(b"twinsieve files\n", (2, 3), "a state of `twinsieve dedup`", NEW_STATE)
+"""Format 2: leaders have no places."""
 _KEPT_DIGESTS = 10_000
 """How many inputs a state remembers, the newest ones."""
 
@@ -66,19 +61,7 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
     """
     try:
         with Path(name).open("rb") as stream:
-            head = stream.read(len(_MAGIC) + _HEAD.size)
-            if head[: len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _HEAD.size:
-                raise StateError(f"{name}: is no state of `twinsieve dedup`; {NEW_STATE}")
-            version, length, checksum = _HEAD.unpack(head[len(_MAGIC) :])
-            if version not in _READ:
-                raise StateError(
-                    f"{name}: has format {version}, this program reads {' and '.join(map(str, _READ))}; "
-                    f"use the program that wrote it, or {NEW_STATE}"
-                )
-            header = stream.read(min(length, _MAX_HEADER))
-            if len(header) < length or zlib.crc32(header) != checksum:
-                raise StateError(f"{name}: is damaged; restore it, or {NEW_STATE}")
-            state = FileState(**orjson.loads(header))
+            state = FileState(**orjson.loads(_HEADER.read(stream)))
             for key, wanted in fresh.fields.items():
                 if state.fields[key] != wanted:
                     raise StateError(
@@ -108,8 +91,7 @@ def state_output(name: str) -> Output:
 
 def write_state(output: Output, state: FileState, sieve: Sieve) -> None:
     """Write the state; it gets its name when the output is placed. raises: FileError"""
-    header = orjson.dumps(asdict(state))
-    output.write(_MAGIC + _HEAD.pack(_VERSION, len(header), zlib.crc32(header)) + header)
+    _HEADER.write(output.write, orjson.dumps(asdict(state)))
     sieve.save(output.stream())
 
 

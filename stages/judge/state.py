@@ -1,6 +1,6 @@
 """State as bytes: named arrays under one header that says what they are and whether they are whole.
 
-    magic "TWINSIEV" · format version (u16) · header length (u32) · header CRC-32 (u32), little-endian
+    head: `stages/header.py`, magic "TWINSIEV"
     header: JSON {"scheme", "parameters", "sections": [{name, dtype, shape, bytes}]}
     each section: zstd frame length (u64), frame with its own content checksum
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import struct
-import zlib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, BinaryIO
@@ -23,13 +22,12 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.errors import NEW_STATE, StateError
 from twinsieve.stages.exact.sections import Sections
+from twinsieve.stages.header import Header
 
-MAGIC = b"TWINSIEV"
 FORMAT_VERSION = 3
 
-_PREFIX = struct.Struct("<8sHII")
+_HEADER = Header(b"TWINSIEV", (FORMAT_VERSION,), "a twinsieve state", NEW_STATE)
 _LENGTH = struct.Struct("<Q")
-_MAX_HEADER_BYTES = 1 << 20
 _START_ANEW = f"{NEW_STATE}, or restore the file from a copy"
 
 
@@ -42,8 +40,7 @@ def write_state(
         for name, array in sections.items()
     ]
     header = json.dumps({"scheme": scheme_id, "parameters": dict(parameters), "sections": entries}).encode()
-    stream.write(_PREFIX.pack(MAGIC, FORMAT_VERSION, len(header), zlib.crc32(header)))
-    stream.write(header)
+    _HEADER.write(stream.write, header)
     compressor = zstandard.ZstdCompressor(level=1, write_checksum=True, threads=0)
     for array in sections.values():
         frame = compressor.compress(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
@@ -57,19 +54,10 @@ def read_state(stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object
     raises: StateError if this is no state, was cut or altered, or was written under another scheme or
         other parameters; the text names the first difference and what to do
     """
-    prefix = stream.read(_PREFIX.size)
-    if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
-        raise StateError("this is no twinsieve state; name the right file, or a new one to start empty")
-    _, version, length, checksum = _PREFIX.unpack(prefix)
-    if version != FORMAT_VERSION:
-        raise StateError(
-            f"state has format version {version}, this program reads {FORMAT_VERSION}; "
-            f"use the program that wrote it, or {NEW_STATE}"
-        )
-    header = stream.read(min(length, _MAX_HEADER_BYTES))
-    if len(header) != length or zlib.crc32(header) != checksum:
-        raise StateError(f"state header is damaged or cut; {_START_ANEW}")
-    described = json.loads(header)
+    try:
+        described = json.loads(_HEADER.read(stream))
+    except StateError as error:
+        raise StateError(f"state {error}") from error
     _check_origin(described, scheme_id, parameters)
     return {entry["name"]: _read_section(stream, entry) for entry in described["sections"]}
 

@@ -244,7 +244,7 @@ def test_a_state_whose_leaders_have_no_places_is_read(tmp_path: Path, run: Run) 
     saved = (tmp_path / "state").read_bytes()
     (tmp_path / "state").write_bytes(saved[:16] + b"\x04" + saved[17:])
     ran = run("dedup", _write(tmp_path / "three.jsonl", [{"text": "b"}]), *files)
-    assert (ran.code, "has format 4, this program reads 2 and 3" in ran.err) == (1, True)
+    assert (ran.code, "has format version 4, this program reads 2 and 3" in ran.err) == (1, True)
 
 
 def _write_version_2(state: Path, rows: Path, row: bytes) -> None:

@@ -1,7 +1,6 @@
 """The file of `Sieve.save`: what the sieve was made with, where it stands, its ids, and the engine's state.
 
-    magic "twinsieve sieve\\n" · format version (u16) · header length (u32) · header CRC-32 (u32),
-    little-endian
+    head: `stages/header.py`, magic "twinsieve sieve\\n"
     header: JSON {"settings", "rows", "seeded", "version"}
     two states of `stages/judge/state.py`, each with its own checksums: the ids of leaders, and the engine
 
@@ -10,8 +9,6 @@ The file appears whole under its name or not at all, and is readable by its owne
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,15 +26,13 @@ from twinsieve.pipeline.settings.named_files import read_referenced
 from twinsieve.pipeline.settings.stage_config import scheme_of
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, UsageError
+from twinsieve.stages.header import Header
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.sieve import Sieve as Engine
 from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.program import program_version
 
-_MAGIC = b"twinsieve sieve\n"
-_VERSION = 1
-_HEAD = struct.Struct("<HII")
-_MAX_HEADER_BYTES = 1 << 20
+_HEADER = Header(b"twinsieve sieve\n", (1,), "what Sieve.save wrote", "start with a new Sieve")
 _SECTIONS = ("profile", "text", "features", "digest", "exact", "near", "time")
 """What verdicts on a column of texts depend on."""
 
@@ -65,7 +60,7 @@ def write(name: str, settings: Settings, rows: int, ids: LeaderIds, engine: Engi
         option=orjson.OPT_NON_STR_KEYS,
     )
     with Output(name, mode=0o600, packed=False) as output:
-        output.write(_MAGIC + _HEAD.pack(_VERSION, len(header), zlib.crc32(header)) + header)
+        _HEADER.write(output.write, header)
         write_state(output.stream(), engine.config.scheme_id, {}, dict(ids.to_sections()))
         engine.save(output.stream())
         output.finish()
@@ -96,19 +91,7 @@ def leader_window(config: SieveConfig) -> int:
 
 
 def _read(stream: BinaryIO, seed: int | None) -> Saved:
-    head = stream.read(len(_MAGIC) + _HEAD.size)
-    if len(head) < len(_MAGIC) + _HEAD.size or not head.startswith(_MAGIC):
-        raise StateError("is no saved Sieve; name the file that Sieve.save wrote")
-    version, length, checksum = _HEAD.unpack(head[len(_MAGIC) :])
-    if version != _VERSION:
-        raise StateError(
-            f"has format version {version}, this program reads {_VERSION}; "
-            "load it with the twinsieve that saved it, or start with a new Sieve"
-        )
-    content = stream.read(min(length, _MAX_HEADER_BYTES))
-    if len(content) != length or zlib.crc32(content) != checksum:
-        raise StateError("is damaged or cut; restore it from a copy, or start with a new Sieve")
-    header: dict[str, Any] = orjson.loads(content)
+    header: dict[str, Any] = orjson.loads(_HEADER.read(stream))
     if header["seeded"] and seed is None and header["settings"]["digest"].get("seed_file") is None:
         raise UsageError("was saved with a secret seed; give it, as in Sieve.load(path, seed=…)")
     settings = _settings_of(header, seed)

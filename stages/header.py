@@ -1,0 +1,51 @@
+"""The head of every file of state: what it is, of which format, and a JSON header that is whole or refused.
+
+magic · format version (u16) · header length (u32) · header CRC-32 (u32), little-endian · header: JSON
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from twinsieve.stages.errors import StateError
+
+_NUMBERS = struct.Struct("<HII")
+_MAX_HEADER_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A kind of file.
+
+    versions: formats that are read; the last one is written
+    what: "a twinsieve state"; anew: how to begin without the file, after "or"
+    """
+
+    magic: bytes
+    versions: tuple[int, ...]
+    what: str
+    anew: str
+
+    def write(self, write: Callable[[bytes], object], header: bytes) -> None:
+        """Write the head. header: JSON"""
+        write(self.magic + _NUMBERS.pack(self.versions[-1], len(header), zlib.crc32(header)) + header)
+
+    def read(self, stream: BinaryIO) -> bytes:
+        """The JSON header. raises: StateError for another file, another format, a damaged or cut header"""
+        head = stream.read(len(self.magic) + _NUMBERS.size)
+        if len(head) < len(self.magic) + _NUMBERS.size or not head.startswith(self.magic):
+            raise StateError(f"is not {self.what}; name the right file, or {self.anew}")
+        version, length, checksum = _NUMBERS.unpack(head[len(self.magic) :])
+        if version not in self.versions:
+            raise StateError(
+                f"has format version {version}, this program reads {' and '.join(map(str, self.versions))}; "
+                f"use the program that wrote it, or {self.anew}"
+            )
+        header = stream.read(min(length, _MAX_HEADER_BYTES))
+        if len(header) != length or zlib.crc32(header) != checksum:
+            raise StateError(f"is damaged or cut; restore it from a copy, or {self.anew}")
+        return header
