@@ -24,13 +24,14 @@ from numpy.typing import NDArray
 from bench.machine import machine_line
 from tests.accuracy.data_sets import POOLED, WEIBO, DataSet
 from twinsieve.pipeline.evaluate.evaluate import read_texts
-from twinsieve.stages.contract import STORED_LENGTH, Differences
+from twinsieve.stages.contract import LEVELS, STORED_LENGTH, Differences
+from twinsieve.stages.differ.align import align
+from twinsieve.stages.differ.difference import difference
+from twinsieve.stages.differ.phrases import Phrases
+from twinsieve.stages.differ.tokens import Tokens, tokenize
+from twinsieve.stages.differ.word_lists import phrases_of
+from twinsieve.stages.differ.workspace import Differing, new_differing
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.near.align import align
-from twinsieve.stages.near.differences import Differing, Limits, difference, limits_of, new_differing
-from twinsieve.stages.near.phrases import Phrases
-from twinsieve.stages.near.tokens import Tokens, tokenize
-from twinsieve.stages.near.word_lists import phrases_of
 from twinsieve.stages.text.rules import TextConfig
 
 _STEPS = (("tokens", "off"), ("aligned", "off"), ("guards", "guards"), ("full", "full"))
@@ -69,7 +70,7 @@ def _read(tokens: Tokens, pairs: _Pairs, row: int, phrases: Phrases) -> None:
 
 
 @njit(nogil=True, _nrt=False)
-def _look(pairs: _Pairs, phrases: Phrases, limits: Limits, work: Differing, step: int) -> int:
+def _look(pairs: _Pairs, phrases: Phrases, limits: Differences, work: Differing, step: int) -> int:
     """Take every pair as far as the step; how many runs they differ in, or are kept apart."""
     found = 0
     for pair in range((len(pairs.starts) - 1) // 2):
@@ -98,7 +99,7 @@ def main() -> None:
         count = (len(pairs.starts) - 1) // 2
         costs, found = [], []
         for step, (_, level) in enumerate(_STEPS):
-            limits, took = limits_of(Differences(level)), []  # type: ignore[arg-type]
+            limits, took = Differences(LEVELS.index(level)), []
             for _ in range(given.runs + 1):
                 start = perf_counter()
                 said = _look(pairs, phrases, limits, work, step)

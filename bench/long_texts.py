@@ -22,15 +22,16 @@ from tests.accuracy.quality import article_pairs
 from tests.twins import batch_of
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import (
+    LEVELS,
     STORED_LENGTH,
     Batch,
     Differences,
     Kind,
     NearConfig,
-    Reason,
     SieveConfig,
     Verdicts,
 )
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, TextConfig
 from twinsieve.stages.judge.sieve import Sieve
 
@@ -100,7 +101,7 @@ def pairs(count: int, change: Change) -> list[str]:
 
 def judged(batch: Batch, level: str) -> list[Verdicts]:
     """What each copy gets."""
-    near = NearConfig(differences=Differences(level))  # type: ignore[arg-type]
+    near = NearConfig(differences=Differences(LEVELS.index(level)))
     config = SieveConfig(near=near)
     return [
         Sieve(config).judge(batch.slice(at, at + 2)).slice(1, 2)
@@ -121,7 +122,7 @@ def main() -> None:
         batch = batch_of(*scheme.read(pairs(count, change)))
         off, guards = judged(batch, "off"), judged(batch, "guards")
         dropped = [sum(int(said.kinds[0]) != Kind.UNIQUE for said in some) for some in (off, guards)]
-        by_tail = sum(int(said.reasons[0]) == Reason.TAIL for said in guards)
+        by_tail = sum(int(said.reasons[0]) == Rule.TAIL for said in guards)
         table.add_row(name, "same" if same else "other", *map(str, (len(off), *dropped, by_tail)))
     console.print(table)
     if named_dir() is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,52 +64,6 @@ class Flag(IntFlag):
     """near by whole-body estimate, as a body exceeds STORED_LENGTH characters"""
     LATE = 16
     """unique, but too late to become a leader (`late: judge`)"""
-
-
-class Reason(IntEnum):
-    """Why a message was kept though another one is alike to it; the first rule that holds names it."""
-
-    NONE = 0
-    NUMBER = 1
-    NUMERAL = 2
-    CALENDAR = 3
-    NUMBER_ADDED = 4
-    OPPOSITE = 5
-    EXCHANGED = 6
-    CORRECTION = 7
-    REPLACED = 8
-    BOTH_SAY_MORE = 9
-    LONG_REPLACEMENT = 10
-    IN_ITS_PLACE = 11
-    OWN_WORDS = 12
-    CARD = 13
-    SAME_ID = 14
-    LINK = 15
-    MENTION = 16
-    TAG = 17
-    ADDED_INSIDE = 18
-    TAIL = 19
-
-
-def name_of(reason: Reason) -> str:
-    """What a reader is told: the words of the reason.
-
-    >>> name_of(Reason.NUMBER_ADDED)
-    'number added'
-    """
-    return reason.name.lower().replace("_", " ")
-
-
-def counts_by_name(reasons: NDArray[np.uint8]) -> dict[str, int]:
-    """How many rows each reason keeps apart, by its name, in the order of the rules.
-
-    reasons: uint8[n], `Reason`; NONE is not counted
-
-    >>> counts_by_name(np.array([3, 0, 1, 3], np.uint8))
-    {'number': 1, 'calendar': 2}
-    """
-    counts = np.bincount(reasons, minlength=len(Reason)).tolist()
-    return {name_of(reason): counts[reason] for reason in Reason if reason and counts[reason]}
 
 
 NO_TIME = -(2**63)
@@ -174,7 +128,7 @@ class Fingerprints(Columns):
     """row in `sketches`, or -1 for bodies that need none"""
     tallies: Annotated[NDArray[np.uint64], PerRow("<u8")]
     """what the numbers and negations of a body beyond STORED_LENGTH characters come to
-    (`stages.near.tails`); 0 for shorter ones"""
+    (`stages.differ.tails`); 0 for shorter ones"""
 
 
 @dataclass(slots=True)
@@ -212,7 +166,8 @@ class Verdicts(Columns):
     flags: Annotated[NDArray[np.uint8], PerRow("u1")]
     """`Flag`"""
     reasons: Annotated[NDArray[np.uint8], PerRow("u1")]
-    """`Reason` why a unique message was kept apart from the most alike one that would have led it; else 0"""
+    """number of the `Rule` (`stages/differ/rules.py`) that kept a unique message apart from the most alike
+    one that would have led it; else 0"""
     apart_from: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_LEADER)]
     """position of that one, or NO_LEADER"""
     details: Annotated[NDArray[np.uint32], Pooled("<u4", (2, DETAIL_LENGTH), by="detail_rows")]
@@ -264,33 +219,49 @@ class ExactConfig:
     window: Window = Window(10_000_000, 7 * 86_400_000)
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """What keeps two bodies apart that are alike enough (docs/DIFFERENCES.md).
+class Range(NamedTuple):
+    """A limit that settings may name: a whole number from `low` to `high`."""
 
-    level: `off`; `guards`, rules 1 to 7; `full`, all of them
-    short: bodies with fewer characters are short ones
+    low: int
+    high: int
+
+
+class PerMille(NamedTuple):
+    """A limit that settings may name, there as a share from 0 to 1."""
+
+
+OFF, GUARDS, FULL = 0, 1, 2
+LEVELS = ("off", "guards", "full")
+"""Of `near.differences`, by number."""
+
+
+class Differences(NamedTuple):
+    """What keeps two bodies apart that are alike enough (docs/DIFFERENCES.md); kernels take it as it is.
+
+    level: OFF; GUARDS, all rules but amounts; FULL, all rules
+
+    The rest are limits of amounts: the keys of `near.limits`, with their bounds and defaults.
+
+    short: bodies with fewer characters are short
     replaced_short, replaced: per mille of what is paired that may be replaced, in short bodies and others
-    only_short: per mille that each of two short bodies may have to itself
-    longest: points of the longest replacement, half characters
-    place_points, place_runs: a replacement before the end has fewer points, where bodies differ in no more
-        places
-    inside: points that one body has more in one place, between what both have
-    own: new pairs of characters, and letters of new words, that the later body may have in one place
-    words: YAML text of a user's own lists, beside ours
+    only_short: per mille that each of two short bodies may have to itself; 1000 for no limit
+    longest: characters of an unspaced script that one replacement may have (a word counts as up to four)
+    in_place: from that many characters on a replacement before the end keeps apart (at the head from one on),
+        where the bodies differ in at most `places` runs; 0: never
+    inside: characters that one body may have more in one place, between what both have
+    own: new pairs of characters, and letters of new words, that the later body may have in one run
     """
 
-    level: Literal["off", "guards", "full"] = "guards"
-    short: int = 32
-    replaced_short: int = 80
-    replaced: int = 250
-    only_short: int = 250
-    longest: int = 14
-    place_points: int = 4
-    place_runs: int = 2
-    inside: int = 1024
-    own: int = 35
-    words: str = ""
+    level: int = GUARDS
+    short: Annotated[int, Range(0, STORED_LENGTH)] = 32
+    replaced_short: Annotated[int, PerMille()] = 80
+    replaced: Annotated[int, PerMille()] = 250
+    only_short: Annotated[int, PerMille()] = 250
+    longest: Annotated[int, Range(0, STORED_LENGTH)] = 7
+    in_place: Annotated[int, Range(0, STORED_LENGTH)] = 2
+    places: Annotated[int, Range(1, STORED_LENGTH)] = 2
+    inside: Annotated[int, Range(0, STORED_LENGTH)] = 512
+    own: Annotated[int, Range(0, STORED_LENGTH)] = 35
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +269,7 @@ class NearConfig:
     """Settings of the near stage.
 
     similarity: out of SIMILARITY_SCALE
+    words: YAML text of a user's own lists of words, beside ours
     details: verdicts hold what differs (`Verdicts.details`)
     candidates: `index` finds through bands and tables with measured recall, `scan` compares with all
     bucket_load: expected entries per 8-entry bucket when the window is full
@@ -308,7 +280,8 @@ class NearConfig:
     method: Literal["text", "hamming", "none"] = "text"
     similarity: int = 8_500
     window: Window = Window(1_000_000, 86_400_000)
-    differences: Differences = Differences()
+    differences: Differences = Differences()  # noqa: RUF009 (a tuple)
+    words: str = ""
     details: bool = False
     same_id: Literal["drop", "pass"] = "drop"
     candidates: Literal["index", "scan"] = "index"

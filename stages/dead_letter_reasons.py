@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Reason(StrEnum):
+class DeadLetterReason(StrEnum):
     """Each says what is wrong with the message; docs/OPERATIONS.md says what to do.
 
     The first ones are met on reading, the others when an output topic or the client refuses the message.

@@ -1,4 +1,4 @@
-"""What kernels of all stages use: machine instructions that Numba has no name for, a multiplier, a mix."""
+"""What kernels of all stages use: machine instructions that Numba has no name for, and hashing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 from numba.core import cgutils as _numba_cgutils
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import kernel
 
@@ -20,6 +21,11 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 by the golden ratio, odd: its multiples spread neighbouring keys over the whole range.
 
 source: Knuth, The Art of Computer Programming 3, section 6.4
+"""
+FNV_OFFSET, FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+"""Of a hash that takes one number after the other: value = (value ^ number) * FNV_PRIME.
+
+source: RFC 9923, FNV-1a of 64 bits
 """
 
 
@@ -37,6 +43,19 @@ def mix64(x: np.uint64) -> np.uint64:
     x ^= x >> np.uint64(27)
     x *= np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+@kernel(callee=True)
+def cell_of(keys: NDArray[np.uint64], key: np.uint64) -> np.int64:
+    """The cell that holds a key, or the empty one where it belongs.
+
+    keys: uint64[2**k], k at most 32, 0 for an empty cell, never full; key: not 0
+    """
+    mask = len(keys) - 1
+    cell = np.int64((key * GOLDEN) >> np.uint64(32)) & mask
+    while keys[cell] != np.uint64(0) and keys[cell] != key:
+        cell = (cell + 1) & mask
+    return cell
 
 
 @_intrinsic

@@ -13,20 +13,21 @@ from math import isqrt
 
 from rapidfuzz.distance import LCSseq
 
-from tests.stages.near import plain_differences
+from tests.stages.differ import plain_differences
 from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
     NO_LEADER,
     NO_TIME,
+    OFF,
     SIMILARITY_SCALE,
     STORED_LENGTH,
     Batch,
     Flag,
     Kind,
-    Reason,
     SieveConfig,
     Window,
 )
+from twinsieve.stages.differ.rules import Rule
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Judgement:
     matched: int = 0
     compared: int = 0
     distance: int = -1
-    reason: Reason = Reason.NONE
+    reason: Rule = Rule.NONE
     apart_from: int = NO_LEADER
 
 
@@ -263,19 +264,19 @@ class Oracle:
             return None
         return Judgement(Kind.NEAR, leader=other.position, distance=distance)
 
-    def _kept_apart(self, row: Row, other: Row) -> Reason:
+    def _kept_apart(self, row: Row, other: Row) -> Rule:
         """The first rule that speaks against calling the two near duplicates; differences are those of texts."""
         near = self.config.near
         if near.same_id == "pass" and row.id != 0 and row.id == other.id:
-            return Reason.SAME_ID
-        if near.method == "hamming" or near.differences.level == "off":
-            return Reason.NONE
+            return Rule.SAME_ID
+        if near.method == "hamming" or near.differences.level == OFF:
+            return Rule.NONE
         both = (row.body, row.starts, other.body, other.starts)
         reason = plain_differences.reason(*both, near.differences)
-        if reason == Reason.NONE and row.sketch and other.sketch and plain_differences.tails_differ(*both):
-            return Reason.TAIL
-        if reason == Reason.NONE and card_guard(row, other, near.similarity):
-            return Reason.CARD
+        if reason == Rule.NONE and row.sketch and other.sketch and plain_differences.tails_differ(*both):
+            return Rule.TAIL
+        if reason == Rule.NONE and card_guard(row, other, near.similarity):
+            return Rule.CARD
         return reason
 
 

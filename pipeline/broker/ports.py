@@ -43,7 +43,7 @@ from twinsieve.pipeline.broker.records import (
 )
 
 # Also for the Kafka clients, which know the seam and no stage.
-from twinsieve.stages.dead_letter_reasons import Reason as Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason as DeadLetterReason
 
 Hook = Callable[[str], None]
 """Called at every named step of a role or of the memory broker; whatever it raises happens there."""
@@ -188,7 +188,7 @@ class TransactionalProducer(Protocol):
     def begin(self) -> None:
         """Open a transaction; exactly one is open between this and commit or abort."""
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
         """Rows that this client or the topic's limits cannot take, with the reason.
 
         Empty nearly always; the worker turns these rows into dead letters instead of

@@ -24,9 +24,9 @@ from twinsieve.pipeline.messages.columns import said_apart
 from twinsieve.pipeline.messages.decode import decode_json
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.spelling import to_json
-from twinsieve.stages.contract import NO_LEADER, Kind, name_of
-from twinsieve.stages.contract import Reason as Difference
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.contract import NO_LEADER, Kind
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 NAME = "twinsieve"
 _QUOTED_NAME = f'"{NAME}"'.encode()
-_OBJECTS = (Reason.MISSING_FIELD, Reason.NOT_TEXT)
+_OBJECTS = (DeadLetterReason.MISSING_FIELD, DeadLetterReason.NOT_TEXT)
 """Why an object that was parsed cannot be read."""
-_NO_RECORDS = (Reason.INVALID_CSV, Reason.NOT_UTF8, Reason.TOO_LARGE)
+_NO_RECORDS = (DeadLetterReason.INVALID_CSV, DeadLetterReason.NOT_UTF8, DeadLetterReason.TOO_LARGE)
 """Why a row of CSV has no fields that fit the header."""
 
 
@@ -283,7 +283,7 @@ def marks_of(judged: Judged, *, in_bits: bool) -> list[RowMark | None]:
             if reasons[index]:
                 earlier, later = said_apart(verdicts, index) or (None, None)
                 mark = mark._replace(
-                    reason=name_of(Difference(reasons[index])),
+                    reason=Rule(reasons[index]).words,
                     apart_from=apart[index],
                     apart_from_id=judged.leaders.get(apart[index], _UNKNOWN).id,
                     says=later,

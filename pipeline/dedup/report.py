@@ -22,8 +22,8 @@ from twinsieve.stages.contract import (
     SieveConfig,
     SieveStats,
     Verdicts,
-    counts_by_name,
 )
+from twinsieve.stages.differ.rules import counts_by_name
 
 STEPS = {
     "read": "read",

@@ -24,6 +24,7 @@ from twinsieve.pipeline.messages.decode import Unreadable
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.contract import (
     NO_LEADER,
+    OFF,
     Batch,
     Differences,
     Flag,
@@ -31,9 +32,8 @@ from twinsieve.stages.contract import (
     SieveConfig,
     Verdicts,
     Window,
-    name_of,
 )
-from twinsieve.stages.contract import Reason as Difference
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.sieve import Sieve
 
@@ -212,7 +212,7 @@ class KeptApart:
                 "apart_from_id": None if other is None else other.id,
                 "apart_from_source": None if other is None else other.source,
                 "apart_from_line": None if other is None else other.line,
-                "reason": name_of(Difference(int(verdicts.reasons[row]))),
+                "reason": Rule(int(verdicts.reasons[row])).words,
                 "says": later,
                 "apart_from_says": earlier,
                 **({} if other is None else next(likeness)),
@@ -235,7 +235,7 @@ class KeptApart:
             self._config.near,
             similarity=1,
             window=window,
-            differences=Differences("off"),
+            differences=Differences(OFF),
             candidates="scan",
             same_id="drop",
             shards=1,

@@ -20,6 +20,7 @@ from twinsieve.pipeline.messages.columns import similarity_at
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.settings.model import InputSettings, Settings
 from twinsieve.stages.contract import (
+    LEVELS,
     NO_LEADER,
     SIMILARITY_SCALE,
     Batch,
@@ -27,41 +28,37 @@ from twinsieve.stages.contract import (
     Fingerprints,
     Flag,
     Kind,
-    Reason,
     SieveConfig,
     Verdicts,
     Window,
-    counts_by_name,
-    name_of,
 )
-from twinsieve.stages.dead_letter_reasons import Reason as Unread
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
+from twinsieve.stages.differ.rules import Rule, counts_by_name
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 
 _JSON_LINES = Dialect("jsonl")
-_NO_TEXT = (Unread.NOT_AN_OBJECT, Unread.MISSING_FIELD, Unread.NOT_TEXT)
+_NO_TEXT = (DeadLetterReason.NOT_AN_OBJECT, DeadLetterReason.MISSING_FIELD, DeadLetterReason.NOT_TEXT)
 
 BodyRule = Literal["letters", "product"]
-
-Level = Literal["off", "guards", "full"]
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to run the sieve: whose body rule, and which differences keep two messages apart.
+    """One way to run the sieve: whose body rule, and what keeps two messages apart (OFF, GUARDS, FULL).
 
     `letters` is the rule the truth files were made with; `product` is the one that runs by default.
     """
 
     body_rule: BodyRule
-    differences: Level
+    differences: int
 
     def __str__(self) -> str:
-        return f"{self.body_rule}, differences {self.differences}"
+        return f"{self.body_rule}, differences {LEVELS[self.differences]}"
 
 
-VARIANTS = tuple(Variant(rule, level) for rule in get_args(BodyRule) for level in get_args(Level))
+VARIANTS = tuple(Variant(rule, level) for rule in get_args(BodyRule) for level in range(len(LEVELS)))
 
 
 @dataclass(slots=True)
@@ -225,7 +222,7 @@ def variant_config(sieve: SieveConfig, variant: Variant, at: int, count: int) ->
             sieve.near,
             similarity=at,
             window=Window(count),
-            differences=replace(sieve.near.differences, level=variant.differences),
+            differences=sieve.near.differences._replace(level=variant.differences),
         ),
         scoped=False,
     )
@@ -260,7 +257,7 @@ def _wrong_rows(
                 "id": ids[row],
                 "kind": Kind(kind).name.lower(),
                 "flags": [flag.name for flag in Flag(int(verdicts.flags[row]))],
-                "reason": name_of(Reason(int(verdicts.reasons[row]))),
+                "reason": Rule(int(verdicts.reasons[row])).words,
                 "text": texts[row],
                 "body": bodies.text(row),
                 "ideal_leader": named(leader, truth.similarities[row] / SIMILARITY_SCALE)

@@ -12,7 +12,8 @@ from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
-from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH, Reason, name_of
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError, shown
 from twinsieve.stages.judge.inspect import PairReport, inspect_pair, readable_body
 
@@ -177,10 +178,10 @@ def _differences(report: PairReport, level: str, lengths: list[int]) -> str:
     """What keeps the pair apart, what would under `full`, and what was not looked at."""
     if report.in_force:
         where = f" (numbers or negations behind the first {STORED_LENGTH} characters)"
-        return f"keep them apart: {name_of(report.in_force)}{where * (report.in_force is Reason.TAIL)}"
+        return f"keep them apart: {report.in_force.words}{where * (report.in_force is Rule.TAIL)}"
     said = "switched off" if level == "off" else "none that keeps them apart"
     if report.reason:
-        return f"{said}; near.differences: full would ({name_of(report.reason)})"
+        return f"{said}; near.differences: full would ({report.reason.words})"
     if level == "off" or max(lengths) <= STORED_LENGTH:
         return said
     said += f"; only the first {STORED_LENGTH} characters compared"

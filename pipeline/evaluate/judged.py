@@ -14,7 +14,8 @@ from rich.text import Text
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.pipeline.evaluate.truth import read_lines
 from twinsieve.pipeline.messages.columns import similarity_at
-from twinsieve.stages.contract import Kind, Reason, SieveConfig, Window, name_of
+from twinsieve.stages.contract import Kind, SieveConfig, Window
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
@@ -45,7 +46,7 @@ class JudgedVerdict:
     pair: JudgedPair
     dropped: bool
     similarity: float | None
-    reason: Reason
+    reason: Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def judge_pairs(
         row = 2 * at + 1
         kind = Kind(int(said.kinds[row]))
         similarity = 1.0 if kind == Kind.EXACT else similarity_at(said, row) if kind == Kind.NEAR else None
-        verdicts.append(JudgedVerdict(pair, kind != Kind.UNIQUE, similarity, Reason(int(said.reasons[row]))))
+        verdicts.append(JudgedVerdict(pair, kind != Kind.UNIQUE, similarity, Rule(int(said.reasons[row]))))
     return verdicts
 
 
@@ -154,10 +155,10 @@ def judged_tables(verdicts: Sequence[JudgedVerdict]) -> list[Table]:
     reasons = Table(title=Text("kept apart, by reason"), title_justify="left")
     reasons.add_column("reason")
     reasons.add_column("/".join(LABELS), justify="right")
-    for reason in Reason:
+    for reason in Rule:
         some = [one for one in verdicts if reason and one.reason == reason]
         if some:
-            reasons.add_row(name_of(reason), _labels(some, lambda one: not one.dropped))
+            reasons.add_row(reason.words, _labels(some, lambda one: not one.dropped))
     return [by_set, bands, reasons]
 
 

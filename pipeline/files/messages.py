@@ -27,7 +27,7 @@ from twinsieve.pipeline.files.table import Table, TableKind, documents_of, shown
 from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_rows, too_large
 from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:
@@ -287,7 +287,9 @@ class InputReader:
                 text.encode()  # Some encodings have bytes that decode to a half of a character.
         except UnicodeError as error:
             at = error.start if isinstance(error, UnicodeDecodeError) else 0
-            raise UnreadableError(Reason.NOT_UTF8, f"is not {self._codec or 'UTF-8'} at byte {at}") from error
+            raise UnreadableError(
+                DeadLetterReason.NOT_UTF8, f"is not {self._codec or 'UTF-8'} at byte {at}"
+            ) from error
         return text
 
     def _begin(self, source: InputSource, batches: Iterator[Rows]) -> Rows | None:
@@ -365,9 +367,11 @@ class InputReader:
         fields, width = _csv_fields(self._decoded(record), self._delimiter), len(self.names)
         if fields is None:
             problem = "is no CSV record; a quote is not closed or followed by text"
-            raise UnreadableError(Reason.INVALID_CSV, problem)
+            raise UnreadableError(DeadLetterReason.INVALID_CSV, problem)
         if len(fields) != width:
-            raise UnreadableError(Reason.INVALID_CSV, f"has {len(fields)} fields, the header {width}")
+            raise UnreadableError(
+                DeadLetterReason.INVALID_CSV, f"has {len(fields)} fields, the header {width}"
+            )
         return dict(zip(self.names, fields, strict=True))
 
 

@@ -12,7 +12,7 @@ from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import ByteSink
 from twinsieve.pipeline.messages.decode import Unreadable, too_large
 from twinsieve.pipeline.messages.spelling import to_json
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:
@@ -111,7 +111,9 @@ def documents_of(
     for name, column in zip(known, columns, strict=True):
         for row, value in enumerate(column):
             if value is _UNREADABLE:
-                bad.setdefault(row, Unreadable(row, Reason.NOT_UTF8, f"column {name!r} is not UTF-8"))
+                bad.setdefault(
+                    row, Unreadable(row, DeadLetterReason.NOT_UTF8, f"column {name!r} is not UTF-8")
+                )
             elif isinstance(value, str) and len(value) * 4 > max_bytes:
                 size = len(value.encode("utf-8", "surrogatepass"))
                 if size > max_bytes:

@@ -6,25 +6,24 @@ from collections import Counter
 from dataclasses import dataclass, field
 from math import ceil
 
-from twinsieve.pipeline.files.encoding import likely_encodings
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_json
 from twinsieve.pipeline.messages.paths import name_of
 from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, TEXT, but_these
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 _ADVICE = {
-    Reason.MISSING_FIELD: "name the right one, as with --text-field",
-    Reason.NOT_TEXT: "name another one with --text-field",
-    Reason.NOT_UTF8: "say which it is with --encoding, or turn it into UTF-8 first",
-    Reason.INVALID_JSON: "if it holds no JSON lines, say what with --format",
-    Reason.NOT_AN_OBJECT: "if it holds plain lines, say --format text",
-    Reason.INVALID_CSV: "if it holds no CSV, say what with --format",
+    DeadLetterReason.MISSING_FIELD: "name the right one, as with --text-field",
+    DeadLetterReason.NOT_TEXT: "name another one with --text-field",
+    DeadLetterReason.NOT_UTF8: "say which it is with --encoding, or turn it into UTF-8 first",
+    DeadLetterReason.INVALID_JSON: "if it holds no JSON lines, say what with --format",
+    DeadLetterReason.NOT_AN_OBJECT: "if it holds plain lines, say --format text",
+    DeadLetterReason.INVALID_CSV: "if it holds no CSV, say what with --format",
 }
 """What to do when it is every row that has this reason."""
 
 
-_OF_JSON = (Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.TOO_LARGE)
+_OF_JSON = (DeadLetterReason.INVALID_JSON, DeadLetterReason.NOT_AN_OBJECT, DeadLetterReason.TOO_LARGE)
 
 
 ALLOWED_SHARE = 0.01
@@ -102,7 +101,7 @@ class TextField:
         fields = but_these(rows.first.fields) if rows.first is not None else ""
         meant = " and ".join(map(repr, self._meant))
         advice = f"did you mean {meant}? " if meant else ""
-        return f"{none}: {rows.first}{fields}; {advice}{_ADVICE[Reason.MISSING_FIELD]}"
+        return f"{none}: {rows.first}{fields}; {advice}{_ADVICE[DeadLetterReason.MISSING_FIELD]}"
 
 
 @dataclass(slots=True)
@@ -120,7 +119,7 @@ class _Rows:
     def add(self, chunk: RowChunk) -> None:
         columns = chunk.columns
         self.count += len(columns) + len(columns.no_text) + len(columns.unreadable)
-        is_null = any(one.reason is not Reason.MISSING_FIELD for one in columns.no_text)
+        is_null = any(one.reason is not DeadLetterReason.MISSING_FIELD for one in columns.no_text)
         self.has_field |= bool(len(columns)) or is_null
         self.first = self.first or first_without_text(chunk)
 
@@ -186,9 +185,8 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
 
 def _advice(chunk: RowChunk, bad: Unreadable) -> str | None:
     """What to do where the row's bytes tell: JSON that may be an array or span lines, another encoding."""
-    if bad.reason is Reason.NOT_UTF8 and chunk.batch is None:
-        likely = likely_encodings(chunk.raw(bad.row)[0])
-        return f"if it is {' or '.join(likely)}, say so, as with --encoding {likely[0]}" if likely else None
+    if bad.reason is DeadLetterReason.NOT_UTF8 and chunk.batch is None:
+        return "if it is gb18030, big5, shift_jis, cp1252 or another one, say so, as with --encoding gb18030"
     if bad.reason not in _OF_JSON or chunk.rows.lines_of is not None:
         return None
     raw = chunk.raw(bad.row)[0].strip()
@@ -199,7 +197,7 @@ def _advice(chunk: RowChunk, bad: Unreadable) -> str | None:
 
 def _fields(chunk: RowChunk, bad: Unreadable) -> tuple[str, ...]:
     """Names in the row itself, as settings spell them; those of a CSV are checked with its header."""
-    if bad.reason is not Reason.MISSING_FIELD:
+    if bad.reason is not DeadLetterReason.MISSING_FIELD:
         return ()
     try:
         document = decode_json(chunk.raw(bad.row)[0])

@@ -14,7 +14,7 @@ import zstandard
 
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.clocks import BrokerClock
-from twinsieve.pipeline.broker.ports import Reason
+from twinsieve.pipeline.broker.ports import DeadLetterReason
 from twinsieve.pipeline.broker.records import (
     NO_TOPIC_ID,
     AbortableError,
@@ -85,12 +85,12 @@ class Limits:
             for topic in topics:
                 self._known.pop(topic, None)
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
         info = self.of(topic)
         max_bytes = info.message_bytes
         oldest, newest = self._clock.accepted_ms(info)
         small = min(max_bytes, self._client_bytes) - _BATCH_BYTES
-        found: dict[int, Reason] = {}
+        found: dict[int, DeadLetterReason] = {}
         rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         for row, (key, value, headers, stamp) in enumerate(rows):
             timely = stamp < 0 or oldest <= stamp <= newest
@@ -98,25 +98,25 @@ class Limits:
                 continue
             reason = self._reason(key, value, headers, max_bytes)
             if reason is None and not timely:
-                reason = Reason.BAD_TIMESTAMP
+                reason = DeadLetterReason.BAD_TIMESTAMP
             if reason is not None:
                 found[row] = reason
         return found
 
     def _reason(
         self, key: bytes | None, value: bytes | None, headers: Sequence[Header], max_bytes: int
-    ) -> Reason | None:
+    ) -> DeadLetterReason | None:
         if key is None and value is None and not self._nulls:
-            return Reason.NO_KEY_NO_VALUE
+            return DeadLetterReason.NO_KEY_NO_VALUE
         beside = _BATCH_BYTES + len(key or b"")
         for name, text in headers:
             if text is None and not self._nulls:
-                return Reason.NULL_HEADER
+                return DeadLetterReason.NULL_HEADER
             try:
                 beside += len(name.encode()) + len(text or b"") + _HEADER_BYTES
             except UnicodeEncodeError:
-                return Reason.BAD_HEADER
-        return None if self._fits(beside, value or b"", max_bytes) else Reason.TOO_LARGE_FOR_TOPIC
+                return DeadLetterReason.BAD_HEADER
+        return None if self._fits(beside, value or b"", max_bytes) else DeadLetterReason.TOO_LARGE_FOR_TOPIC
 
     def _fits(self, beside: int, value: bytes, max_bytes: int) -> bool:
         size = beside + len(value)

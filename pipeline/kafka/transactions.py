@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
-from twinsieve.pipeline.broker.ports import Reason
+from twinsieve.pipeline.broker.ports import DeadLetterReason
 from twinsieve.pipeline.broker.records import (
     AbortableError,
     Committed,
@@ -80,7 +80,7 @@ class KafkaTransactionalProducer(Client):
         self._membership: KafkaMembership | None = None
         self._thread = CallThread()
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
         return self._limits.unsendable(topic, messages)
 
     def begin(self) -> None:

@@ -12,7 +12,7 @@ import orjson
 
 from twinsieve.pipeline.messages.spelling import without_escapes
 from twinsieve.pipeline.settings.values import size_text
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 _T = TypeVar("_T")
 
@@ -31,7 +31,7 @@ class Unreadable:
     """
 
     row: int
-    reason: Reason
+    reason: DeadLetterReason
     detail: str
     setting: str = "input.text_field"
     no_text: bool = False
@@ -40,7 +40,7 @@ class Unreadable:
 class UnreadableError(Exception):
     """One message cannot be decoded: a short fixed reason, and what was found."""
 
-    def __init__(self, reason: Reason, detail: str) -> None:
+    def __init__(self, reason: DeadLetterReason, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
@@ -56,7 +56,9 @@ def decode_rows(
             try:
                 found[row] = decode(content)
             except UnreadableError as error:
-                bad[row] = Unreadable(row, error.reason, error.detail, no_text=error.reason is Reason.NULL)
+                bad[row] = Unreadable(
+                    row, error.reason, error.detail, no_text=error.reason is DeadLetterReason.NULL
+                )
     return found
 
 
@@ -68,19 +70,21 @@ def too_large(row: int, size: int, limit: int, where: str = "") -> Unreadable:
     """
     enough = size_text(1 << max(size - 1, 1).bit_length())
     more = f"has {size:,} bytes{where}, more than the {size_text(limit)} of input.max_bytes"
-    return Unreadable(row, Reason.TOO_LARGE, f"{more}; raise it, as with --set input.max_bytes={enough}")
+    return Unreadable(
+        row, DeadLetterReason.TOO_LARGE, f"{more}; raise it, as with --set input.max_bytes={enough}"
+    )
 
 
 def decode_text(message: bytes | None) -> str:
     """The message as text."""
     if message is None:
-        raise UnreadableError(Reason.NULL, "has no value")
+        raise UnreadableError(DeadLetterReason.NULL, "has no value")
     if not message.strip():
-        raise UnreadableError(Reason.EMPTY, "is empty")
+        raise UnreadableError(DeadLetterReason.EMPTY, "is empty")
     try:
         return message.decode()
     except UnicodeDecodeError as error:
-        raise UnreadableError(Reason.NOT_UTF8, f"is not UTF-8 at byte {error.start}") from error
+        raise UnreadableError(DeadLetterReason.NOT_UTF8, f"is not UTF-8 at byte {error.start}") from error
 
 
 def decode_json(message: bytes | None) -> Any:
@@ -99,7 +103,7 @@ def decode_json(message: bytes | None) -> Any:
         return json.loads(text, parse_int=_as_orjson)
     except (ValueError, RecursionError):
         raise UnreadableError(
-            Reason.INVALID_JSON, f"is no JSON: {refused.msg} at character {refused.pos}"
+            DeadLetterReason.INVALID_JSON, f"is no JSON: {refused.msg} at character {refused.pos}"
         ) from refused
 
 

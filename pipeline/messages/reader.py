@@ -20,7 +20,7 @@ from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
 from twinsieve.pipeline.messages.unseen import TEXT, FieldWatch, Unseen
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.errors import UsageError
 
 KEYS_BY = "spelling"
@@ -244,19 +244,23 @@ class MessageReader:
         wanted = " or ".join(repr(self._shown(path)) for path in self._texts)
         for index, (row, document, text) in enumerate(zip(rows, documents, texts, strict=True)):
             if not isinstance(document, dict):
-                found.append(Unreadable(row, Reason.NOT_AN_OBJECT, f"is {_kind(document)}, not an object"))
+                found.append(
+                    Unreadable(row, DeadLetterReason.NOT_AN_OBJECT, f"is {_kind(document)}, not an object")
+                )
             elif text is MISSING and all(field_at(document, path) is MISSING for path in self._texts):
                 detail = f"has no field {wanted}"
-                found.append(Unreadable(row, Reason.MISSING_FIELD, detail, no_text=True))
+                found.append(Unreadable(row, DeadLetterReason.MISSING_FIELD, detail, no_text=True))
             elif not isinstance(text, str):
                 is_null = text is None or text is MISSING
-                found.append(Unreadable(row, Reason.NOT_TEXT, self._not_text(document), no_text=is_null))
+                found.append(
+                    Unreadable(row, DeadLetterReason.NOT_TEXT, self._not_text(document), no_text=is_null)
+                )
             else:
                 for path, column in zip(self._key, keys, strict=True):
                     if column[index] is MISSING or column[index] is None:
                         no = "no field" if column[index] is MISSING else "null in"
                         detail = f"has {no} {self._shown(path)!r}, which exact.fields names"
-                        found.append(Unreadable(row, Reason.MISSING_FIELD, detail, "exact.fields"))
+                        found.append(Unreadable(row, DeadLetterReason.MISSING_FIELD, detail, "exact.fields"))
                         break
         return found
 
@@ -297,7 +301,7 @@ def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable
     if not {list, dict} & set(map(type, column)):
         return []
     return [
-        Unreadable(row, Reason.INVALID_JSON, f"field {name_of(path)!r} is nested too deeply")
+        Unreadable(row, DeadLetterReason.INVALID_JSON, f"field {name_of(path)!r} is nested too deeply")
         for row, value in zip(rows, column, strict=True)
         if is_deep(value)
     ]

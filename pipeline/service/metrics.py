@@ -23,9 +23,9 @@ from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
-from twinsieve.stages.contract import Flag, Kind, counts_by_name, name_of
-from twinsieve.stages.contract import Reason as Difference
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.contract import Flag, Kind
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
+from twinsieve.stages.differ.rules import Rule, counts_by_name
 from twinsieve.stages.program import program_version
 
 _STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
@@ -388,8 +388,8 @@ class Metrics:
         """Every label that is known beforehand: else the first of its kind would be no increase."""
         known: list[tuple[Counter | Histogram, list[str]]] = [
             (self.messages, [*(kind.name.lower() for kind in Kind), _NO_TEXT]),
-            (self.dead_letters, list(Reason)),
-            (self.kept_apart, [name_of(reason) for reason in Difference if reason]),
+            (self.dead_letters, list(DeadLetterReason)),
+            (self.kept_apart, [reason.words for reason in Rule if reason]),
             (self.given_up, list(GivenUp)),
             (self.steps, [step for step in (*WorkerStep, *IndexStep) if step not in _WAITING]),
             (self.waits, sorted(_WAITING)),

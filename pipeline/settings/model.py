@@ -9,9 +9,9 @@ unit they came in.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, create_model
 
 from twinsieve.pipeline.settings.values import (
     Count,
@@ -29,6 +29,8 @@ from twinsieve.pipeline.settings.values import (
     Whole,
     read_auto,
 )
+from twinsieve.stages import contract
+from twinsieve.stages.contract import Differences
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -108,27 +110,24 @@ class LayoutSettings(Section):
     grams: Literal["chars", "by_script"] = "chars"
 
 
-class LimitSettings(Section):
-    """How much may differ under `differences: full`; shares are held per mille.
+def _limits() -> type[Section]:
+    """A key for each limit of `Differences`, with its bounds and default."""
+    fields: dict[str, Any] = {}
+    for name, hint in get_type_hints(Differences, include_extras=True).items():
+        for bound in getattr(hint, "__metadata__", ()):
+            limited = (
+                Share
+                if isinstance(bound, contract.PerMille)
+                else Annotated[Whole, Field(ge=bound.low, le=bound.high)]
+            )
+            fields[name] = (limited, Differences._field_defaults[name])
+    return create_model("LimitSettings", __base__=Section, __doc__=Differences.__doc__, **fields)
 
-    short: characters below which a body is short; replaced_short, replaced: share of what is paired
-    only_short: share that each of two short bodies may have to itself
-    longest: characters of an unspaced script that one replacement may have (a word counts as up to four)
-    in_place: from that many characters on a replacement before the end keeps apart (at the head from one on),
-        where the bodies differ in at most `places` places; 0: never
-    inside: characters that one body may have more in one place, between what both have
-    own: pairs of characters, and letters of words, that the later body may have for itself in one place
-    """
 
-    short: Annotated[Whole, Field(ge=0, le=512)] = 32
-    replaced_short: Share = 80
-    replaced: Share = 250
-    only_short: Share = 250
-    longest: Annotated[Whole, Field(ge=0, le=512)] = 7
-    in_place: Annotated[Whole, Field(ge=0, le=512)] = 2
-    places: Annotated[Whole, Field(ge=1, le=512)] = 2
-    inside: Annotated[Whole, Field(ge=0, le=512)] = 512
-    own: Annotated[Whole, Field(ge=0, le=512)] = 35
+if TYPE_CHECKING:
+    LimitSettings = Section
+else:
+    LimitSettings = _limits()
 
 
 class NearSettings(Section):
@@ -298,13 +297,21 @@ class Settings(Section):
         return said != "dead_letter"
 
 
-MICROBLOG_LIMITS = LimitSettings(
-    short=20, replaced_short=200, replaced=200, only_short=1000, longest=10, places=1, own=30
+MICROBLOG_LIMITS = LimitSettings.model_validate(
+    {
+        "short": 20,
+        "replaced_short": 200,
+        "replaced": 200,
+        "only_short": 1000,
+        "longest": 10,
+        "places": 1,
+        "own": 30,
+    }
 )
 LOW_FLOOR_LAYOUT = LayoutSettings(bands=36, rows=3, grams="by_script")
 """Finds what is alike from .70 on, for 91 bytes more a kept message (`python -m bench.floors`)."""
-TITLES_LIMITS = LimitSettings(in_place=1)
-SMS_LIMITS = LimitSettings(places=512, inside=18)
+TITLES_LIMITS = LimitSettings.model_validate({"in_place": 1})
+SMS_LIMITS = LimitSettings.model_validate({"places": 512, "inside": 18})
 PROFILES: dict[str, dict[str, object]] = {
     "microblog": {
         "similarity": 7_000,

@@ -9,9 +9,10 @@ from itertools import islice
 from pathlib import Path
 
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.model import NearSettings, Settings, WindowSettings
+from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.named_files import open_regular
 from twinsieve.stages.contract import (
+    LEVELS,
     BandLayout,
     Differences,
     ExactConfig,
@@ -89,7 +90,8 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
             window=_window(near.window),
             distances=tuple(sorted(near.distances.items())),
             shards=near.shards or os.cpu_count() or 1,
-            differences=_differences(near),
+            differences=Differences(LEVELS.index(near.differences), **near.limits.model_dump()),
+            words=_words(near.words_file),
             details=settings.output.kept_apart_header,
             **near.model_dump(include=_SAME_NEAR),
         ),
@@ -98,20 +100,6 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
         scheme_id=scheme_id,
         scoped=bool(settings.scope),
         key_is_text=not settings.exact.fields,
-    )
-
-
-def _differences(near: NearSettings) -> Differences:
-    """Points are half characters."""
-    limits = near.limits
-    return Differences(
-        level=near.differences,
-        longest=2 * limits.longest,
-        place_points=2 * limits.in_place,
-        place_runs=limits.places,
-        inside=2 * limits.inside,
-        words=_words(near.words_file),
-        **limits.model_dump(exclude={"longest", "in_place", "places", "inside"}),
     )
 
 

@@ -16,7 +16,8 @@ from twinsieve.pipeline.wire.frame import (
     seal,
     unseal,
 )
-from twinsieve.stages.contract import NO_TIME, Kind, Reason, Verdicts
+from twinsieve.stages.contract import NO_TIME, Kind, Verdicts
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<qQBBIqq")
@@ -136,7 +137,7 @@ def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
         rows = WireSection(content, at, where)
         sources = rows.take("u1", count)
         rows.finish()
-        held = ((sources, Source), (verdicts.kinds, Kind), (verdicts.reasons, Reason))
+        held = ((sources, Source), (verdicts.kinds, Kind), (verdicts.reasons, Rule))
         unknown = count and any(int(np.max(column)) > max(known) for column, known in held)
         if len(verdicts) != count or unknown:
             rows.contradiction()

@@ -16,7 +16,7 @@ from twinsieve.pipeline.worker.emit import unsendable, without_foreign
 from twinsieve.pipeline.worker.openings import Opening
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import PendingBlock, Session
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.program import program_version
 
@@ -93,7 +93,7 @@ class Asks:
             low += len(block)
         self._append(session, blocks)
 
-    def _refused(self, session: Session, records: Records) -> dict[int, Reason]:
+    def _refused(self, session: Session, records: Records) -> dict[int, DeadLetterReason]:
         """Rows that the output does not take.
 
         Those for their time only if the broker has told its clock since they were read: a process that stood
@@ -102,7 +102,7 @@ class Asks:
         raises: AbortableError where the broker does not tell it in time
         """
         refused = unsendable(self.config.emit, records, self.transactor)
-        if Reason.BAD_TIMESTAMP not in refused.values():
+        if DeadLetterReason.BAD_TIMESTAMP not in refused.values():
             return refused
         self.report(session, session.covered)
         if self.appender.confirm(self.config.answer_s):
@@ -148,8 +148,8 @@ class Asks:
 def _pending(
     block: Block,
     records: Records,
-    unreadable: Mapping[int, Reason],
-    refused: Mapping[int, Reason],
+    unreadable: Mapping[int, DeadLetterReason],
+    refused: Mapping[int, DeadLetterReason],
     foreign: Mapping[int, int],
     low: int,
 ) -> PendingBlock:

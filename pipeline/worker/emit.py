@@ -18,9 +18,9 @@ from twinsieve.pipeline.messages.columns import pick, said_apart, ten_thousandth
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock
-from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind, Verdicts, name_of
-from twinsieve.stages.contract import Reason as Difference
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind, Verdicts
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import StateError
 
 OWN_HEADERS = "twinsieve-"
@@ -64,7 +64,7 @@ class Emission:
     outgoing: dict[tuple[str, int | None], Messages] = field(default_factory=dict)
     kinds: Counter[Kind] = field(default_factory=Counter)
     no_text: int = 0
-    dead: Counter[Reason] = field(default_factory=Counter)
+    dead: Counter[DeadLetterReason] = field(default_factory=Counter)
     foreign: int = 0
     stamps: list[NDArray[np.int64]] = field(default_factory=list)
 
@@ -111,7 +111,9 @@ def without_foreign(records: Records) -> tuple[Records, dict[int, int]]:
     return replace(records, headers=headers), foreign
 
 
-def unsendable(config: EmitConfig, records: Records, transactor: TransactionalProducer) -> dict[int, Reason]:
+def unsendable(
+    config: EmitConfig, records: Records, transactor: TransactionalProducer
+) -> dict[int, DeadLetterReason]:
     """Rows of these records that the output does not take as uniques, with the reason."""
     if not config.emit:
         return {}
@@ -165,11 +167,13 @@ class Emitter:
         for row in self.transactor.unsendable(self.config.output, messages):
             messages.headers[row] = plain[row]
 
-    def _held_back(self, block: PendingBlock, kinds: NDArray[np.uint8]) -> tuple[dict[int, Reason], set[int]]:
+    def _held_back(
+        self, block: PendingBlock, kinds: NDArray[np.uint8]
+    ) -> tuple[dict[int, DeadLetterReason], set[int]]:
         """Rows that become dead letters, with the reason; all rows that go neither to the output nor to the
         duplicates."""
         unreadable = np.flatnonzero(kinds == Kind.UNREADABLE).tolist()
-        dead = {row: block.reasons.get(row, Reason.UNREADABLE) for row in unreadable}
+        dead = {row: block.reasons.get(row, DeadLetterReason.UNREADABLE) for row in unreadable}
         # A tombstone, or judged when the output still took it.
         dead |= {row: reason for row, reason in block.refused.items() if kinds[row] == Kind.UNIQUE}
         nulls: set[int] = set()
@@ -179,12 +183,12 @@ class Emitter:
         for row in nulls:
             dead.pop(row, None)
             if self.config.null_value == "dead_letter":
-                dead[row] = Reason.NULL
+                dead[row] = DeadLetterReason.NULL
         return dead, nulls | dead.keys()
 
     def _add_duplicates(
         self, emission: Emission, topic: str, records: Records, rows: list[int], ruling: Ruling
-    ) -> dict[int, Reason]:
+    ) -> dict[int, DeadLetterReason]:
         """Rows that the topic does not take, with the reason."""
         columns = (pick(records.headers, rows), explain_rows(ruling, rows), _origins(records, rows))
         headers: list[Sequence[Header]] = [
@@ -203,7 +207,7 @@ class Emitter:
         same = self.counts.get(topic) == self.counts.get(records.partition.topic)
         return emission.to(topic, records.partition.number if same else None)
 
-    def _bury(self, emission: Emission, records: Records, row: int, reason: Reason) -> None:
+    def _bury(self, emission: Emission, records: Records, row: int, reason: DeadLetterReason) -> None:
         """Original bytes plus the reason; without its headers, its time, its key, or origin only, where the
         client or a limit forbids more.
 
@@ -306,7 +310,7 @@ _APART_BYTES = 200
 def apart_headers(verdicts: Verdicts) -> list[list[Header]]:
     """For each of these kept messages the header that says what keeps it apart, if anything does.
 
-    >>> verdicts = Verdicts.blank(2, fill={"reasons": Difference.NUMBER})
+    >>> verdicts = Verdicts.blank(2, fill={"reasons": Rule.NUMBER})
     >>> verdicts.details = np.array([[[ord("9")], [ord("8")]]], np.uint32)
     >>> verdicts.detail_rows[1] = 0
     >>> apart_headers(verdicts)
@@ -317,7 +321,7 @@ def apart_headers(verdicts: Verdicts) -> list[list[Header]]:
         if not reason:
             headers.append([])
             continue
-        said = name_of(Difference(reason))
+        said = Rule(reason).words
         if (words := said_apart(verdicts, row)) is not None:
             said += f" {'/'.join(map(_escaped, words))}"
         headers.append([(KEPT_APART, _cut(said.encode()))])

@@ -13,7 +13,7 @@ from twinsieve.pipeline.broker.records import Records
 from twinsieve.pipeline.messages.reader import MessageReader, Reads, make_batch
 from twinsieve.pipeline.wire.block import RowKind
 from twinsieve.stages.contract import NO_TIME, Batch
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 
 @dataclass(slots=True)
@@ -32,14 +32,14 @@ class RecordReader:
     notices: list[str] = field(default_factory=list)
 
     def read(
-        self, records: Records, refused: Mapping[int, Reason]
-    ) -> tuple[NDArray[np.uint8], Batch, dict[int, Reason]]:
+        self, records: Records, refused: Mapping[int, DeadLetterReason]
+    ) -> tuple[NDArray[np.uint8], Batch, dict[int, DeadLetterReason]]:
         """Kinds of these records (uint8[n], `RowKind`), the readable ones, and reasons of the others by row.
 
         refused: rows that the output does not take; their messages become dead letters, and lead nobody
         """
         kinds = np.full(len(records), RowKind.READABLE, np.uint8)
-        reasons: dict[int, Reason] = {}
+        reasons: dict[int, DeadLetterReason] = {}
         payloads = records.values if self.part == "value" else records.keys
         for row, value in enumerate(records.values):
             if value is None:

@@ -14,7 +14,7 @@ from itertools import islice
 from twinsieve.pipeline.broker.mark import Mark
 from twinsieve.pipeline.broker.records import NO_EPOCH, AbortableError, Partition, Records
 from twinsieve.pipeline.wire.ruling import Ruling
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.states import Machine
 
 _GAP_S = 0.2
@@ -54,9 +54,9 @@ class PendingBlock:
     first: int
     end: int
     records: Records
-    reasons: dict[int, Reason] = field(default_factory=dict)
+    reasons: dict[int, DeadLetterReason] = field(default_factory=dict)
     bytes_held: int = 0
-    refused: dict[int, Reason] = field(default_factory=dict)
+    refused: dict[int, DeadLetterReason] = field(default_factory=dict)
     foreign: int = 0
     no_text: Sequence[int] = ()
 

@@ -72,7 +72,7 @@ class Fingerprinter:
     def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
         """Fingerprints of a batch, row by row; exact-only rows have a digest and zeros.
 
-        Tallies are 0; who knows the lists of words fills them (`stages.near.tails`).
+        Tallies are 0; who knows the lists of words fills them (`stages.differ.tails`).
         keys: one exact key per row, in place of the key text
         raises: UsageError if there is not one key per row
         """

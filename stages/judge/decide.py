@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from twinsieve.stages.contract import NO_LEADER, NO_TIME, Flag, Kind, Reason
+from twinsieve.stages.contract import NO_LEADER, NO_TIME, Flag, Kind
+from twinsieve.stages.differ.rules import HAS_PLACE
 from twinsieve.stages.exact.bloom_kernel import (
     GENERATION_FIRST_TIME,
     GENERATION_NEWEST_TIME,
@@ -55,8 +56,6 @@ from twinsieve.stages.window.tags import tag_prefetch
 
 _UNIQUE, _NEAR = int(Kind.UNIQUE), int(Kind.NEAR)
 _LATE = int(Flag.LATE)
-_BY_DIFFERENCE = int(Reason.OWN_WORDS)
-"""Reasons up to this one come from what differs, the others from a card or an id."""
 
 _PREFETCH_ROWS = 8
 
@@ -184,7 +183,7 @@ def _judge_near(
         if best.reason:
             slot = best.apart_kept % len(index.ring.positions)
             outcome.apart_from[row] = index.ring.positions[slot]
-            if outcome.details.shape[2] > 0 and best.reason <= _BY_DIFFERENCE:
+            if outcome.details.shape[2] > 0 and HAS_PLACE[best.reason]:
                 limits, detail = index.verify.limits, outcome.details[row]
                 write_detail(chunk, row, index.ring, slot, limits, work.scratch, detail)
         return

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import MAX_RING, MAX_WINDOW, STORED_LENGTH, SieveConfig
+from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.exact.bloom_kernel import Bloom, new_bloom
 from twinsieve.stages.exact.bloom_sizing import BloomSizing
@@ -19,7 +20,6 @@ from twinsieve.stages.judge import params
 from twinsieve.stages.judge.chunk_index import clear, new_chunk_index
 from twinsieve.stages.judge.decide import Workspace, decide
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome, TrieHits
-from twinsieve.stages.near.differences import limits_of
 from twinsieve.stages.near.hamming import (
     blocks_of,
     link_kept,
@@ -37,7 +37,6 @@ from twinsieve.stages.near.propose import (
     propose,
 )
 from twinsieve.stages.near.verify import VerifyParams, new_scratch
-from twinsieve.stages.near.word_lists import phrases_of
 from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept
 from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk
@@ -87,7 +86,7 @@ class NearStage:
         )
         self._verify = VerifyParams(
             near.similarity,
-            limits_of(near.differences),
+            near.differences,
             int(near.same_id == "pass"),
             int(config.scoped),
         )
@@ -107,7 +106,7 @@ class NearStage:
         most = max_matches(self.buckets, window, self._scan or near.method == "hamming")
         self._spare = new_matches(1, most + 1)
         self._matches = new_matches(CHUNK_ROWS, CHUNK_ROWS * MATCHES_PER_ROW)
-        phrases = phrases_of(near.differences.words)
+        phrases = phrases_of(near.words)
         self._scratch = [new_scratch(phrases) for _ in range(max(1, near.shards))]
         self._threads = ThreadPoolExecutor(near.shards) if near.shards > 1 else None
 
@@ -226,7 +225,7 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
 
 
 def check_words(words: str) -> None:
-    """Read a user's lists of words (`Differences.words`). raises: UsageError for what cannot be used"""
+    """Read a user's lists of words (`NearConfig.words`). raises: UsageError for what cannot be used"""
     phrases_of(words)
 
 

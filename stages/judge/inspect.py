@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from twinsieve.stages.contract import (
+    FULL,
     NO_TIME,
+    OFF,
     STORED_LENGTH,
     Batch,
     Bodies,
@@ -16,16 +18,17 @@ from twinsieve.stages.contract import (
     Fingerprints,
     Kind,
     NearConfig,
-    Reason,
     SieveConfig,
     Window,
 )
+from twinsieve.stages.differ.difference import difference
+from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.tokens import CHARACTER, Tokens, find_tokens
+from twinsieve.stages.differ.word_lists import phrases_of
+from twinsieve.stages.differ.workspace import new_differing
 from twinsieve.stages.judge.sieve import Sieve
-from twinsieve.stages.near.differences import difference, limits_of, new_differing
 from twinsieve.stages.near.hamming import distance_table
-from twinsieve.stages.near.tokens import CHARACTER, Tokens, find_tokens
 from twinsieve.stages.near.verify import bag_bound
-from twinsieve.stages.near.word_lists import phrases_of
 from twinsieve.stages.text.references import without_references
 from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import bucket_of
@@ -64,8 +67,8 @@ class PairReport:
     tables_shared: list[int]
     simhash_distance: int | None
     distance_limit: int
-    reason: Reason
-    in_force: Reason
+    reason: Rule
+    in_force: Rule
     parts: list[tuple[str, str, bool]]
     verdict: str
 
@@ -79,13 +82,13 @@ def inspect_pair(
     eligible = not bool(pair.bodies.exact_only.any())
     lengths = [int(length) for length in pair.bodies.body_lengths]
     matched = compared = 0
-    full = in_force = Reason.NONE
+    full = in_force = Rule.NONE
     if eligible:
-        everything = Sieve(_alone(config, similarity=1, differences=Differences("off"))).judge(pair)
+        everything = Sieve(_alone(config, similarity=1, differences=Differences(OFF))).judge(pair)
         matched, compared = int(everything.matched[1]), int(everything.compared[1])
         if matched:
             in_force = _reason(config, config.near.differences, pair)
-            full = _reason(config, replace(config.near.differences, level="full"), pair)
+            full = _reason(config, config.near.differences._replace(level=FULL), pair)
     similarity = matched / compared if compared else 0.0
     bands, tables = _shared(chunk, config) if eligible else ([], [])
     has_prints = bool(pair.fingerprints.has_simhash.all())
@@ -108,22 +111,22 @@ def inspect_pair(
         distance_limit=int(steps[min(*lengths, len(steps) - 1)]),
         reason=full,
         in_force=in_force,
-        parts=aligned(pair.bodies, config.near.differences) if eligible else [],
+        parts=aligned(pair.bodies, config.near) if eligible else [],
         verdict=Kind(int(judged.kinds[1])).name.lower(),
     )
 
 
-def _reason(config: SieveConfig, differences: Differences, pair: Batch) -> Reason:
+def _reason(config: SieveConfig, differences: Differences, pair: Batch) -> Rule:
     judged = Sieve(_alone(config, differences=differences)).judge(pair)
-    return Reason(int(judged.reasons[1]))
+    return Rule(int(judged.reasons[1]))
 
 
-def aligned(bodies: Bodies, differences: Differences) -> list[tuple[str, str, bool]]:
+def aligned(bodies: Bodies, near: NearConfig) -> list[tuple[str, str, bool]]:
     """The bodies of row 0 (earlier) and row 1 (later) in parts: (earlier, later, whether this part decides).
 
     Equal parts are equal on both sides; a part that is missing is empty.
     """
-    phrases = phrases_of(differences.words)
+    phrases = phrases_of(near.words)
     work = new_differing()
     for tokens, row in ((work.earlier, 0), (work.later, 1)):
         start, length = int(bodies.starts[row]), int(bodies.body_lengths[row])
@@ -131,7 +134,7 @@ def aligned(bodies: Bodies, differences: Differences) -> list[tuple[str, str, bo
         tokens.chars[:head] = bodies.chars[start : start + head]
         tokens.word_starts[:head] = bodies.word_starts[start : start + head]
         find_tokens(tokens, head, length > head, phrases)
-    _, deciding = difference(phrases, limits_of(replace(differences, level="full")), work)
+    _, deciding = difference(phrases, near.differences._replace(level=FULL), work)
     parts = []
     at = other_at = 0
     for number, run in enumerate(work.alignment.runs[: int(work.alignment.count[0])].tolist()):

@@ -13,7 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import typeof as _typeof
 
-from twinsieve.stages.contract import BandLayout, Batch, Bodies, Fingerprints, SieveConfig
+from twinsieve.stages.contract import BandLayout, Batch, Bodies, Differences, Fingerprints, SieveConfig
+from twinsieve.stages.differ.difference import difference
+from twinsieve.stages.differ.tails import fill_tallies
+from twinsieve.stages.differ.tokens import find_tokens
+from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.exact.bloom_kernel import (
     add_batch,
     bloom_expire,
@@ -33,13 +37,9 @@ from twinsieve.stages.judge.decide import Workspace, decide
 from twinsieve.stages.judge.decide_exact import judge_exact
 from twinsieve.stages.judge.engine import no_bloom, no_trie_hits, ring_use
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome
-from twinsieve.stages.near.differences import Limits, difference
 from twinsieve.stages.near.hamming import link_kept, no_chains, propose_bits
 from twinsieve.stages.near.propose import CandidateParams, NearIndex, new_matches, propose, propose_row
-from twinsieve.stages.near.tails import fill_tallies
-from twinsieve.stages.near.tokens import find_tokens
 from twinsieve.stages.near.verify import VerifyParams, bag_bound, new_scratch
-from twinsieve.stages.near.word_lists import phrases_of
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.window.bucket_table import BucketTable
@@ -86,7 +86,7 @@ def _arguments() -> _Arguments:
         buckets=BucketTable(config.layout, 1, 1.0).buckets,
         chains=no_chains(),
         candidates=CandidateParams(np.zeros((256, 256), np.int8), 0, 0),
-        verify=VerifyParams(0, Limits(*[0] * len(Limits._fields)), 0, 0),
+        verify=VerifyParams(0, Differences(), 0, 0),
     )
     matches = new_matches(1, 1)
     times = np.zeros(1, np.int64)

@@ -12,12 +12,12 @@ from importlib.metadata import version
 from typing import Any
 
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
+from twinsieve.stages.differ.tails import fill_tallies, tally_version
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
-from twinsieve.stages.near.tails import fill_tallies, tally_version
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig, text_version
 

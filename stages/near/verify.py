@@ -14,18 +14,21 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
+    OFF,
     SIMILARITY_SCALE,
     SKETCH_FROM,
     STORED_LENGTH,
+    Differences,
     Flag,
-    Reason,
 )
+from twinsieve.stages.differ.difference import difference
+from twinsieve.stages.differ.phrases import Phrases
+from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.tails import tails_differ
+from twinsieve.stages.differ.tokens import tokenize, write_tokens
+from twinsieve.stages.differ.workspace import Differing, new_differing
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.differences import OFF, Differing, Limits, difference, new_differing
 from twinsieve.stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
-from twinsieve.stages.near.phrases import Phrases
-from twinsieve.stages.near.tails import tails_differ
-from twinsieve.stages.near.tokens import tokenize, write_tokens
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns, tally_of, word_start_at
 
@@ -34,10 +37,10 @@ ALIKE = 1
 
 ESTIMATED = int(Flag.ESTIMATED)
 REASON_SHIFT = 2
-"""A status from 1 << REASON_SHIFT on names the `Reason` that keeps the pair apart."""
-SAME_ID = int(Reason.SAME_ID) << REASON_SHIFT
-_CARD = int(Reason.CARD) << REASON_SHIFT
-_TAIL = int(Reason.TAIL) << REASON_SHIFT
+"""A status from 1 << REASON_SHIFT on names the `Rule` that keeps the pair apart."""
+SAME_ID = int(Rule.SAME_ID) << REASON_SHIFT
+_CARD = int(Rule.CARD) << REASON_SHIFT
+_TAIL = int(Rule.TAIL) << REASON_SHIFT
 
 _SKETCH_BYTES = 2 * SKETCH_UNITS
 
@@ -49,7 +52,7 @@ class VerifyParams(NamedTuple):
     """
 
     similarity: int
-    limits: Limits
+    limits: Differences
     pass_same_id: int
     scoped: int
 
@@ -273,9 +276,9 @@ def _cards_differ(
 
 @kernel(callee=True)
 def _difference(
-    chunk: Chunk, row: int, ring: RingColumns, slot: int, limits: Limits, scratch: Scratch
+    chunk: Chunk, row: int, ring: RingColumns, slot: int, limits: Differences, scratch: Scratch
 ) -> tuple[int, int]:
-    """The `Reason` that keeps both apart by what differs, 0 for none, and the run that decides, or -1."""
+    """The `Rule` that keeps both apart by what differs, 0 for none, and the run that decides, or -1."""
     later, earlier = scratch.differing.later, scratch.differing.earlier
     if scratch.token_row[0] != row:
         scratch.token_row[0] = row
@@ -310,7 +313,7 @@ def write_detail(
     row: int,
     ring: RingColumns,
     slot: int,
-    limits: Limits,
+    limits: Differences,
     scratch: Scratch,
     detail: NDArray[np.uint32],
 ) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.intrinsics import mix64
+from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME, mix64
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.text.profiles import MAX_NAME_LENGTH, is_url_char, is_word, url_head
 from twinsieve.stages.text.profiles_microblog import MAX_REPOST_NAME_LENGTH, MAX_TAG_LENGTH, OWN_WORDS
@@ -39,8 +39,6 @@ _R, _CAPITAL_T, _W = (ord(c) for c in "RTw")
 _MIDDLE_DOT, _DASH, _UNDERSCORE = (ord(c) for c in "·-_")
 _CAPITAL_A, _CAPITAL_Z, _LOWER = ord("A"), ord("Z"), 32
 _LINK_ENDS = np.array([ord(c) for c in "/.,;:!?'\")]}>"], dtype=np.uint32)
-_OFFSET = np.uint64(0xCBF29CE484222325)
-_PRIME = np.uint64(0x100000001B3)
 
 
 class References(NamedTuple):
@@ -70,13 +68,13 @@ def _note(t: NDArray[np.uint32], first: int, end: int, kind: int, row: int, foun
     """Insert t[first:end] among the references of a row."""
     if not (found.kinds >> kind) & 1 or found.counts[row] > MAX_REFERENCES:
         return
-    value = _OFFSET
+    value = FNV_OFFSET
     lower = True
     for k in range(first, end):
         code = t[k]
         if lower and _CAPITAL_A <= code <= _CAPITAL_Z:
             code |= np.uint32(_LOWER)
-        value = (value ^ np.uint64(code)) * _PRIME
+        value = (value ^ np.uint64(code)) * FNV_PRIME
         lower = lower and (kind != _LINK or code != _SLASH)
     value = mix64(value)
     half = np.uint32(FIRST_REFERENCE + kind * PER_KIND + np.int64(value >> np.uint64(33)) % PER_KIND)

@@ -37,23 +37,25 @@ from twinsieve.pipeline.evaluate.judged import JudgedPair, JudgedVerdict, judge_
 from twinsieve.pipeline.evaluate.scores import Counts
 from twinsieve.pipeline.evaluate.truth import HEADER
 from twinsieve.stages.contract import (
+    GUARDS,
+    OFF,
     SIMILARITY_SCALE,
     STORED_LENGTH,
     Batch,
     Kind,
-    Reason,
     SieveConfig,
     Verdicts,
 )
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
 ROWS = 1_000
 LEAST = 8_000
-NO_GUARD = Variant("letters", "off")
-PRODUCT = Variant("product", "off")
-GUARDED = Variant("product", "guards")
+NO_GUARD = Variant("letters", OFF)
+PRODUCT = Variant("product", OFF)
+GUARDED = Variant("product", GUARDS)
 
 
 class Files(NamedTuple):
@@ -229,8 +231,8 @@ def test_sieve_that_scans_gives_the_plain_loops_verdicts(language: str) -> None:
     rows = zip(table(verdicts), told_by_oracle(config, batch), strict=True)
     different = [(row, found, expected) for row, (found, expected) in enumerate(rows) if found != expected]
     assert different == []
-    assert Reason.NUMBER in verdicts.reasons
-    assert (Reason.CARD in verdicts.reasons) == (language == "zh")
+    assert Rule.NUMBER in verdicts.reasons
+    assert (Rule.CARD in verdicts.reasons) == (language == "zh")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -14,6 +14,7 @@ from tests.oracle import Oracle, Row
 from twinsieve.pipeline.evaluate.truth import Truth, ideal_pass, read_pairs
 from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
+    OFF,
     Differences,
     ExactConfig,
     Kind,
@@ -33,7 +34,7 @@ def wrong_rows(rows: Sequence[Row], truth: Truth, similarity: int) -> list[int]:
     oracle = Oracle(
         SieveConfig(
             exact=ExactConfig(window=forever),
-            near=NearConfig(window=forever, similarity=similarity, differences=Differences("off")),
+            near=NearConfig(window=forever, similarity=similarity, differences=Differences(OFF)),
         )
     )
     dropped = [oracle.judge(row).kind is not Kind.UNIQUE for row in rows]

@@ -27,7 +27,7 @@ from twinsieve.api import sieve as sieve_module
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.fields import to_json
-from twinsieve.stages.contract import NO_LEADER, SieveConfig, Window
+from twinsieve.stages.contract import NO_LEADER, OFF, SieveConfig, Window
 from twinsieve.stages.judge.sieve import Sieve as Engine
 
 Rows = list[tuple[str, int | None, int, int]]
@@ -422,7 +422,7 @@ def test_settings_are_those_of_the_command_and_keywords_count_first(tmp_path: Pa
         assert (config.near.similarity, config.near.window, config.near.differences.level) == (
             7_000,
             Window(50),
-            "off",
+            OFF,
         )
         assert Sieve(settings=chosen, similarity=0.9)._engine.config.near.similarity == 9_000
 
@@ -552,7 +552,7 @@ def test_ids_come_back_as_they_were_through_a_file(
 
 def test_files_of_others_are_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
-    with pytest.raises(StateError, match=r"is no saved Sieve; name the file that Sieve.save wrote"):
+    with pytest.raises(StateError, match=r"is not what Sieve.save wrote; name the right file"):
         Sieve.load(tmp_path / "empty")
     with pytest.raises(FileError, match="cannot be read: No such file"):
         Sieve.load(tmp_path / "none")
@@ -565,7 +565,7 @@ def test_files_of_others_are_refused_with_what_to_do(tmp_path: Path) -> None:
     content[16] = 9
     (tmp_path / "s").write_bytes(content)
     with pytest.raises(
-        StateError, match="has format version 9, this program reads 1; load it with the twinsieve"
+        StateError, match="has format version 9, this program reads 1; use the program that wrote it"
     ):
         Sieve.load(tmp_path / "s")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.calling import Run
-from tests.stages.near.test_tails import END, LONG, MIDDLE, TAIL, long_text
+from tests.stages.differ.test_tails import END, LONG, MIDDLE, TAIL, long_text
 from twinsieve.pipeline.operate.topic_plan import LOG_ROW_BYTES
 from twinsieve.pipeline.service.cost import cost_of, held_by
 from twinsieve.pipeline.settings.model import Settings

@@ -17,7 +17,7 @@ from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.config import WorkerStep
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 
 def _page(root: Path, name: str) -> str:
@@ -73,13 +73,15 @@ def test_the_alerts_ask_for_metrics_that_there_are_by_labels_that_they_have(root
 
 def test_every_reason_of_a_dead_letter_is_explained_and_no_other(root: Path) -> None:
     section = _section(root, "OPERATIONS.md", "Dead letters")
-    assert re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE) == list(Reason)
+    assert re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE) == list(DeadLetterReason)
 
 
 def test_reasons_are_spelled_in_one_way_and_in_one_place(root: Path) -> None:
-    """In snake case; elsewhere they are members of `Reason`."""
-    assert [reason for reason in Reason if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", reason)] == []
-    spelled = {f'"{reason}"' for reason in Reason if "_" in reason}
+    """In snake case; elsewhere they are members of `DeadLetterReason`."""
+    assert [
+        reason for reason in DeadLetterReason if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", reason)
+    ] == []
+    spelled = {f'"{reason}"' for reason in DeadLetterReason if "_" in reason}
     spelled |= {text.replace("_", "-") for text in spelled}
     places = {
         path.name

@@ -27,7 +27,8 @@ from twinsieve.pipeline.evaluate.judged import (
 from twinsieve.pipeline.evaluate.scores import Counts
 from twinsieve.pipeline.evaluate.tables import report_tables
 from twinsieve.pipeline.evaluate.truth import HEADER
-from twinsieve.stages.contract import Differences, NearConfig, Reason, SieveConfig
+from twinsieve.stages.contract import OFF, Differences, NearConfig, SieveConfig
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import SchemeConfig
 
@@ -73,7 +74,7 @@ def test_scores_and_wrong_rows_are_those_counted_by_hand(files: tuple[Path, Path
 
 
 def test_similarity_and_rows_can_be_chosen(files: tuple[Path, Path]) -> None:
-    variant = (Variant("product", "off"),)
+    variant = (Variant("product", OFF),)
     strict = run_evaluate(*files, scheme=SchemeConfig(), sieve=SieveConfig(), at=10_000, variants=variant)
     assert (strict.to_drop, strict.runs[0].exact, strict.runs[0].near) == (1, 1, 0)
     two = run_evaluate(*files, scheme=SchemeConfig(), sieve=SieveConfig(), rows=2, variants=variant)
@@ -125,12 +126,12 @@ def test_judged_pairs_meet_only_their_own_partner(tmp_path: Path) -> None:
     path.write_text(f"{JUDGED_HEADER}\ns\tc\ta\tsame\ns\te\td\tdifferent\ns\tb\tf\tunsure\n")
     pairs = read_judged(path)
     assert pairs[1] == JudgedPair("s", "e", "d", "different")
-    free = SieveConfig(near=NearConfig(differences=Differences("off")))
+    free = SieveConfig(near=NearConfig(differences=Differences(OFF)))
     verdicts = judge_pairs(pairs, TEXTS, SchemeConfig(), free)
     assert [one.dropped for one in verdicts] == [True, True, False]
     assert (precision(verdicts), recall(verdicts)) == (Share(1, 2), Share(1, 1))
     guarded = judge_pairs(pairs, TEXTS, SchemeConfig(), SieveConfig())
-    assert [(one.dropped, one.reason) for one in guarded[:2]] == [(True, Reason.NONE), (False, Reason.NUMBER)]
+    assert [(one.dropped, one.reason) for one in guarded[:2]] == [(True, Rule.NONE), (False, Rule.NUMBER)]
     assert [table.row_count for table in judged_tables(guarded)] == [1, 1, 1]
 
 

@@ -20,9 +20,9 @@ from twinsieve.stages.contract import (
     Fingerprints,
     Flag,
     Kind,
-    Reason,
     Verdicts,
 )
+from twinsieve.stages.differ.rules import Rule
 
 FOLDER = Path(__file__).parent
 SCHEME = scheme_hash("golden")
@@ -84,7 +84,7 @@ def golden_ruling() -> Ruling:
     verdicts.flags[:] = [0, Flag.ESTIMATED, Flag.UNCONFIRMED, 0]
     verdicts.leaders[1] = (1 << 56) | (3 << 40) | 50456
     verdicts.matched[1], verdicts.compared[1] = 180, 200
-    verdicts.reasons[0], verdicts.apart_from[0] = Reason.NUMBER, (1 << 56) | (3 << 40) | 7
+    verdicts.reasons[0], verdicts.apart_from[0] = Rule.NUMBER, (1 << 56) | (3 << 40) | 7
     verdicts.details = np.zeros((1, 2, DETAIL_LENGTH), np.uint32)
     verdicts.details[0, :, 0], verdicts.detail_rows[0] = [ord("9"), ord("万")], 0
     sources = np.array([Source.NEW, Source.NEW, Source.STORED, Source.REPLAYED], np.uint8)

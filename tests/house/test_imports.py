@@ -47,7 +47,7 @@ _WORLD = frozenset(
 _ALLOWED_IN_STAGES = frozenset({"concurrent.futures"})
 """Threads that release the interpreter are arithmetic, not the world."""
 
-_READS_LISTS = (Path("stages/near/word_lists.py"), "yaml")
+_READS_LISTS = (Path("stages/differ/word_lists.py"), "yaml")
 """Lists of words, ours and a user's, are text in YAML: to parse it is no look at the world."""
 
 _KEEPS_KERNELS = Path("stages/compiled.py")
@@ -58,7 +58,7 @@ _MAY_READ_PACKAGE_DATA = {
     Path("stages/text/unicode.py"),  # the frozen Unicode database
     Path("stages/judge/scheme.py"),  # jieba's dictionaries, whose hashes the scheme id covers
     Path("stages/fingerprint/idf.py"),  # one of them
-    Path("stages/near/word_lists.py"),  # the lists of words
+    Path("stages/differ/word_lists.py"),  # the lists of words
 }
 """Data of a package is fixed by its version: reading it is no look at the world."""
 

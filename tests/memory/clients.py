@@ -26,7 +26,7 @@ from twinsieve.pipeline.broker.records import (
     Records,
     TruncatedError,
 )
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 _FLUSH_STEP_S = 0.1
 
@@ -169,7 +169,7 @@ class MemoryTransactionalProducer:
         self._cluster.begin(self._id, self._epoch)
         self._sent = 0
 
-    def unsendable(self, topic: str, messages: Messages) -> dict[int, Reason]:
+    def unsendable(self, topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
         return unsendable(self._cluster, topic, messages, self._clocks.broker)
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
@@ -319,20 +319,20 @@ class MemoryAdmin:
 
 def unsendable(
     cluster: MemoryCluster, topic: str, messages: Messages, clock: BrokerClock
-) -> dict[int, Reason]:
+) -> dict[int, DeadLetterReason]:
     """Rows that the topic's limits refuse, as a client can tell; all rows where there is no such topic."""
     held = cluster.topics.get(topic)
     if held is None:
-        return dict.fromkeys(range(len(messages)), Reason.TOO_LARGE_FOR_TOPIC)
+        return dict.fromkeys(range(len(messages)), DeadLetterReason.TOO_LARGE_FOR_TOPIC)
     oldest, newest = clock.accepted_ms(held.info)
     found = {
-        row: Reason.BAD_TIMESTAMP
+        row: DeadLetterReason.BAD_TIMESTAMP
         for row, stamp in enumerate(messages.timestamps_ms)
         if stamp >= 0 and not oldest <= stamp <= newest
     }
     for row, (key, value) in enumerate(zip(messages.keys, messages.values, strict=True)):
         if len(key or b"") + len(value or b"") > held.max_message_bytes:
-            found[row] = Reason.TOO_LARGE_FOR_TOPIC
+            found[row] = DeadLetterReason.TOO_LARGE_FOR_TOPIC
     return found
 
 

@@ -24,11 +24,11 @@ RESTORE = "pipeline/index/follower.py"
 OFFSETS = "pipeline/broker/committed_offsets.py"
 RECORDS = "pipeline/worker/records.py"
 VERIFY = "stages/near/verify.py"
-NEAR_DIFFERENCES = "stages/near/differences.py"
-NEAR_VALUES = "stages/near/values.py"
-TAILS = "stages/near/tails.py"
+DIFFER = "stages/differ/"
+NEAR_VALUES = DIFFER + "values.py"
+TAILS = "stages/differ/tails.py"
 KEYS = "stages/text/keys.py"
-KEPT_APART = ("tests/stages/near",)
+KEPT_APART = ("tests/stages/differ",)
 BLOCKS = ("tests/wire/test_blocks.py",)
 INPUTS = ("tests/model/test_inputs_gone.py",)
 PASSED = ("tests/model/test_passed_over.py",)
@@ -638,21 +638,21 @@ DIFFERENCES = (
         VERIFY,
         "share = min(share, SIMILARITY_SCALE - 1)",
         "share = min(share, SIMILARITY_SCALE)",
-        ("tests/stages/near/test_tails.py",),
+        ("tests/stages/differ/test_tails.py",),
     ),
     Mutant(
         "what the heads hold stays in the tallies",
         TAILS,
         "_sum(tally, other_head) != _sum(other_tally, head)",
         "tally != other_tally",
-        ("tests/stages/near/test_tails.py",),
+        ("tests/stages/differ/test_tails.py",),
     ),
     Mutant(
         "tails of any lengths are compared",
         TAILS,
         "if abs(behind - other_behind) > max(_ALIKE_LEAST, longer // _ALIKE_SHARE):",
         "if False:",
-        ("tests/stages/near/test_tails.py",),
+        ("tests/stages/differ/test_tails.py",),
     ),
     Mutant(
         "a plus behind a word joins it to any script",
@@ -670,7 +670,7 @@ DIFFERENCES = (
     ),
     Mutant(
         "words that differ in their mark say the same",
-        NEAR_DIFFERENCES,
+        DIFFER + "denials.py",
         "    if not (marked or other_marked) or",
         "    if True or",
         ("tests/stages/text/test_suffixes.py",),
@@ -691,7 +691,7 @@ DIFFERENCES = (
     ),
     Mutant(
         "a negation counts however long its run is",
-        NEAR_DIFFERENCES,
+        DIFFER + "negations.py",
         "    if end - first <= _SHORT:\n",
         "    if end >= first:\n",
         KEPT_APART,
@@ -705,21 +705,21 @@ DIFFERENCES = (
     ),
     Mutant(
         "a numeral that was added changes no number",
-        NEAR_DIFFERENCES,
+        DIFFER + "numbers.py",
         "    counted = replaced or (few and uncut)\n",
         "    counted = replaced\n",
         KEPT_APART,
     ),
     Mutant(
         "a negation is missed where an added run can stand in two places",
-        NEAR_DIFFERENCES,
+        DIFFER + "negations.py",
         "    if mine + other == 0 and (a0 == a1 or b0 == b1):\n",
         "    if mine + other < 0:\n",
         KEPT_APART,
     ),
     Mutant(
         "names around a word that stays may change places",
-        NEAR_DIFFERENCES,
+        DIFFER + "exchanges.py",
         "    if then[0] - run[1] <= _EXCHANGED_TOKENS:\n",
         "    if then[0] < run[1]:\n",
         KEPT_APART,

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.oracle import Judgement, Oracle, rows_of
-from twinsieve.stages.contract import NO_TIME, Batch, Differences, SieveConfig, Verdicts
+from twinsieve.stages.contract import FULL, GUARDS, NO_TIME, OFF, Batch, Differences, SieveConfig, Verdicts
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 
@@ -46,11 +46,11 @@ _TEXTS = st.one_of(
 
 DIFFERENCES = st.sampled_from(
     [
-        Differences("off"),
-        Differences("guards"),
-        Differences("full"),
-        Differences("full", 20, 200, 250, 1000, 20, 0, 0, own=40),
-        Differences("full", place_runs=512, inside=6),
+        Differences(OFF),
+        Differences(GUARDS),
+        Differences(FULL),
+        Differences(FULL, 20, 200, 250, 1000, 10, 0, 0, own=40),
+        Differences(FULL, places=512, inside=3),
     ]
 )
 

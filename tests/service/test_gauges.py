@@ -18,9 +18,9 @@ from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
-from twinsieve.stages.contract import Flag, Kind, Verdicts, name_of
-from twinsieve.stages.contract import Reason as Difference
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.contract import Flag, Kind, Verdicts
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme
 
 LOG = Partition("t.fingerprints", 0)
@@ -84,8 +84,8 @@ def test_every_label_that_is_known_beforehand_begins_at_zero(tmp_path: Path, sch
     page = Turned(base(str(tmp_path)), scheme).page()
     known = {
         "messages_total": [*(kind.name.lower() for kind in Kind), "no_text"],
-        "dead_letters_total": list(Reason),
-        "index_kept_apart_total": [name_of(reason) for reason in Difference if reason],
+        "dead_letters_total": list(DeadLetterReason),
+        "index_kept_apart_total": [reason.words for reason in Rule if reason],
         "index_given_up_messages_total": list(GivenUp),
         "broker_errors_total": ["index", "worker"],
         "rebalances_total": ["index", "worker"],

@@ -19,8 +19,9 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import KEPT_APART, Emission, Emitter, apart_headers, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
-from twinsieve.stages.contract import DETAIL_LENGTH, Reason, Verdicts
-from twinsieve.stages.dead_letter_reasons import Reason as DeadLetter
+from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme
 
 STORY = "今天上午武汉发布会通报了最新的情况请大家注意防护"
@@ -81,7 +82,7 @@ def test_without_the_setting_there_is_no_header(scheme: Scheme, tmp_path: Path) 
 
 @pytest.mark.parametrize("character", ["\n", "\x1b", "\u202e", "\ud800", "\U0010ffff", "字", "😀"])
 def test_a_header_holds_no_controls_and_200_bytes_at_most(character: str) -> None:
-    verdicts = Verdicts.blank(1, fill={"reasons": Reason.LONG_REPLACEMENT})
+    verdicts = Verdicts.blank(1, fill={"reasons": Rule.LONG_REPLACEMENT})
     verdicts.details = np.full((1, 2, DETAIL_LENGTH), ord(character), np.uint32)
     verdicts.detail_rows[0] = 0
     [[(_, value)]] = apart_headers(verdicts)
@@ -94,7 +95,7 @@ def test_a_header_holds_no_controls_and_200_bytes_at_most(character: str) -> Non
 
 def test_a_message_that_has_no_room_for_the_header_comes_out_without_it() -> None:
     records = Records(IN, [0, 1], [0, 0], [None, None], [b"x" * 790, b"x"], [(), ()], [0, 0])
-    verdicts = Verdicts.blank(2, fill={"reasons": Reason.NUMBER})
+    verdicts = Verdicts.blank(2, fill={"reasons": Rule.NUMBER})
     ruling = Ruling(7, 1, Result.JUDGED, 0, 2, np.zeros(2, np.uint8), verdicts)
     config = replace(emit_config("out"), origin_header=False, kept_apart_header=True)
     transactor = cast("TransactionalProducer", RoomFor(800))
@@ -111,9 +112,11 @@ class RoomFor:
 
     size: int
 
-    def unsendable(self, _topic: str, messages: Messages) -> dict[int, DeadLetter]:
+    def unsendable(self, _topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
         bytes_ = [
             len(value or b"") + sum(len(name) + len(held or b"") for name, held in headers)
             for value, headers in zip(messages.values, messages.headers, strict=True)
         ]
-        return {row: DeadLetter.TOO_LARGE_FOR_TOPIC for row, each in enumerate(bytes_) if each > self.size}
+        return {
+            row: DeadLetterReason.TOO_LARGE_FOR_TOPIC for row, each in enumerate(bytes_) if each > self.size
+        }

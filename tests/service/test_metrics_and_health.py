@@ -26,7 +26,7 @@ from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 LOG = Partition("t.fingerprints", 0)
 LOOK_S = 5.0
@@ -128,7 +128,7 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
         messages_total=of_kinds(unique=7, exact=3, near=1, unreadable=3),
         dead_letters_total={
             (str(reason),): float(reason in ("invalid_json", "not_an_object", "not_utf8"))
-            for reason in Reason
+            for reason in DeadLetterReason
         },
         end_to_end_seconds_count=14,
         pending_messages={("0", "posts"): 0, ("1", "posts"): 0},

@@ -1,4 +1,4 @@
-"""A written profile with a low floor has an index that finds what is alike from there on."""
+"""A profile with a low floor has an index that finds what is alike from there on."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def settings_of(**given: object) -> Settings:
 
 
 @pytest.mark.parametrize("profile", LOW)
-def test_written_profile_brings_its_layout(profile: str) -> None:
+def test_a_profile_brings_its_layout(profile: str) -> None:
     layout = PROFILES[profile]["layout"]
     assert isinstance(layout, LayoutSettings)
     assert band_layout(settings_of(profile=profile)) == BandLayout(**layout.model_dump())
     assert band_layout(settings_of(profile=profile)) != BandLayout()
 
 
-def test_without_a_profile_and_under_plain_the_layout_is_the_default() -> None:
+def test_under_default_and_plain_the_layout_is_the_default() -> None:
     assert band_layout(settings_of()) == BandLayout()
     assert band_layout(settings_of(profile="plain")) == BandLayout()
 
@@ -115,7 +115,7 @@ def test_an_empty_state_file_is_refused_and_a_new_name_helps(tmp_path: Path, run
     call = ("dedup", posts, "-q", *SMALL, "-o", tmp_path / "one", "--state")
     ran = run(*call, empty)
     assert ran.code == 1
-    assert f"{empty}: is no state" in ran.err
+    assert f"{empty}: is not a state" in ran.err
     assert "begin with a state file that does not exist yet" in ran.err
     assert not empty.read_bytes()
     assert run(*call, tmp_path / "new.state").code == 0

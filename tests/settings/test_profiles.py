@@ -1,4 +1,4 @@
-"""A written profile has a similarity, differences and limits of its own; what is written beside it counts more."""
+"""A profile may have a similarity, differences and limits of its own; what is written beside it counts more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import NearSettings
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.stages.contract import Differences
+from twinsieve.stages.contract import FULL, GUARDS, Differences
 
 
 def near_of(
@@ -26,6 +26,7 @@ def near_of(
     ("text", "similarity", "differences"),
     [
         ("app: a\n", 8_500, "guards"),
+        ("profile: default\n", 8_500, "guards"),
         ("profile: plain\n", 8_500, "guards"),
         ("profile: microblog\n", 7_000, "full"),
         ("profile: titles\n", 7_500, "full"),
@@ -51,10 +52,11 @@ def test_it_is_written_wherever_it_stands(tmp_path: Path) -> None:
 
 def test_one_written_limit_leaves_the_profile_its_others(tmp_path: Path) -> None:
     near = near_of(tmp_path, "profile: microblog\nnear: {limits: {longest: 5}}\n")
-    held = near.limits
-    assert (held.longest, held.own, held.places, held.only_short) == (5, 30, 1, 1000)
+    limits = near.limits.model_dump()
+    assert [limits[name] for name in ("longest", "own", "places", "only_short")] == [5, 30, 1, 1000]
     near = near_of(tmp_path, "profile: titles\nnear: {limits: {replaced: 0.1}}\n")
-    assert (near.limits.replaced, near.limits.replaced_short, near.limits.in_place) == (100, 80, 1)
+    limits = near.limits.model_dump()
+    assert [limits[name] for name in ("replaced", "replaced_short", "in_place")] == [100, 80, 1]
 
 
 def test_limits_reach_the_sieve_in_its_units(tmp_path: Path) -> None:
@@ -62,11 +64,11 @@ def test_limits_reach_the_sieve_in_its_units(tmp_path: Path) -> None:
     path.write_text("profile: microblog\n")
     told = sieve_config(load_settings(path), "").near.differences
     assert told == Differences(
-        "full", short=20, replaced_short=200, replaced=200, only_short=1000, longest=20,
-        place_points=4, place_runs=1, own=30,
+        FULL, short=20, replaced_short=200, replaced=200, only_short=1000, longest=10,
+        places=1, own=30,
     )  # fmt: skip
     path.write_text("app: a\n")
-    assert sieve_config(load_settings(path), "").near.differences == Differences("guards")
+    assert sieve_config(load_settings(path), "").near.differences == Differences(GUARDS)
 
 
 @pytest.mark.parametrize("key", ["number_guard", "card_guard"])

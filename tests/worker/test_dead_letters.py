@@ -15,7 +15,7 @@ from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import ORIGIN, REASON, Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.stages.contract import Kind, Verdicts
-from twinsieve.stages.dead_letter_reasons import Reason
+from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.errors import StateError
 
 _SOURCE = Partition("posts", 3)
@@ -25,15 +25,15 @@ _HEADERS = (("trace", b"1"),)
 class _Refusing:
     """Stands for a client: says which messages it cannot send."""
 
-    def __init__(self, refuses: Callable[[Messages], Reason | None]) -> None:
+    def __init__(self, refuses: Callable[[Messages], DeadLetterReason | None]) -> None:
         self._refuses = refuses
 
-    def unsendable(self, _topic: str, messages: Messages) -> dict[int, Reason]:
+    def unsendable(self, _topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
         reason = self._refuses(messages)
         return {0: reason} if reason else {}
 
 
-def _emitted(refuses: Callable[[Messages], Reason | None]) -> Emission:
+def _emitted(refuses: Callable[[Messages], DeadLetterReason | None]) -> Emission:
     records = Records(_SOURCE, [50456], [17], [b"key"], [b"value"], [_HEADERS])
     verdicts = Verdicts.blank(1)
     ruling = Ruling(7, 1, Result.JUDGED, 50456, 50457, np.zeros(1, np.uint8), verdicts)
@@ -55,21 +55,27 @@ def _dead(emission: Emission) -> Messages:
 
 def test_a_refused_header_costs_the_headers_alone() -> None:
     dead = _dead(
-        _emitted(lambda m: Reason.NULL_HEADER if any(name == "trace" for name, _ in m.headers[0]) else None)
+        _emitted(
+            lambda m: (
+                DeadLetterReason.NULL_HEADER if any(name == "trace" for name, _ in m.headers[0]) else None
+            )
+        )
     )
     assert (dead.keys, dead.values, dead.timestamps_ms) == ([b"key"], [b"value"], [17])
     assert dead.headers == [[(REASON, b"null_header"), (ORIGIN, b"posts[3]@50456")]]
 
 
 def test_a_refused_time_costs_the_time() -> None:
-    emission = _emitted(lambda m: Reason.BAD_TIMESTAMP if m.timestamps_ms[0] != NO_TIMESTAMP else None)
+    emission = _emitted(
+        lambda m: DeadLetterReason.BAD_TIMESTAMP if m.timestamps_ms[0] != NO_TIMESTAMP else None
+    )
     dead = _dead(emission)
     assert (dead.keys, dead.values, dead.timestamps_ms) == ([b"key"], [b"value"], [NO_TIMESTAMP])
     assert emission.dead == {"bad_timestamp": 1}
 
 
 def test_a_message_that_is_too_large_leaves_its_origin() -> None:
-    dead = _dead(_emitted(lambda m: Reason.TOO_LARGE_FOR_TOPIC if m.values[0] else None))
+    dead = _dead(_emitted(lambda m: DeadLetterReason.TOO_LARGE_FOR_TOPIC if m.values[0] else None))
     assert (dead.keys, dead.values) == ([None], [b""])
     assert (ORIGIN, b"posts[3]@50456") in dead.headers[0]
 
@@ -78,7 +84,7 @@ def test_a_message_that_cannot_be_buried_stops_the_worker() -> None:
     with pytest.raises(
         StateError, match=r"posts\[3\]@50456: too_large_for_topic, and posts.dead does not even take"
     ):
-        _emitted(lambda m: Reason.TOO_LARGE_FOR_TOPIC)
+        _emitted(lambda m: DeadLetterReason.TOO_LARGE_FOR_TOPIC)
 
 
 def test_dead_letters_of_a_block_stand_in_the_order_of_the_input() -> None:
@@ -90,12 +96,12 @@ def test_dead_letters_of_a_block_stand_in_the_order_of_the_input() -> None:
     config = emit_config("posts.unique", duplicates="posts.duplicates", dead_letter="posts.dead")
     refusing = _Refusing(
         lambda m: (
-            Reason.TOO_LARGE_FOR_TOPIC if m.values == [b"large"] and m.headers[0][0][0] != REASON else None
+            DeadLetterReason.TOO_LARGE_FOR_TOPIC if m.values == [b"large"] and m.headers[0][0][0] != REASON else None
         )
     )
     emission = Emission()
     Emitter(config, {}, cast(TransactionalProducer, refusing)).add(
-        emission, PendingBlock(5, 7, records, {1: Reason.INVALID_JSON}, 5, {}), ruling
+        emission, PendingBlock(5, 7, records, {1: DeadLetterReason.INVALID_JSON}, 5, {}), ruling
     )
     dead = _dead(emission)
     assert [dict(headers)[ORIGIN] for headers in dead.headers] == [b"posts[3]@5", b"posts[3]@6"]

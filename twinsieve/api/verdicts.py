@@ -10,7 +10,8 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import Flag, Kind, Reason, name_of
+from twinsieve.stages.contract import Flag, Kind
+from twinsieve.stages.differ.rules import Rule
 
 Stage = Literal["unique", "exact", "near", "no_text"]
 
@@ -89,7 +90,7 @@ class Verdicts(Sequence[Verdict]):
     similarity: float64[n], 1.0 for exact, NaN where nothing was compared
     distance: int16[n], bits (hamming method), or -1
     flags: uint8[n], `Flag` bits; `Verdict.notes` has the words
-    reason_code: uint8[n], `Reason`, 0 for none; `reason` has the words
+    reason_code: uint8[n], `Rule`, 0 for none; `reason` has the words
     apart_from: int64[n], position of the text that a kept one was kept apart from, or -1
 
     >>> verdicts = Verdicts.of_kinds([0, 1], leader=[-1, 0], similarity=[np.nan, 1.0])
@@ -161,7 +162,7 @@ class Verdicts(Sequence[Verdict]):
     @property
     def reason(self) -> NDArray[np.str_]:
         """str[n]: why a text was kept though a kept one is alike to it, in words; else empty."""
-        words = np.array([_word(one) or "" for one in range(len(Reason))])
+        words = np.array([_word(one) or "" for one in range(len(Rule))])
         return words[self.reason_code]
 
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -269,7 +270,7 @@ def _cells(one: Verdict) -> list[str]:
 
 
 def _word(reason: int) -> str | None:
-    return name_of(Reason(reason)) if reason else None
+    return Rule(reason).words if reason else None
 
 
 def _notes(flags: int) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from tests.oracle import Judgement, Oracle, Row, indel, rows_of
 from twinsieve.stages.contract import (
     NO_LEADER,
     NO_TIME,
+    OFF,
     Batch,
     Bodies,
     Differences,
@@ -21,11 +22,11 @@ from twinsieve.stages.contract import (
     Flag,
     Kind,
     NearConfig,
-    Reason,
     SieveConfig,
     TimeConfig,
     Window,
 )
+from twinsieve.stages.differ.rules import Rule
 
 FOREVER = Window(1_000_000)
 TEXT = "今天天气很好我们一起出去玩吧明天也是"
@@ -218,18 +219,18 @@ def test_same_id_pass_keeps_edits_and_drops_copies() -> None:
     assert kinds(passing, [Row(TEXT, id=7), Row(EDIT, id=8)]) == "un"
     assert kinds(passing, [Row(TEXT, id=7), Row(TEXT, id=7)]) == "ue"
     assert kinds(passing, [Row(TEXT), Row(EDIT)]) == "un"
-    assert judgements(passing, [Row(TEXT, id=7), Row(EDIT, id=7)])[1] == apart(Reason.SAME_ID)
+    assert judgements(passing, [Row(TEXT, id=7), Row(EDIT, id=7)])[1] == apart(Rule.SAME_ID)
 
 
-def apart(reason: Reason) -> Judgement:
+def apart(reason: Rule) -> Judgement:
     """From the first row."""
     return Judgement(Kind.UNIQUE, reason=reason, apart_from=0)
 
 
 def test_updates_are_kept_apart_and_the_reason_is_said() -> None:
     rows = [Row("本市今日新增确诊病例12例均已收治"), Row("本市今日新增确诊病例15例均已收治")]
-    assert judgements(EAGER, rows)[1] == apart(Reason.NUMBER)
-    assert kinds(near(differences=Differences("off")), rows) == "un"
+    assert judgements(EAGER, rows)[1] == apart(Rule.NUMBER)
+    assert kinds(near(differences=Differences(OFF)), rows) == "un"
 
 
 def test_another_leader_may_take_what_was_kept_apart() -> None:
@@ -244,8 +245,8 @@ def test_another_leader_may_take_what_was_kept_apart() -> None:
 def test_card_guard_compares_own_words() -> None:
     card = "你认为这一次的比赛谁会赢得最后的冠军呢参与投票"
     yes, no = Row("赞" + card, own_length=1), Row("踩" + card, own_length=1)
-    assert judgements(EAGER, [yes, no])[1] == apart(Reason.CARD)
-    assert kinds(near(differences=Differences("off")), [yes, no]) == "un"
+    assert judgements(EAGER, [yes, no])[1] == apart(Rule.CARD)
+    assert kinds(near(differences=Differences(OFF)), [yes, no]) == "un"
     assert kinds(EAGER, [yes, Row(no.body)]) == "un"
     long_yes = Row("我觉得今年肯定是主队会赢" + card, own_length=12)
     long_too = Row("我觉得今年肯定是主队会赢啊" + card, own_length=13)

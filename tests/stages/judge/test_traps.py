@@ -9,6 +9,7 @@ import pytest
 
 from twinsieve.stages.contract import (
     NO_TIME,
+    OFF,
     Batch,
     Differences,
     ExactConfig,
@@ -168,7 +169,7 @@ def test_an_old_bloom_hit_is_taken_at_its_word_and_said_so() -> None:
 
 def test_a_wide_text_that_wraps_around_the_arena_is_compared_whole() -> None:
     rng = np.random.default_rng(9)
-    config = replace(_CONFIG, near=NearConfig(window=Window(20), differences=Differences("off")))
+    config = replace(_CONFIG, near=NearConfig(window=Window(20), differences=Differences(OFF)))
     sieve = Sieve(config)
     for _ in range(60):
         size = int(rng.integers(30, 500))
@@ -184,7 +185,7 @@ def test_an_entry_of_2_to_the_24_messages_ago_does_not_stand_for_one_of_this_chu
     first, other = "甲乙丙" + asked[3:], asked[:17] + "丁戊己"
     texts = [first, *(f"不相干的第{i}个长句子{i}" for i in range(1, 100))]
     texts[2**24 % 100] = other
-    config = replace(_CONFIG, near=NearConfig(window=Window(100), differences=Differences("off")))
+    config = replace(_CONFIG, near=NearConfig(window=Window(100), differences=Differences(OFF)))
     assert _judge([first, other, asked], config).leaders[2] == 0
     sieve = Sieve(replace(config, exact=ExactConfig(method="none")))
     sieve.apply(_batch(texts), _judge([f"第{i}个" for i in range(100)]))

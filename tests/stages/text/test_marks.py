@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.stages.text import twin as text_twin
 from tests.stages.text.test_signs import REST, body, judged
 from tests.stages.text.test_text import rows
-from twinsieve.stages.contract import Kind, Reason
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.text.tables import BETWEEN_WORDS
 
 DENSE = st.one_of(
@@ -193,9 +194,7 @@ PAIRS = [
 @pytest.mark.parametrize("profile", ["microblog", "plain"])
 @pytest.mark.parametrize(("earlier", "later"), PAIRS)
 def test_another_mark_says_the_opposite(earlier: str, later: str, profile: str) -> None:
-    assert (
-        judged(earlier, later, profile) == judged(later, earlier, profile) == (Kind.UNIQUE, Reason.OPPOSITE)
-    )
+    assert judged(earlier, later, profile) == judged(later, earlier, profile) == (Kind.UNIQUE, Rule.OPPOSITE)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.stages.text import twin as text_twin
 from tests.stages.text.test_text import messages, rows_of
 from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.stages.contract import Differences, Kind, NearConfig, Reason, SieveConfig
+from twinsieve.stages.contract import LEVELS, Differences, Kind, NearConfig, SieveConfig
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
@@ -147,31 +148,31 @@ def test_unknown_kinds_are_refused() -> None:
 
 def judged(
     earlier: str, later: str, compare: Any = ALL, level: Any = "guards", profile: Any = "microblog"
-) -> tuple[Kind, Reason]:
+) -> tuple[Kind, Rule]:
     scheme = Scheme(SchemeConfig(TextConfig(profile=profile, compare=compare)))
-    config = SieveConfig(near=NearConfig(differences=Differences(level)))
+    config = SieveConfig(near=NearConfig(differences=Differences(LEVELS.index(level))))
     verdicts = Sieve(config).judge(batch_of(*scheme.read([earlier, later])))
-    return Kind(int(verdicts.kinds[1])), Reason(int(verdicts.reasons[1]))
+    return Kind(int(verdicts.kinds[1])), Rule(int(verdicts.reasons[1]))
 
 
 REPLACED = [
-    ("Check out my new video https://youtu.be/aaaa", "Check out my new video https://youtu.be/bbbb", Reason.LINK),
-    ("Episode is out now, watch it here https://ex.am/ep12", "Episode is out now, watch it here https://ex.am/ep13", Reason.LINK),
-    ("@Alice congratulations on your new job, well deserved!", "@Bob congratulations on your new job, well deserved!", Reason.MENTION),
-    ("#第12期# 中奖名单公布，请大家及时领取", "#第13期# 中奖名单公布，请大家及时领取", Reason.TAG),
-    ("#فيضان# السفر من القاهرة متاح اليوم لجميع المسافرين", "السفر من القاهرة متاح اليوم لجميع المسافرين #زلزال#", Reason.TAG),
-    ("הרכבת לאילת תצא היום בזמן לכל הנוסעים @anna", "הרכבת לאילת תצא היום בזמן לכל הנוסעים @otto", Reason.MENTION),
+    ("Check out my new video https://youtu.be/aaaa", "Check out my new video https://youtu.be/bbbb", Rule.LINK),
+    ("Episode is out now, watch it here https://ex.am/ep12", "Episode is out now, watch it here https://ex.am/ep13", Rule.LINK),
+    ("@Alice congratulations on your new job, well deserved!", "@Bob congratulations on your new job, well deserved!", Rule.MENTION),
+    ("#第12期# 中奖名单公布，请大家及时领取", "#第13期# 中奖名单公布，请大家及时领取", Rule.TAG),
+    ("#فيضان# السفر من القاهرة متاح اليوم لجميع المسافرين", "السفر من القاهرة متاح اليوم لجميع المسافرين #زلزال#", Rule.TAG),
+    ("הרכבת לאילת תצא היום בזמן לכל הנוסעים @anna", "הרכבת לאילת תצא היום בזמן לכל הנוסעים @otto", Rule.MENTION),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("earlier", "later", "reason"), REPLACED)
 @pytest.mark.parametrize("level", ["guards", "full"])
 def test_another_reference_in_place_of_one_keeps_apart(
-    earlier: str, later: str, reason: Reason, level: str
+    earlier: str, later: str, reason: Rule, level: str
 ) -> None:
     assert judged(earlier, later, level=level)[0] is Kind.UNIQUE
     assert judged(later, earlier, level=level) == judged(earlier, later, level=level)
-    assert judged(earlier, later, ())[0] is not Kind.UNIQUE or reason is Reason.TAG
+    assert judged(earlier, later, ())[0] is not Kind.UNIQUE or reason is Rule.TAG
     if level == "guards":
         assert judged(earlier, later)[1] is reason
 
@@ -181,22 +182,22 @@ def test_another_reference_in_place_of_one_keeps_apart(
 )
 def test_a_reference_added_dropped_or_moved_keeps_nothing_apart(more: str) -> None:
     post = POST + "请大家继续做好防护"
-    assert judged(post, f"{post} {more}") == (Kind.NEAR, Reason.NONE)
-    assert judged(f"{more} {post}", post) == (Kind.NEAR, Reason.NONE)
+    assert judged(post, f"{post} {more}") == (Kind.NEAR, Rule.NONE)
+    assert judged(f"{more} {post}", post) == (Kind.NEAR, Rule.NONE)
     assert judged(f"{more} {post}", f"{post} {more}")[0] is Kind.EXACT
     assert judged(f"{more} {post} http://t.cn/b", f"{post} {more}", level="full")[0] is Kind.NEAR
 
 
 def test_words_at_the_end_are_at_the_end_whatever_is_referred_to() -> None:
     """References are no tokens: what stands before them still touches the end of the body."""
-    assert judged(f"{POST}。更正：数据有误 @anna", f"{POST} @anna") == (Kind.UNIQUE, Reason.CORRECTION)
+    assert judged(f"{POST}。更正：数据有误 @anna", f"{POST} @anna") == (Kind.UNIQUE, Rule.CORRECTION)
     assert judged(f"{POST}通报 12 @anna", f"{POST}通报 @anna")[0] is Kind.NEAR
 
 
 def test_guards_name_their_reason_first_and_off_names_none() -> None:
     one, other = f"{POST} 15 例 http://t.cn/a 详见", f"{POST} 16 例 http://t.cn/b 详见"
-    assert judged(one, other) == (Kind.UNIQUE, Reason.NUMBER)
-    assert judged(f"{POST} @anna", f"{POST} @otto", level="off") == (Kind.NEAR, Reason.NONE)
+    assert judged(one, other) == (Kind.UNIQUE, Rule.NUMBER)
+    assert judged(f"{POST} @anna", f"{POST} @otto", level="off") == (Kind.NEAR, Rule.NONE)
 
 
 def test_short_bodies_are_compared_with_all_their_references() -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.stages.text import twin as text_twin
 from tests.stages.text.test_text import rows
 from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.stages.contract import Kind, Reason, SieveConfig
+from twinsieve.stages.contract import Kind, SieveConfig
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
@@ -168,10 +169,10 @@ def test_a_signed_number_begins_a_word_of_its_own() -> None:
     assert words.split() == ["about", "us", "$5", "or", "-7", "degrees"]
 
 
-def judged(earlier: str, later: str, profile: str) -> tuple[Kind, Reason]:
+def judged(earlier: str, later: str, profile: str) -> tuple[Kind, Rule]:
     scheme = Scheme(SchemeConfig(TextConfig(profile)))  # type: ignore[arg-type]
     verdicts = Sieve(SieveConfig()).judge(batch_of(*scheme.read([earlier, later])))
-    return Kind(int(verdicts.kinds[1])), Reason(int(verdicts.reasons[1]))
+    return Kind(int(verdicts.kinds[1])), Rule(int(verdicts.reasons[1]))
 
 
 HOSTILE = [
@@ -214,7 +215,7 @@ def test_other_spellings_of_one_number_are_exact_duplicates(earlier: str, later:
 
 def test_a_changed_sign_is_a_changed_number() -> None:
     kind, reason = judged(*HOSTILE[1][1:], "plain")
-    assert (kind, reason) == (Kind.UNIQUE, Reason.NUMBER)
+    assert (kind, reason) == (Kind.UNIQUE, Rule.NUMBER)
 
 
 def test_both_bodies_of_a_pair_may_hold_the_same_sign() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from tests.stages.text.test_signs import body, judged
 from tests.stages.text.test_text import rows
-from twinsieve.stages.contract import Kind, Reason
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.differ.rules import Rule
 
 
 @pytest.mark.parametrize(
@@ -77,17 +78,17 @@ def test_a_mark_that_joins_or_adorns_is_none(text: str, kept: str) -> None:
 
 
 APART = [
-    ("Samsung Galaxy S23 256GB Phantom Black", "Samsung Galaxy S23+ 256GB Phantom Black", Reason.NUMBER),
-    ("iPhone 15 case with a ring on its back", "iPhone 15+ case with a ring on its back", Reason.NUMBER),
-    ("A+ rating for the new school in town", "A- rating for the new school in town", Reason.OPPOSITE),
-    ("Fitch cuts the rating of the bank to BBB today", "Fitch cuts the rating of the bank to BBB- today", Reason.OPPOSITE),
-    ("The film is on Disney from this Friday on", "The film is on Disney+ from this Friday on", Reason.OPPOSITE),
-    ("华为今天正式发布P40 Pro手机，大家快来看", "华为今天正式发布P40 Pro+手机，大家快来看", Reason.OPPOSITE),
-    ("华为Mate60今天正式发布，大家快来看", "华为Mate60+今天正式发布，大家快来看", Reason.NUMBER),
-    ("急需O+血型的热心人，请速到市医院献血", "急需O-血型的热心人，请速到市医院献血", Reason.OPPOSITE),
-    ("More than 100 people came to the meeting", "More than 100+ people came to the meeting", Reason.NUMBER),
-    ("Looking for a C developer in our Berlin office", "Looking for a C++ developer in our Berlin office", Reason.OPPOSITE),
-    ("Der Lehrer gab ihm eine 2+ in Mathematik", "Der Lehrer gab ihm eine 2- in Mathematik", Reason.NUMBER),
+    ("Samsung Galaxy S23 256GB Phantom Black", "Samsung Galaxy S23+ 256GB Phantom Black", Rule.NUMBER),
+    ("iPhone 15 case with a ring on its back", "iPhone 15+ case with a ring on its back", Rule.NUMBER),
+    ("A+ rating for the new school in town", "A- rating for the new school in town", Rule.OPPOSITE),
+    ("Fitch cuts the rating of the bank to BBB today", "Fitch cuts the rating of the bank to BBB- today", Rule.OPPOSITE),
+    ("The film is on Disney from this Friday on", "The film is on Disney+ from this Friday on", Rule.OPPOSITE),
+    ("华为今天正式发布P40 Pro手机，大家快来看", "华为今天正式发布P40 Pro+手机，大家快来看", Rule.OPPOSITE),
+    ("华为Mate60今天正式发布，大家快来看", "华为Mate60+今天正式发布，大家快来看", Rule.NUMBER),
+    ("急需O+血型的热心人，请速到市医院献血", "急需O-血型的热心人，请速到市医院献血", Rule.OPPOSITE),
+    ("More than 100 people came to the meeting", "More than 100+ people came to the meeting", Rule.NUMBER),
+    ("Looking for a C developer in our Berlin office", "Looking for a C++ developer in our Berlin office", Rule.OPPOSITE),
+    ("Der Lehrer gab ihm eine 2+ in Mathematik", "Der Lehrer gab ihm eine 2- in Mathematik", Rule.NUMBER),
 ]  # fmt: skip
 
 SAME = [
@@ -103,7 +104,7 @@ SAME = [
 @pytest.mark.parametrize("profile", ["microblog", "plain"])
 @pytest.mark.parametrize(("earlier", "later", "reason"), APART)
 def test_words_that_differ_in_their_mark_are_kept_apart(
-    earlier: str, later: str, reason: Reason, profile: str
+    earlier: str, later: str, reason: Rule, profile: str
 ) -> None:
     assert judged(earlier, later, profile) == judged(later, earlier, profile) == (Kind.UNIQUE, reason)
 

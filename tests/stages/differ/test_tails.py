@@ -10,23 +10,24 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.stages.near import plain_differences as plain
-from tests.stages.near.test_differences import pieces
+from tests.stages.differ import plain_differences as plain
+from tests.stages.differ.test_differences import pieces
 from tests.twins import batch_of
 from twinsieve.stages.contract import (
+    OFF,
     STORED_LENGTH,
     Bodies,
     Differences,
     Flag,
     Kind,
     NearConfig,
-    Reason,
     SieveConfig,
     Verdicts,
 )
+from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.tails import fill_tallies
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, TextConfig
 from twinsieve.stages.judge.sieve import Sieve
-from twinsieve.stages.near.tails import fill_tallies
 from twinsieve.stages.text.normalizer import Normalizer
 
 SCHEME = Scheme(SchemeConfig(TextConfig("plain")))
@@ -52,9 +53,9 @@ def judged(earlier: str, later: str, config: SieveConfig = CONFIG) -> Verdicts:
     return Sieve(config).judge(batch_of(bodies, prints)).slice(1, 2)
 
 
-def reason_of(earlier: str, later: str) -> tuple[Kind, Reason]:
+def reason_of(earlier: str, later: str) -> tuple[Kind, Rule]:
     said = judged(earlier, later)
-    return Kind(int(said.kinds[0])), Reason(int(said.reasons[0]))
+    return Kind(int(said.kinds[0])), Rule(int(said.reasons[0]))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def reason_of(earlier: str, later: str) -> tuple[Kind, Reason]:
 def test_other_numbers_or_negations_behind_what_is_stored_keep_apart(said: str, other: str) -> None:
     later = LONG.replace(said, other)
     assert later != LONG
-    assert reason_of(LONG, later) == reason_of(later, LONG) == (Kind.UNIQUE, Reason.TAIL)
+    assert reason_of(LONG, later) == reason_of(later, LONG) == (Kind.UNIQUE, Rule.TAIL)
 
 
 def long_text(*, head: str = "", tail: str = "", order: tuple[str, ...] = (TAIL, MIDDLE, END)) -> str:
@@ -107,7 +108,7 @@ def test_any_place_of_the_cut_in_front_of_a_number_changes_nothing() -> None:
 
 
 def test_without_differences_tails_keep_nothing_apart() -> None:
-    config = replace(CONFIG, near=replace(CONFIG.near, differences=Differences("off")))
+    config = replace(CONFIG, near=replace(CONFIG.near, differences=Differences(OFF)))
     said = judged(LONG, LONG.replace("12 people", "17 people"), config)
     assert said.kinds.tolist() == [Kind.NEAR]
     assert said.matched[0] < said.compared[0]
@@ -126,7 +127,7 @@ def test_a_tally_is_kept_in_the_ring_and_in_its_state(letter: str) -> None:
     for one in (sieve, again):
         said = one.judge(batch.slice(2, 4))
         assert said.kinds.tolist() == [Kind.UNIQUE, Kind.EXACT]
-        assert said.reasons.tolist() == [Reason.TAIL, Reason.NONE]
+        assert said.reasons.tolist() == [Rule.TAIL, Rule.NONE]
 
 
 def tallies_of(bodies: Bodies) -> list[int]:
@@ -171,14 +172,14 @@ def test_long_bodies_are_judged_as_the_plain_loop_judges_them(data: st.DataObjec
     loop = oracle.Oracle(config)
     expected = [loop.judge(row) for row in oracle.rows_of(batch)]
     assert [Kind(int(kind)) for kind in said.kinds] == [one.kind for one in expected]
-    assert [Reason(int(one)) for one in said.reasons] == [one.reason for one in expected]
+    assert [Rule(int(one)) for one in said.reasons] == [one.reason for one in expected]
     assert said.matched.tolist() == [one.matched for one in expected]
 
 
 def test_a_number_of_a_user_s_own_list_does_not_count() -> None:
     """Tallies come from whoever read the message; the lists of one configuration do not reach them."""
-    words = Differences(words="numerals: {廿: 20}\nnegation: hardly")
-    config = replace(CONFIG, near=replace(CONFIG.near, differences=words))
+    words = "numerals: {廿: 20}\nnegation: hardly"
+    config = replace(CONFIG, near=replace(CONFIG.near, words=words))
     assert judged(LONG, LONG.replace("it is", "it is hardly"), config).kinds.tolist() == [Kind.NEAR]
 
 

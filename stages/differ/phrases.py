@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME, GOLDEN
 from twinsieve.stages.kernel import kernel
 
 MAX_PHRASE = 8
@@ -30,8 +30,9 @@ LENGTHS_SHIFT = 8
 IDIOM, GRADES, CONCORD = 256, 512, 1024
 """What else a phrase is."""
 
-_PRIME = np.uint64(0x100000001B3)
-_OFFSET = np.uint64(0xCBF29CE484222325)
+CALENDAR_KINDS = 3
+"""Kinds of senses below this are weekdays, months and days; the others are pairs of opposites."""
+
 _TOP = 1 << 63
 _MASK = (1 << 64) - 1
 
@@ -60,9 +61,9 @@ class Phrases(NamedTuple):
 @kernel(callee=True)
 def hash_of(chars: NDArray[np.uint32], first: int, end: int) -> np.uint64:
     """Hash of chars[first:end]; its highest bit is set, which no code point has."""
-    value = _OFFSET
+    value = FNV_OFFSET
     for k in range(first, end):
-        value = (value ^ np.uint64(chars[k])) * _PRIME
+        value = (value ^ np.uint64(chars[k])) * FNV_PRIME
     return (value ^ (value >> np.uint64(29))) | np.uint64(1 << 63)
 
 
@@ -72,9 +73,9 @@ def key_of(phrase: str) -> int:
     >>> f"{key_of('not'):x}"
     'a15ad6182f582f83'
     """
-    value = int(_OFFSET)
+    value = int(FNV_OFFSET)
     for char in phrase:
-        value = (value ^ ord(char)) * int(_PRIME) & _MASK
+        value = (value ^ ord(char)) * int(FNV_PRIME) & _MASK
     return (value ^ value >> 29) | _TOP
 
 

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.differ.phrases import DIGIT, NUMBER_MARK, NUMERAL, Phrases, find
+from twinsieve.stages.differ.tokens import CHARACTER, MIX, NUMBER, WORD, Tokens, class_of
+from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
-from twinsieve.stages.near.phrases import DIGIT, NUMBER_MARK, NUMERAL, Phrases, find
-from twinsieve.stages.near.tokens import CHARACTER, MIX, NUMBER, WORD, Tokens, class_of
 
-_PRIME = np.uint64(0x100000001B3)
-_OFFSET = np.uint64(0xCBF29CE484222325)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _NAME = np.uint64(0x5851F42D4C957F2D)
 _DOT, _COMMA = ord("."), ord(",")
@@ -68,7 +67,7 @@ def _finish(digits: np.uint64, exponent: int, prefix: np.uint64) -> np.uint64:
 @kernel(callee=True)
 def _of_integer(value: int) -> np.uint64:
     """The value of an integer, as its digits give it."""
-    digits, exponent = _OFFSET, ZERO
+    digits, exponent = FNV_OFFSET, ZERO
     if value > 0:
         while value % _TEN == 0:
             value //= _TEN
@@ -77,7 +76,7 @@ def _of_integer(value: int) -> np.uint64:
         while value // scale >= _TEN:
             scale *= _TEN
         while scale > 0:
-            digits = (digits ^ np.uint64(value // scale % _TEN)) * _PRIME
+            digits = (digits ^ np.uint64(value // scale % _TEN)) * FNV_PRIME
             scale //= _TEN
     return _finish(digits, exponent, np.uint64(0))
 
@@ -107,7 +106,7 @@ def _of_digits(
     points = ZERO
     for i in range(first, end):
         points += chars[i] == _DOT or chars[i] == _COMMA
-    digits, zeros = _OFFSET, ZERO
+    digits, zeros = FNV_OFFSET, ZERO
     exponent = power if points <= 1 else ZERO
     behind = False
     for i in range(first, end):
@@ -115,20 +114,20 @@ def _of_digits(
             behind = True
             if points > 1:
                 for _ in range(zeros):
-                    digits = (digits ^ np.uint64(0)) * _PRIME
+                    digits = (digits ^ np.uint64(0)) * FNV_PRIME
                 zeros = ZERO
-                digits = (digits ^ np.uint64(_DOT)) * _PRIME
+                digits = (digits ^ np.uint64(_DOT)) * FNV_PRIME
             continue
         digit = np.uint64(phrases.worth[chars[i]])
         exponent -= behind and points == 1
-        if digit == np.uint64(0) and (digits != _OFFSET or zeros > 0 or points > 1):
+        if digit == np.uint64(0) and (digits != FNV_OFFSET or zeros > 0 or points > 1):
             zeros += 1
         elif digit != np.uint64(0):
             for _ in range(zeros):
-                digits = (digits ^ np.uint64(0)) * _PRIME
+                digits = (digits ^ np.uint64(0)) * FNV_PRIME
             zeros = ZERO
-            digits = (digits ^ digit) * _PRIME
-    if digits == _OFFSET:
+            digits = (digits ^ digit) * FNV_PRIME
+    if digits == FNV_OFFSET:
         return _finish(digits, ZERO, prefix)
     return _finish(digits, exponent + zeros, prefix)
 
@@ -166,14 +165,14 @@ def _of_token(tokens: Tokens, at: int, power: int, phrases: Phrases, made: Value
             marked = stop == end - 1 and class_of(chars[stop], phrases) & NUMBER_MARK != 0
             last = power if stop == end or marked else ZERO
             if marked:
-                prefix = (prefix ^ (np.uint64(chars[stop]) << _BEHIND)) * _PRIME
+                prefix = (prefix ^ (np.uint64(chars[stop]) << _BEHIND)) * FNV_PRIME
             _add(made, _of_digits(chars, i, stop, last, prefix, phrases), NO)
             prefix = np.uint64(0)
             i = stop
             continue
         if i == first or prefix != np.uint64(0):
             # A sign, currency or comparison; behind a digit the same characters part values.
-            prefix = (prefix ^ np.uint64(chars[i])) * _PRIME if tokens.kinds[at] == NUMBER else prefix
+            prefix = (prefix ^ np.uint64(chars[i])) * FNV_PRIME if tokens.kinds[at] == NUMBER else prefix
         i += 1
 
 
@@ -194,16 +193,16 @@ def _of_numerals(tokens: Tokens, at: int, end: int, phrases: Phrases) -> np.uint
     for i in range(at, end):
         places &= phrases.worth[tokens.chars[tokens.starts[i]]] < _TEN
     if places:
-        digits, zeros = _OFFSET, ZERO
+        digits, zeros = FNV_OFFSET, ZERO
         for i in range(at, end):
             value = phrases.worth[tokens.chars[tokens.starts[i]]]
             if value == 0:
-                zeros += digits != _OFFSET
+                zeros += digits != FNV_OFFSET
                 continue
             for _ in range(zeros):
-                digits = (digits ^ np.uint64(0)) * _PRIME
+                digits = (digits ^ np.uint64(0)) * FNV_PRIME
             zeros = ZERO
-            digits = (digits ^ np.uint64(value)) * _PRIME
+            digits = (digits ^ np.uint64(value)) * FNV_PRIME
         return _finish(digits, zeros, np.uint64(0))
     for i in range(at, end):
         value = phrases.worth[tokens.chars[tokens.starts[i]]]

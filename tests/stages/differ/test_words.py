@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.stages.near.test_differences import GUARDS, reasons
-from twinsieve.stages import near
-from twinsieve.stages.contract import Reason
+from tests.stages.differ.test_differences import GUARDS, reasons
+from twinsieve.stages import differ
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 
 LISTS: dict[str, dict[str, Any]] = yaml.safe_load(
-    (Path(near.__path__[0]) / "data" / "words.yaml").read_text(encoding="utf-8")
+    (Path(differ.__path__[0]) / "data" / "words.yaml").read_text(encoding="utf-8")
 )
 _UNSPACED = {"zh", "ja", "th"}
 _FRAMES = {
@@ -49,7 +49,7 @@ def sides(*names: str) -> Iterator[tuple[str, str, list[list[str]]]]:
                 yield language, name, [side.split() for side in lists[name]]
 
 
-def said(later: str, earlier: str) -> Reason:
+def said(later: str, earlier: str) -> Rule:
     """The reason under guards, on which the kernel and the plain list agree."""
     kernel, plain = reasons(later, earlier, GUARDS)
     assert kernel == plain, (later, earlier)
@@ -60,16 +60,16 @@ def said(later: str, earlier: str) -> Reason:
 def test_sides_keep_apart_and_words_of_one_side_do_not(
     language: str, name: str, held: list[list[str]]
 ) -> None:
-    expected = {Reason.OPPOSITE} if name == "opposites" else {Reason.CALENDAR, Reason.NUMERAL}
+    expected = {Rule.OPPOSITE} if name == "opposites" else {Rule.CALENDAR, Rule.NUMERAL}
     filled = [side for side in held if side]
     for number, side in enumerate(filled):
         for other in filled[number + 1 :]:
             for phrase in side:
                 for against in other:
                     found = said(framed(language, against), framed(language, phrase))
-                    assert found in expected | {Reason.OPPOSITE}, (phrase, against)
+                    assert found in expected | {Rule.OPPOSITE}, (phrase, against)
         for phrase in side:
-            assert said(framed(language, side[0]), framed(language, phrase)) == Reason.NONE or _negates(
+            assert said(framed(language, side[0]), framed(language, phrase)) == Rule.NONE or _negates(
                 language, side[0], phrase
             ), (side[0], phrase)
 
@@ -83,25 +83,25 @@ def _negates(language: str, phrase: str, other: str) -> bool:
 @pytest.mark.parametrize(("language", "phrase"), [*entries("negation"), *entries("concord")])
 def test_a_negation_added_keeps_apart_and_one_in_both_does_not(language: str, phrase: str) -> None:
     with_it, without = framed(language, phrase), framed(language, "")
-    assert said(with_it, without) == said(without, with_it) == Reason.OPPOSITE
-    assert said(with_it + ("啊" if language == "zh" else "s"), with_it) == Reason.NONE
+    assert said(with_it, without) == said(without, with_it) == Rule.OPPOSITE
+    assert said(with_it + ("啊" if language == "zh" else "s"), with_it) == Rule.NONE
 
 
 @pytest.mark.parametrize(("language", "phrase"), list(entries("idioms")))
 def test_an_idiom_added_keeps_nothing_apart(language: str, phrase: str) -> None:
-    assert said(framed(language, phrase), framed(language, "")) == Reason.NONE
+    assert said(framed(language, phrase), framed(language, "")) == Rule.NONE
 
 
 @pytest.mark.parametrize(("language", "phrase"), list(entries("corrections")))
 def test_a_correction_at_an_end_keeps_apart_and_inside_it_does_not(language: str, phrase: str) -> None:
     text = framed(language, "")
     glue = "" if language in _UNSPACED else " "
-    assert said(text + glue + phrase, text) in {Reason.CORRECTION, Reason.OPPOSITE}
-    assert said(phrase + glue + text, text) in {Reason.CORRECTION, Reason.OPPOSITE}
+    assert said(text + glue + phrase, text) in {Rule.CORRECTION, Rule.OPPOSITE}
+    assert said(phrase + glue + text, text) in {Rule.CORRECTION, Rule.OPPOSITE}
     known = LISTS[language].get("negation", "").split()
     negates = language in _UNSPACED and any(word in phrase for word in known)
     inside = said(phrase + glue + text + glue + phrase, phrase + glue + text)
-    assert inside == (Reason.OPPOSITE if negates else Reason.NONE)
+    assert inside == (Rule.OPPOSITE if negates else Rule.NONE)
 
 
 @pytest.mark.parametrize(("language", "phrase"), list(entries("grades")))
@@ -109,8 +109,8 @@ def test_a_lone_letter_is_a_grade_beside_what_it_grades(language: str, phrase: s
     def text(letter: str, word: str) -> str:
         return framed(language, f"{letter}{word}" if language in _UNSPACED else f"{word} {letter}")
 
-    assert said(text("B", phrase), text("A", phrase)) == Reason.NUMBER
-    assert said(text("X", phrase), text("Y", phrase)) == Reason.NONE
+    assert said(text("B", phrase), text("A", phrase)) == Rule.NUMBER
+    assert said(text("X", phrase), text("Y", phrase)) == Rule.NONE
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,14 @@ def test_a_lone_letter_is_a_grade_beside_what_it_grades(language: str, phrase: s
     [(language, *pair) for language, lists in LISTS.items() for pair in lists.get("numbers", {}).items()],
 )
 def test_a_spelled_number_is_its_value(language: str, word: str, value: int) -> None:
-    assert said(framed(language, word), framed(language, str(value))) == Reason.NONE
-    assert said(framed(language, word), framed(language, str(value + 40))) == Reason.NUMBER
+    assert said(framed(language, word), framed(language, str(value))) == Rule.NONE
+    assert said(framed(language, word), framed(language, str(value + 40))) == Rule.NUMBER
 
 
 @pytest.mark.parametrize(("word", "value"), list(LISTS["zh"]["numerals"].items()))
 def test_a_chinese_numeral_is_its_value(word: str, value: int) -> None:
-    assert said(framed("zh", word), framed("zh", str(value))) == Reason.NONE
-    assert said(framed("zh", word), framed("zh", "37")) == Reason.NUMBER
+    assert said(framed("zh", word), framed("zh", str(value))) == Rule.NONE
+    assert said(framed("zh", word), framed("zh", "37")) == Rule.NUMBER
 
 
 def test_entries_are_spelled_as_bodies_spell_them() -> None:

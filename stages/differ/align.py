@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH
-from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
+from twinsieve.stages.intrinsics import cell_of
 from twinsieve.stages.kernel import ZERO, kernel
-from twinsieve.stages.near.tokens import CHARACTER, WORD, Tokens
 
 _CELLS = 1024
-_SHIFT = np.uint64(54)
 _WORDS = STORED_LENGTH // 64
 _SHORT_WORD = 3
 """Letters of a word that, alone between two runs, says no more than a character does."""
@@ -56,21 +55,13 @@ def new_alignment() -> Alignment:
 
 
 @kernel(callee=True)
-def _cell(keys: NDArray[np.uint64], key: np.uint64) -> int:
-    cell = np.int64((key * GOLDEN) >> _SHIFT)
-    while keys[cell] != np.uint64(0) and keys[cell] != key:
-        cell = (cell + 1) & (_CELLS - 1)
-    return cell
-
-
-@kernel(callee=True)
 def _fill_rows(later: Tokens, earlier: Tokens, head: int, a: int, b: int, made: Alignment) -> None:
     """Rows of the bit-parallel LCS of `a` tokens of one and `b` tokens of the other, behind equal heads."""
     keys, masks, rows = made.keys, made.masks, made.rows
     words = (a + 63) >> 6
     used = ZERO
     for i in range(a):
-        cell = _cell(keys, later.ids[head + i])
+        cell = cell_of(keys, later.ids[head + i])
         if keys[cell] == np.uint64(0):
             keys[cell] = later.ids[head + i]
             made.used[used] = cell
@@ -81,7 +72,7 @@ def _fill_rows(later: Tokens, earlier: Tokens, head: int, a: int, b: int, made: 
     for word in range(words):
         rows[0, word] = ~np.uint64(0)
     for j in range(b):
-        cell = _cell(keys, earlier.ids[head + j])
+        cell = cell_of(keys, earlier.ids[head + j])
         known = keys[cell] != np.uint64(0)
         carry = np.uint64(0)
         for word in range(words):

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH
-from twinsieve.stages.kernel import ZERO, kernel
-from twinsieve.stages.near.phrases import (
+from twinsieve.stages.differ.phrases import (
     CORRECTS,
     DIGIT,
     EXCLUDES,
@@ -28,6 +27,7 @@ from twinsieve.stages.near.phrases import (
     find,
     hash_of,
 )
+from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.text.references import FIRST_REFERENCE, PER_KIND
 from twinsieve.stages.text.tables import SPECIAL_PLANES
 

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import yaml
 
-from twinsieve.stages import near
-from twinsieve.stages.contract import STORED_LENGTH, Differences, Reason
+from twinsieve.stages import differ
+from twinsieve.stages.contract import FULL, OFF, STORED_LENGTH, Differences
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.text.scripts import UNSPACED_RANGES
 
 MARKS = set("-<>≤≥.,:/+*")
@@ -62,7 +63,7 @@ class Words:
 def words() -> Words:
     """The lists of `data/words.yaml`, all languages in one."""
     made = Words()
-    path = Path(near.__path__[0]) / "data" / "words.yaml"
+    path = Path(differ.__path__[0]) / "data" / "words.yaml"
     days: dict[str, list[set[str]]] = {}
     for lists in yaml.safe_load(path.read_text(encoding="utf-8")).values():
         made.light |= set(lists.get("light", "").split())
@@ -262,20 +263,20 @@ def numeral(text: str) -> int:
     return total + section + current
 
 
-def other_reference(later: str, earlier: str) -> Reason:
+def other_reference(later: str, earlier: str) -> Rule:
     """LINK, MENTION or TAG where each body has one that the other lacks; bodies beyond what is stored have none."""
     held = []
     for body in (later, earlier):
         behind = [char for char in body if char >= FIRST_REFERENCE] if len(body) <= STORED_LENGTH else []
         held.append({one + other for one, other in zip(behind[::2], behind[1::2], strict=True)})
-    for kind, reason in enumerate((Reason.LINK, Reason.MENTION, Reason.TAG)):
+    for kind, reason in enumerate((Rule.LINK, Rule.MENTION, Rule.TAG)):
         mine, other = (
             {pair for pair in some if kind * 21844 <= ord(pair[0]) - 0xF0000 < (kind + 1) * 21844}
             for some in held
         )
         if mine - other and other - mine:
             return reason
-    return Reason.NONE
+    return Rule.NONE
 
 
 @dataclass
@@ -321,14 +322,14 @@ def reason(
     earlier: str,
     earlier_starts: Sequence[int],
     differences: Differences,
-) -> Reason:
+) -> Rule:
     """Why the two are kept apart, the first rule that holds; NONE for none."""
     a, b = tokens(later, later_starts), tokens(earlier, earlier_starts)
     pair = Pair(a, b, runs_of(a, b, max(len(later), len(earlier)) > STORED_LENGTH)[0])
-    if differences.level == "off":
-        return Reason.NONE
+    if differences.level == OFF:
+        return Rule.NONE
     found = guards(pair) or other_reference(later, earlier)
-    if found == Reason.NONE and pair.runs and differences.level == "full":
+    if found == Rule.NONE and pair.runs and differences.level == FULL:
         return measured(pair, differences)
     return found
 
@@ -364,25 +365,21 @@ def said_of(some: list[Token], end: int | None = None) -> Counter[object]:
     return found
 
 
-def guards(pair: Pair) -> Reason:
-    """Rules 1 to 7."""
-    by_number = {number_rule(pair, run) for run in pair.runs}
-    by_sense = {sense_rule(pair, run) for run in pair.runs}
-    if Reason.NUMBER in by_number:
-        return Reason.NUMBER
-    if Reason.NUMERAL in by_number:
-        return Reason.NUMERAL
-    if Reason.CALENDAR in by_sense:
-        return Reason.CALENDAR
-    if Reason.NUMBER_ADDED in by_number:
-        return Reason.NUMBER_ADDED
-    if Reason.OPPOSITE in by_sense or turned_round(pair):
-        return Reason.OPPOSITE
+def guards(pair: Pair) -> Rule:
+    """Category.GUARD, in order."""
+    held = {number_rule(pair, run) for run in pair.runs} | {sense_rule(pair, run) for run in pair.runs}
+    if turned_round(pair):
+        held.add(Rule.OPPOSITE)
     if any(exchanged(pair, number) for number in range(len(pair.runs))):
-        return Reason.EXCHANGED
+        held.add(Rule.EXCHANGED)
     if any(corrects(pair, run) for run in pair.runs):
-        return Reason.CORRECTION
-    return Reason.NONE
+        held.add(Rule.CORRECTION)
+    return first_of(held)
+
+
+def first_of(held: set[Rule]) -> Rule:
+    """The first of these rules in the order of the table, NONE for none."""
+    return next((rule for rule in Rule if rule and rule in held), Rule.NONE)
 
 
 def lacks(some: list[Value], other: list[Value], *, numerals: bool = False) -> bool:
@@ -391,30 +388,30 @@ def lacks(some: list[Value], other: list[Value], *, numerals: bool = False) -> b
     return bool(wanted - Counter(value for _, value in other))
 
 
-def number_rule(pair: Pair, run: Run) -> Reason:
-    """Rules 1, 2 and 4."""
+def number_rule(pair: Pair, run: Run) -> Rule:
+    """NUMBER, NUMERAL, NUMBER_ADDED."""
     x, y = pair.texts(run)
     if len(x) == len(y) == 1 and x[0].kind == y[0].kind == "M" and max(len(x[0].text), len(y[0].text)) <= 6:
-        return Reason.NUMBER
+        return Rule.NUMBER
     if len(x) == len(y) == 1 and all(graded(*place) for place in ((pair.a, run.a0), (pair.b, run.b0))):
-        return Reason.NUMBER
+        return Rule.NUMBER
     wide = pair.widened(run)
     mine, other = values(pair.a[wide.a0 : wide.a1]), values(pair.b[wide.b0 : wide.b1])
     plain, other_plain = ([v for v in some if v[0] == "n"] for some in (mine, other))
     few = len(x) <= 4 and len(y) <= 4
     counted = (x and y) or (few and run.a1 < len(pair.a) and run.b1 < len(pair.b))
     if counted and plain and other_plain:
-        return Reason.NUMBER if lacks(mine, other) and lacks(other, mine) else Reason.NONE
+        return Rule.NUMBER if lacks(mine, other) and lacks(other, mine) else Rule.NONE
     if counted and few and mine and other:
         if x and y and plain:
-            return Reason.NUMBER if lacks(mine, other) else Reason.NONE
+            return Rule.NUMBER if lacks(mine, other) else Rule.NONE
         if x and y and other_plain:
-            return Reason.NUMBER if lacks(other, mine) else Reason.NONE
-        return Reason.NONE if {v for _, v in mine} & {v for _, v in other} else Reason.NUMERAL
+            return Rule.NUMBER if lacks(other, mine) else Rule.NONE
+        return Rule.NONE if {v for _, v in mine} & {v for _, v in other} else Rule.NUMERAL
     alone = x or y
     if not (x and y) and len(alone) <= 2 and pair.is_inside(run) and any(t.kind == "N" for t in alone):
-        return Reason.NUMBER_ADDED
-    return Reason.NONE
+        return Rule.NUMBER_ADDED
+    return Rule.NONE
 
 
 def graded(some: list[Token], at: int) -> bool:
@@ -532,16 +529,16 @@ def senses(some: list[Token], first: int, end: int, few: bool) -> set[Sense]:
     }
 
 
-def excluded(mine: set[Sense], other: set[Sense]) -> Reason:
+def excluded(mine: set[Sense], other: set[Sense]) -> Rule:
     against = {
         one[0] for one in mine - other for two in other - mine if one[:2] == two[:2] and one[2] != two[2]
     }
     if "calendar" in against:
-        return Reason.CALENDAR
-    return Reason.OPPOSITE if against else Reason.NONE
+        return Rule.CALENDAR
+    return Rule.OPPOSITE if against else Rule.NONE
 
 
-def torn(full: list[Token], first: int, end: int, empty: list[Token], at: int) -> Reason:
+def torn(full: list[Token], first: int, end: int, empty: list[Token], at: int) -> Rule:
     """Where full[first:end] was added inside a phrase of the other text."""
     found = set()
     longest = 8
@@ -551,11 +548,11 @@ def torn(full: list[Token], first: int, end: int, empty: list[Token], at: int) -
             if other and len(part) <= longest and all(t.kind == "H" for t in (*part, *other)):
                 spelled = ("".join(t.text for t in part), "".join(t.text for t in other))
                 found.add(excluded(senses_of(spelled[0]), senses_of(spelled[1])))
-    return next((each for each in (Reason.CALENDAR, Reason.OPPOSITE) if each in found), Reason.NONE)
+    return next((each for each in (Rule.CALENDAR, Rule.OPPOSITE) if each in found), Rule.NONE)
 
 
-def sense_rule(pair: Pair, run: Run) -> Reason:
-    """Rules 3 and 5, but for negations."""
+def sense_rule(pair: Pair, run: Run) -> Rule:
+    """CALENDAR, and OPPOSITE but for negations."""
     x, y = pair.texts(run)
     if not x:
         return torn(pair.b, run.b0, run.b1, pair.a, run.a0)
@@ -569,7 +566,7 @@ def sense_rule(pair: Pair, run: Run) -> Reason:
         for t in y
         if s.kind == "W" and t.kind == "W"
     )
-    return found or (Reason.OPPOSITE if denied else Reason.NONE)
+    return found or (Rule.OPPOSITE if denied else Rule.NONE)
 
 
 def denies(word: str, other: str) -> bool:
@@ -704,8 +701,8 @@ def paired(pair: Pair, run: Run) -> tuple[int, int]:
     return max(0, mine), max(0, other)
 
 
-def measured(pair: Pair, limits: Differences) -> Reason:
-    """Rules 8 to 13."""
+def measured(pair: Pair, limits: Differences) -> Rule:
+    """Category.AMOUNT, in order."""
     sides = [paired(pair, run) for run in pair.runs]
     replaced = [
         min(side) if run.a1 > run.a0 and run.b1 > run.b0 else 0
@@ -716,31 +713,41 @@ def measured(pair: Pair, limits: Differences) -> Reason:
     only = min(sum(mine for mine, _ in sides), sum(other for _, other in sides))
     short = min(sum(len(t.text) for t in some) for some in (pair.a, pair.b)) < limits.short
     most = limits.replaced_short if short else limits.replaced
+    held = set()
     if sum(replaced) * 1000 > most * (sum(replaced) + shared):
-        return Reason.REPLACED
+        held.add(Rule.REPLACED)
     if short and only * 1000 > limits.only_short * (only + shared):
-        return Reason.BOTH_SAY_MORE
-    if max(replaced) > limits.longest:
-        return Reason.LONG_REPLACEMENT
-    if limits.place_points and len(pair.runs) <= limits.place_runs:
-        for run in pair.runs:
-            held = min(sum(points(t) for t in some if t.kind == "H") for some in pair.texts(run))
-            enough = 1 if run.a0 == run.b0 == 0 else limits.place_points
-            if run.a1 < len(pair.a) and run.b1 < len(pair.b) and held >= enough:
-                return Reason.IN_ITS_PLACE
+        held.add(Rule.BOTH_SAY_MORE)
+    if max(replaced) > 2 * limits.longest:
+        held.add(Rule.LONG_REPLACEMENT)
+    if any(in_its_place(pair, run, limits) for run in pair.runs):
+        held.add(Rule.IN_ITS_PLACE)
+    if any(own_words(pair, run) > limits.own for run in pair.runs):
+        held.add(Rule.OWN_WORDS)
+    for run, side in zip(pair.runs, sides, strict=True):
+        if pair.is_inside(run) and 0 in map(len, pair.texts(run)) and max(side) > 2 * limits.inside:
+            held.add(Rule.ADDED_INSIDE)
+    return first_of(held)
+
+
+def in_its_place(pair: Pair, run: Run, limits: Differences) -> bool:
+    """Whether a run before the end replaces enough, where few places differ."""
+    if not limits.in_place or len(pair.runs) > limits.places:
+        return False
+    replaced = min(sum(points(t) for t in some if t.kind == "H") for some in pair.texts(run))
+    enough = 1 if run.a0 == run.b0 == 0 else 2 * limits.in_place
+    return run.a1 < len(pair.a) and run.b1 < len(pair.b) and replaced >= enough
+
+
+def own_words(pair: Pair, run: Run) -> int:
+    """New pairs of characters, and letters of new words, in the later body's side of a run."""
     earlier = "".join(t.text for t in pair.b)
     known = {earlier[k : k + 2] for k in range(len(earlier) - 1)}
-    for run in pair.runs:
-        new, mine = 0, pair.texts(run)[0]
-        for at, token in enumerate(mine):
-            if token.kind == "W":
-                new += 0 if token in pair.b else len(token.text)
-            else:
-                spelled = token.text + "".join(t.text for t in mine[at + 1 : at + 2])[:1]
-                new += sum(spelled[k : k + 2] not in known for k in range(len(spelled) - 1))
-        if new > limits.own:
-            return Reason.OWN_WORDS
-    for run, side in zip(pair.runs, sides, strict=True):
-        if pair.is_inside(run) and 0 in map(len, pair.texts(run)) and max(side) > limits.inside:
-            return Reason.ADDED_INSIDE
-    return Reason.NONE
+    new, mine = 0, pair.texts(run)[0]
+    for at, token in enumerate(mine):
+        if token.kind == "W":
+            new += 0 if token in pair.b else len(token.text)
+        else:
+            spelled = token.text + "".join(t.text for t in mine[at + 1 : at + 2])[:1]
+            new += sum(spelled[k : k + 2] not in known for k in range(len(spelled) - 1))
+    return new

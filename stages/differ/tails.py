@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH, Bodies
+from twinsieve.stages.differ.negations import negations
+from twinsieve.stages.differ.phrases import CONCORD, DIGIT, IDIOM, NEGATES, NUMERAL, Phrases
+from twinsieve.stages.differ.tokens import NUMBER, Tokens, new_tokens, tokenize
+from twinsieve.stages.differ.values import Values, new_values, read_digits
+from twinsieve.stages.differ.word_lists import phrases_of
+from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.intrinsics import mix64
 from twinsieve.stages.kernel import ZERO, kernel
-from twinsieve.stages.near.differences import Differing, negations
-from twinsieve.stages.near.phrases import CONCORD, DIGIT, IDIOM, NEGATES, NUMERAL, Phrases
-from twinsieve.stages.near.tokens import NUMBER, Tokens, new_tokens, tokenize
-from twinsieve.stages.near.values import Values, new_values, read_digits
-from twinsieve.stages.near.word_lists import phrases_of
 
 _PIECE = 4096
 """Characters of a body that are read at once."""

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from twinsieve.stages.errors import UsageError
-from twinsieve.stages.near.differences import CALENDAR_KINDS
-from twinsieve.stages.near.phrases import (
+from twinsieve.stages.differ.phrases import (
+    CALENDAR_KINDS,
     CONCORD,
     CORRECTS,
     DIGIT,
@@ -31,6 +30,7 @@ from twinsieve.stages.near.phrases import (
     Phrases,
     key_of,
 )
+from twinsieve.stages.errors import UsageError
 from twinsieve.stages.text.scripts import unspaced_table
 from twinsieve.stages.text.tables import (
     IN_NUMBER_DIGIT,
@@ -40,7 +40,7 @@ from twinsieve.stages.text.tables import (
     number_parts,
 )
 
-_OWN = files("twinsieve.stages.near") / "data" / "words.yaml"
+_OWN = files("twinsieve.stages.differ") / "data" / "words.yaml"
 _ROLES = {
     "negation": NEGATES,
     "concord": NEGATES | CONCORD,

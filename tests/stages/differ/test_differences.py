@@ -5,20 +5,25 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.stages.near import plain_differences as plain
-from twinsieve.stages.contract import STORED_LENGTH, Differences, Reason
-from twinsieve.stages.near.differences import difference, limits_of, new_differing
-from twinsieve.stages.near.tokens import find_tokens
-from twinsieve.stages.near.word_lists import phrases_of
+from tests.stages.differ import plain_differences as plain
+from twinsieve.stages import contract
+from twinsieve.stages.contract import STORED_LENGTH, Differences
+from twinsieve.stages.differ.difference import difference
+from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.tokens import find_tokens
+from twinsieve.stages.differ.word_lists import phrases_of
+from twinsieve.stages.differ.workspace import new_differing
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 
-FULL = Differences("full")
-GUARDS = Differences("guards")
-MICROBLOG = Differences("full", 20, 200, 200, 1000, 20, 4, 1, own=30)
-TITLES = Differences("full", place_points=2)
-ANYWHERE = Differences("full", place_points=0)
-SMS = Differences("full", place_runs=512, inside=6)
+FULL = Differences(contract.FULL)
+GUARDS = Differences(contract.GUARDS)
+MICROBLOG = FULL._replace(
+    short=20, replaced_short=200, replaced=200, only_short=1000, longest=10, places=1, own=30
+)
+TITLES = FULL._replace(in_place=1)
+ANYWHERE = FULL._replace(in_place=0)
+SMS = FULL._replace(places=512, inside=3)
 _NORMALIZER = Normalizer(TextConfig(profile="plain"))
 _COMPARING = Normalizer(TextConfig(profile="plain", compare=("links", "mentions", "tags")))
 _WORK = new_differing()
@@ -26,7 +31,7 @@ _WORK = new_differing()
 
 def reasons(
     later: str, earlier: str, differences: Differences = FULL, *, comparing: bool = False
-) -> tuple[Reason, Reason]:
+) -> tuple[Rule, Rule]:
     """Of the kernel, and of the plain list. comparing: links, @names and tags, too"""
     bodies = (_COMPARING if comparing else _NORMALIZER).bodies([later, earlier])
     texts, starts = [], []
@@ -38,8 +43,10 @@ def reasons(
         find_tokens(tokens, head, bool(end - first > STORED_LENGTH), phrases_of())
         texts.append("".join(map(chr, bodies.chars[first:end].tolist())))
         starts.append(bodies.word_starts[first:end].tolist())
-    found, _ = difference(phrases_of(), limits_of(differences), _WORK)
-    return Reason(int(found)), plain.reason(texts[0], starts[0], texts[1], starts[1], differences)
+    found, run = difference(phrases_of(), differences, _WORK)
+    rule = Rule(int(found))
+    assert (run >= 0) == rule.has_place, "a rule that has a place names it, and no other one does"
+    return rule, plain.reason(texts[0], starts[0], texts[1], starts[1], differences)
 
 
 _PIECES = st.sampled_from(
@@ -222,10 +229,10 @@ def test_the_kernel_gives_the_reason_of_the_plain_list(
 
 
 _MAGNITUDES = [
-    ("在线人数突破十万人", "在线人数突破二十万人", Reason.NUMERAL),
-    ("在线人数突破百万人", "在线人数突破三百万人", Reason.NUMERAL),
-    ("今日新增5例确诊", "今日新增5万例确诊", Reason.NUMBER),
-    ("十名学生参加演出", "三十名学生参加演出", Reason.NUMERAL),
+    ("在线人数突破十万人", "在线人数突破二十万人", Rule.NUMERAL),
+    ("在线人数突破百万人", "在线人数突破三百万人", Rule.NUMERAL),
+    ("今日新增5例确诊", "今日新增5万例确诊", Rule.NUMBER),
+    ("十名学生参加演出", "三十名学生参加演出", Rule.NUMERAL),
 ]
 _NO_MAGNITUDES = [
     ("在线人数突破百万人", "在线人数突破一百万人"),
@@ -240,14 +247,14 @@ def test_a_numeral_added_to_a_number_makes_it_another_one_unless_it_is_worth_the
         assert said == {expected}, (later, earlier)
     for later, earlier in _NO_MAGNITUDES:
         said = {*reasons(later, earlier, GUARDS), *reasons(earlier, later, GUARDS)}
-        assert said == {Reason.NONE}, (later, earlier)
+        assert said == {Rule.NONE}, (later, earlier)
 
 
 def test_a_negation_is_found_where_the_runs_of_characters_may_be_cut_in_two_ways() -> None:
     """ผ่าน[ไม่]ได้ is ผ่านไ[ม่ไ]ด้ as well."""
     for later, earlier in (("รถผ่านไม่ได้วันนี้", "รถผ่านได้วันนี้"), ("เขาไม่ได้ไปทำงาน", "เขาไปทำงาน")):
         said = {*reasons(later, earlier, GUARDS), *reasons(earlier, later, GUARDS)}
-        assert said == {Reason.OPPOSITE}, (later, earlier)
+        assert said == {Rule.OPPOSITE}, (later, earlier)
 
 
 _TURNED = [
@@ -259,12 +266,12 @@ _TURNED = [
 
 def test_two_names_around_a_word_that_changed_places_keep_apart_and_a_moved_word_does_not() -> None:
     for later, earlier in _TURNED:
-        assert reasons(later, earlier, GUARDS) == (Reason.EXCHANGED, Reason.EXCHANGED), (later, earlier)
+        assert reasons(later, earlier, GUARDS) == (Rule.EXCHANGED, Rule.EXCHANGED), (later, earlier)
     for moved in (
         ("We sing la la la la tonight for free", "We sing tonight la la la la for free"),
         ("哈哈今天的电影真好看啊", "今天的电影哈哈真好看啊"),
     ):
-        assert reasons(*moved, GUARDS) == (Reason.NONE, Reason.NONE)
+        assert reasons(*moved, GUARDS) == (Rule.NONE, Rule.NONE)
 
 
 GRADES = [
@@ -289,9 +296,9 @@ LETTERS = [
 
 def test_a_letter_beside_what_it_grades_is_a_number_and_another_letter_is_none() -> None:
     for later, earlier in GRADES:
-        assert reasons(later, earlier, GUARDS) == (Reason.NUMBER, Reason.NUMBER), later
+        assert reasons(later, earlier, GUARDS) == (Rule.NUMBER, Rule.NUMBER), later
     for later, earlier in LETTERS:
-        assert reasons(later, earlier, GUARDS) == (Reason.NONE, Reason.NONE), later
+        assert reasons(later, earlier, GUARDS) == (Rule.NONE, Rule.NONE), later
 
 
 def test_words_of_ones_own_count_by_their_letters_though_any_text_has_their_pairs() -> None:
@@ -300,10 +307,10 @@ def test_words_of_ones_own_count_by_their_letters_though_any_text_has_their_pair
         "stadium on Sunday evening and that the man left the scene unharmed after a short talk"
     )
     comment = "I filmed the whole thing, they threw him on the ground and broke his wrist. "
-    assert reasons(comment + report, report, MICROBLOG) == (Reason.OWN_WORDS, Reason.OWN_WORDS)
+    assert reasons(comment + report, report, MICROBLOG) == (Rule.OWN_WORDS, Rule.OWN_WORDS)
     same_words = "On Sunday the police officers used force outside the stadium. "
-    assert reasons(same_words + report, report, MICROBLOG) == (Reason.NONE, Reason.NONE)
-    for letters, said in ((30, Reason.NONE), (31, Reason.OWN_WORDS)):
+    assert reasons(same_words + report, report, MICROBLOG) == (Rule.NONE, Rule.NONE)
+    for letters, said in ((30, Rule.NONE), (31, Rule.OWN_WORDS)):
         assert reasons("x" * letters + " " + report, report, MICROBLOG) == (said, said)
 
 
@@ -315,6 +322,6 @@ def test_a_negation_of_two_words_is_one() -> None:
         ("They are neither rich nor famous today", "They are rich and famous today"),
         ("El ministro no irá nunca a Roma", "El ministro irá a Roma"),
     ):
-        assert reasons(later, earlier, GUARDS) == (Reason.OPPOSITE, Reason.OPPOSITE), (later, earlier)
+        assert reasons(later, earlier, GUARDS) == (Rule.OPPOSITE, Rule.OPPOSITE), (later, earlier)
     formal = ("Le ministre ne sera pas candidat", "Le ministre ne sera candidat")
-    assert reasons(*formal, GUARDS) == (Reason.NONE, Reason.NONE)
+    assert reasons(*formal, GUARDS) == (Rule.NONE, Rule.NONE)

@@ -1,0 +1,1 @@
+"""What differs between two bodies that are alike, and whether that keeps them apart."""

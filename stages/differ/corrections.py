@@ -1,0 +1,56 @@
+"""A correction at an end that the other body lacks: the rule `correction`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twinsieve.stages.differ.phrase_at import phrase_end, phrase_lengths, phrase_row
+from twinsieve.stages.differ.phrases import CORRECTS, MAX_PHRASE, Phrases, hash_of
+from twinsieve.stages.differ.tokens import WORD, Tokens
+from twinsieve.stages.differ.workspace import Differing
+from twinsieve.stages.kernel import ZERO, kernel
+
+_CORRECTION_TOKENS = 20
+
+
+@kernel(callee=True)
+def corrects(number: int, phrases: Phrases, work: Differing) -> bool:
+    """Whether an end of one body holds a correction (更正, 谣言, update, fake) that the other one lacks."""
+    run = work.alignment.runs[number]
+    at_end = run[0] == 0 or run[1] == work.later.counts[0]
+    other_at_end = run[2] == 0 or run[3] == work.earlier.counts[0]
+    if at_end and _has_correction(work.later, run[0], run[1], work.earlier, phrases):
+        return True
+    return other_at_end and _has_correction(work.earlier, run[2], run[3], work.later, phrases)
+
+
+@kernel(callee=True)
+def _has_correction(tokens: Tokens, first: int, end: int, other: Tokens, phrases: Phrases) -> bool:
+    if end - first > _CORRECTION_TOKENS:
+        return False
+    for at in range(first, end):
+        if tokens.facts[at] & CORRECTS == 0:
+            continue
+        lengths = phrase_lengths(tokens, at, end)
+        is_word = tokens.kinds[at] == WORD
+        for length in range(1, MAX_PHRASE + 1):
+            row = phrase_row(tokens, at, length, lengths, phrases)
+            if row >= 0 and phrases.roles[row] & CORRECTS:
+                characters = ZERO if is_word else np.int64(length)
+                if not _holds_phrase(other, phrases.keys[row], characters):
+                    return True
+    return False
+
+
+@kernel(callee=True)
+def _holds_phrase(tokens: Tokens, key: np.uint64, length: int) -> bool:
+    """Whether the phrase stands anywhere; length: its characters, 0 for a word."""
+    for at in range(tokens.counts[0]):
+        if length == 0:
+            found = tokens.kinds[at] == WORD and tokens.ids[at] == key
+        else:
+            stop = phrase_end(tokens, at, tokens.counts[0], length)
+            found = stop >= 0 and hash_of(tokens.chars, tokens.starts[at], tokens.starts[stop]) == key
+        if found:
+            return True
+    return False

@@ -1,0 +1,96 @@
+"""Two bodies are alike enough: does what differs between them keep them apart, and why?
+
+The bodies are aligned by tokens; the first rule of `rules.py` that holds names the reason. Guards look for a
+difference that changes what is said; then come links, @names and tags, where bodies carry them
+(`text.compare`); then how much differs. Everything is integers.
+source: measured on judged pairs; docs/DIFFERENCES.md has the rules with their numbers
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import FULL, Differences
+from twinsieve.stages.differ.align import align
+from twinsieve.stages.differ.amounts import measured
+from twinsieve.stages.differ.corrections import corrects
+from twinsieve.stages.differ.denials import any_denied
+from twinsieve.stages.differ.exchanges import is_exchanged
+from twinsieve.stages.differ.negations import negation_of
+from twinsieve.stages.differ.numbers import are_letters, number_rules
+from twinsieve.stages.differ.phrases import CORRECTS, NEGATES, Phrases
+from twinsieve.stages.differ.rules import GUARD_RULES, Rule
+from twinsieve.stages.differ.runs import NO_RUN, VALUED, facts_of
+from twinsieve.stages.differ.senses import may_exclude, sense_rules
+from twinsieve.stages.differ.tokens import other_reference
+from twinsieve.stages.differ.workspace import Differing
+from twinsieve.stages.kernel import ZERO, kernel
+
+_NONE, _OPPOSITE, _LINK = int(Rule.NONE), int(Rule.OPPOSITE), int(Rule.LINK)
+_EXCHANGED, _CORRECTION = int(Rule.EXCHANGED), int(Rule.CORRECTION)
+
+
+@kernel
+def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[int, int]:
+    """(reason, run) that keeps two bodies apart; reason NONE where nothing does.
+
+    Their tokens stand in work.later and work.earlier. run: a row of work.alignment.runs, -1 where no single
+    run decides
+    """
+    align(work.later, work.earlier, work.alignment)
+    kind = other_reference(work.later, work.earlier)
+    if work.alignment.count[0] == 0:
+        return np.int64(_LINK + kind if kind >= 0 else _NONE), np.int64(NO_RUN)
+    reason, run = _guards(phrases, work)
+    if reason == _NONE and kind >= 0:
+        return np.int64(_LINK + kind), np.int64(NO_RUN)
+    if reason == _NONE and limits.level == FULL:
+        shorter = min(work.later.starts[work.later.counts[0]], work.earlier.starts[work.earlier.counts[0]])
+        return measured(shorter, phrases, limits, work)
+    return reason, run
+
+
+@kernel(callee=True)
+def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
+    """The first guard that holds.
+
+    Most runs are names, clauses and endings of which no list knows a word. A rule is asked only where the
+    facts of the tokens let it find something: each call hands over all arrays, which costs more than to look.
+    """
+    first = work.first_runs
+    first[:] = NO_RUN
+    later, earlier = work.later, work.earlier
+    negations = ZERO
+    negated = np.int64(NO_RUN)
+    for number in range(work.alignment.count[0]):
+        run = work.alignment.runs[number]
+        mine, other = facts_of(later, run[0], run[1]), facts_of(earlier, run[2], run[3])
+        if (mine | other) & VALUED or are_letters(later, earlier, run):
+            _note(first, number_rules(number, phrases, work), number)
+        if (mine | other) & NEGATES:
+            odd, here = negation_of(number, phrases, work)
+            negations += here
+            if odd and negated == NO_RUN:
+                negated = np.int64(number)
+        if may_exclude(later, earlier, run):
+            _note(first, sense_rules(number, phrases, work), number)
+        if first[_OPPOSITE] == NO_RUN and any_denied(later, earlier, run):
+            first[_OPPOSITE] = number
+        valued = mine & VALUED != 0 and other & VALUED != 0
+        if first[_EXCHANGED] == NO_RUN and is_exchanged(number, valued, phrases, work):
+            first[_EXCHANGED] = number
+        if first[_CORRECTION] == NO_RUN and (mine | other) & CORRECTS and corrects(number, phrases, work):
+            first[_CORRECTION] = number
+    if first[_OPPOSITE] == NO_RUN and negations % 2 != 0:
+        first[_OPPOSITE] = negated
+    for reason in GUARD_RULES:
+        if first[reason] != NO_RUN:
+            return np.int64(reason), first[reason]
+    return np.int64(_NONE), np.int64(NO_RUN)
+
+
+@kernel(callee=True)
+def _note(first: NDArray[np.int64], reason: int, number: int) -> None:
+    if reason != _NONE and first[reason] == NO_RUN:
+        first[reason] = number

@@ -1,0 +1,99 @@
+"""How many negations stand in a run, for the rule `opposite` and for tails."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twinsieve.stages.differ.phrase_at import phrase_lengths, phrase_row
+from twinsieve.stages.differ.phrases import CONCORD, IDIOM, MAX_PHRASE, NEGATES, Phrases, find, hash_of
+from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
+from twinsieve.stages.differ.workspace import Differing
+from twinsieve.stages.kernel import ZERO, kernel
+
+_SHORT = 3
+"""Tokens of a run in which a negation decides."""
+_CONCORD_TOKENS = 4
+
+
+@kernel(callee=True)
+def negation_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, int]:
+    """(an odd number of negations in a short run?, those of the later body less those of the earlier one)"""
+    run = work.alignment.runs[number]
+    a0, a1, b0, b1 = run[0], run[1], run[2], run[3]
+    mine = negations(work.later, a0, a1, phrases)
+    other = negations(work.earlier, b0, b1, phrases)
+    if mine + other == 0 and (a0 == a1 or b0 == b1):
+        by, other_by = _slide(work.later, a0, a1, phrases), _slide(work.earlier, b0, b1, phrases)
+        a0, a1, b0, b1 = a0 - by, a1 - by, b0 - other_by, b1 - other_by
+        mine = negations(work.later, a0, a1, phrases)
+        other = negations(work.earlier, b0, b1, phrases)
+    short = _is_short(work.later, a0, a1, phrases) and _is_short(work.earlier, b0, b1, phrases)
+    return short and (mine + other) % 2 != 0, mine - other
+
+
+@kernel(callee=True)
+def _is_short(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
+    """Whether a side has few tokens, or is a negation and nothing else."""
+    if end - first <= _SHORT:
+        return True
+    for at in range(first, end):
+        if tokens.kinds[at] != CHARACTER:
+            return False
+    row = find(phrases, hash_of(tokens.chars, tokens.starts[first], tokens.starts[end]))
+    return row >= 0 and phrases.roles[row] & NEGATES != 0
+
+
+@kernel(callee=True)
+def negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
+    """How many negations stand in tokens[first:end]."""
+    count = ZERO
+    at = first
+    while at < end:
+        step = np.int64(1)
+        lengths = phrase_lengths(tokens, at, end) if tokens.facts[at] & NEGATES else ZERO
+        for length in range(1, MAX_PHRASE + 1 if lengths else 0):
+            row = phrase_row(tokens, at, length, lengths, phrases)
+            negates = row >= 0 and phrases.roles[row] & NEGATES != 0
+            if negates and not _in_idiom(tokens, at, at + length, phrases):
+                count += phrases.roles[row] & CONCORD == 0 or not _goes_with_another(tokens, at, phrases)
+                step = np.int64(length)
+                break
+        at += step
+    return count
+
+
+@kernel(callee=True)
+def _goes_with_another(tokens: Tokens, at: int, phrases: Phrases) -> bool:
+    """Whether a negation only goes with one that counts: pas in "ne sera pas", nor in "neither a nor b"."""
+    for k in range(max(0, at - _CONCORD_TOKENS), min(tokens.counts[0], at + _CONCORD_TOKENS + 1)):
+        if k == at or tokens.kinds[k] != WORD or tokens.facts[k] & NEGATES == 0:
+            continue
+        row = find(phrases, hash_of(tokens.chars, tokens.starts[k], tokens.starts[k + 1]))
+        if k < at or phrases.roles[row] & CONCORD == 0:
+            return True
+    return False
+
+
+@kernel(callee=True)
+def _slide(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
+    """How far to the left an added run holds a negation, if it was as well added there: ab[cb]d, a[bc]bd."""
+    for by in range(1, min(first, end - first) + 1):
+        if tokens.ids[first - by] != tokens.ids[end - by]:
+            break
+        if negations(tokens, first - by, end - by, phrases) > 0:
+            return np.int64(by)
+    return ZERO
+
+
+@kernel(callee=True)
+def _in_idiom(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
+    """Whether a phrase that only looks like a negation covers these tokens: 无论, 不过."""
+    for at in range(max(0, end - MAX_PHRASE), first + 1):
+        if tokens.kinds[at] != CHARACTER:
+            continue
+        lengths = phrase_lengths(tokens, at, tokens.counts[0])
+        for length in range(end - at, MAX_PHRASE + 1):
+            row = phrase_row(tokens, at, length, lengths, phrases)
+            if row >= 0 and phrases.roles[row] & IDIOM:
+                return True
+    return False

@@ -1,0 +1,42 @@
+"""Phrases of the lists that begin at a token."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twinsieve.stages.differ.phrases import LENGTHS_SHIFT, Phrases, find, hash_of
+from twinsieve.stages.differ.tokens import CHARACTER, Tokens
+from twinsieve.stages.kernel import kernel
+
+
+@kernel(callee=True)
+def phrase_end(tokens: Tokens, at: int, end: int, length: int) -> int:
+    """Where a phrase of `length` characters would end that begins at token `at`; -1 if it cannot."""
+    if at + length > end or tokens.kinds[at + length - 1] != CHARACTER:
+        return np.int64(-1)
+    return at + length
+
+
+@kernel(callee=True)
+def phrase_lengths(tokens: Tokens, at: int, end: int) -> int:
+    """How long phrases can be that begin at a token and end by `end`: bit k - 1 for k tokens.
+
+    A word is a phrase of one token. Few characters begin phrases, and most of them phrases of one or two
+    lengths: nothing else is hashed.
+    """
+    lengths = np.int64(tokens.facts[at]) >> LENGTHS_SHIFT
+    room = np.int64(1)
+    while lengths >> room != 0 and at + room < end and tokens.kinds[at + room] == CHARACTER:
+        room += 1
+    return lengths & ((np.int64(1) << room) - 1)
+
+
+@kernel(callee=True)
+def phrase_row(tokens: Tokens, at: int, length: int, lengths: int, phrases: Phrases) -> int:
+    """Row of the phrase of `length` tokens that begins at a token, -1 for none.
+
+    lengths: as `phrase_lengths` gives them
+    """
+    if not (lengths >> (length - 1)) & 1:
+        return np.int64(-1)
+    return find(phrases, hash_of(tokens.chars, tokens.starts[at], tokens.starts[at + length]))

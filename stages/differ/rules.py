@@ -1,0 +1,164 @@
+"""Why two bodies that are alike enough are kept apart: every rule, in the order in which it is asked.
+
+The table in docs/DIFFERENCES.md, metrics, reports, headers and the wire take the rules from here. A rule's
+number stands in logs and states: it never changes and is never used again.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Category(Enum):
+    """What a rule looks at.
+
+    GUARD: a difference that changes what is said; under `guards` and `full`
+    REFERENCE: links, @names and tags that `text.compare` names; under `guards` and `full`
+    AMOUNT: how much differs; under `full`, with limits of the profile
+    BESIDE: something else than the aligned bodies
+    """
+
+    GUARD = "guard"
+    REFERENCE = "reference"
+    AMOUNT = "amount"
+    BESIDE = "beside"
+
+
+class Rule(IntEnum):
+    """Why a message was kept though another one is alike to it; the first rule that holds names it.
+
+    category: what it looks at
+    has_place: one place of both bodies decides, and can be shown
+    limits: keys of `near.limits` that it reads
+    line: when it keeps two bodies apart, for people (Markdown)
+    """
+
+    category: Category
+    has_place: bool
+    limits: tuple[str, ...]
+    line: str
+
+    def __new__(
+        cls,
+        number: int,
+        category: Category = Category.BESIDE,
+        has_place: bool = False,
+        line: str = "",
+        limits: tuple[str, ...] = (),
+    ) -> Self:
+        """A member of the table. number: on the wire; `Rule(number)` finds it"""
+        rule = int.__new__(cls, number)
+        rule._value_ = number
+        rule.category, rule.has_place, rule.line, rule.limits = category, has_place, line, limits
+        return rule
+
+    NONE = 0
+    SAME_ID = 14, Category.BESIDE, False, "both have one id, under `near.same_id: pass`"
+    NUMBER = (
+        1, Category.GUARD, True,
+        "a replaced run holds numbers on both sides, and neither side's are all among the other's, "
+        "counted with repeats. Widened over adjoining Chinese numerals. Also a numeral added to a "
+        "number before the end (5例 / 5万例), two short mixes one for one (12a / 12b), and lone "
+        "letters a–f and o beside what they grade (type A / type B, O型 / B型)",
+    )  # fmt: skip
+    NUMERAL = (
+        2, Category.GUARD, True,
+        "a replaced run of at most 4 tokens a side holds Chinese numerals on both sides and no equal "
+        "value (三号线 / 四号线); or numerals were added to others before the end (十万 / 二十万)",
+    )  # fmt: skip
+    CALENDAR = (
+        3, Category.GUARD, True,
+        "a replaced run of at most 4 tokens a side holds other weekdays, months or days (周六 / "
+        "周日, Monday / Friday, 今天 / 明天), or a longer one lies within two such words (星期一 / "
+        "星期日), or one such word has characters more than the other (明日 / 明後日)",
+    )  # fmt: skip
+    NUMBER_ADDED = (
+        4, Category.GUARD, True,
+        "a number was added or left out inside, alone or with one more token (also 3比1 / 1比3, "
+        "where 比1 moves)",
+    )  # fmt: skip
+    OPPOSITE = (
+        5, Category.GUARD, True,
+        "the same as *calendar* with a listed pair (上涨 / 下跌, open / closed, safe / unsafe), or "
+        "with words that differ in the mark at their ends alone (A+ / A-, Disney / Disney+), or the "
+        "negations of both bodies differ by an odd number, one of them in a run of at most 3 tokens, "
+        "or of nothing else",
+    )  # fmt: skip
+    EXCHANGED = (
+        6, Category.GUARD, True,
+        "what stood in one place stands in another, and the other way round (甲队胜乙队 / "
+        "乙队胜甲队, Anna lent Peter / Peter lent Anna)",
+    )  # fmt: skip
+    CORRECTION = (
+        7, Category.GUARD, True,
+        "an end of one body holds a correction that the other lacks (更正, 谣言, update, fake)",
+    )  # fmt: skip
+    LINK = 15, Category.REFERENCE, False, "each body holds a link that the other lacks, under `text.compare`"
+    MENTION = 16, Category.REFERENCE, False, "the same with an @name"
+    TAG = 17, Category.REFERENCE, False, "the same with a tag"
+    REPLACED = (
+        8, Category.AMOUNT, True,
+        "replaced points are over a share of replaced and shared ones: `replaced_short` in bodies "
+        "under `short` characters, else `replaced`. Words in two spellings and equal numbers (12 / "
+        "十二) are no replacement",
+        ("short", "replaced_short", "replaced"),
+    )  # fmt: skip
+    BOTH_SAY_MORE = (
+        9, Category.AMOUNT, False, "in short bodies, each has over a share to itself", ("only_short",)
+    )  # fmt: skip
+    LONG_REPLACEMENT = 10, Category.AMOUNT, True, "one replacement is longer than that", ("longest",)
+    IN_ITS_PLACE = (
+        11, Category.AMOUNT, True,
+        "at most `places` runs, and one before the end replaces `in_place` characters or more "
+        "(飞利浦 / 东芝 in a template), at the head one (江西大学 / 山西大学)",
+        ("in_place", "places"),
+    )  # fmt: skip
+    OWN_WORDS = (
+        12, Category.AMOUNT, True,
+        "the later body has more new pairs of characters in one place; a word that the earlier body "
+        "lacks counts by its letters",
+        ("own",),
+    )  # fmt: skip
+    ADDED_INSIDE = (
+        18, Category.AMOUNT, True,
+        "between what both have, one has more characters that the other lacks (a field of a bill)",
+        ("inside",),
+    )  # fmt: skip
+    TAIL = (
+        19, Category.BESIDE, False,
+        "both bodies have over 512 characters, what follows is about as long, and holds other "
+        "numbers or another count of negations ([Long bodies](#long-bodies))",
+    )  # fmt: skip
+    CARD = 13, Category.BESIDE, False, "own words before a shared card (a poll, an article) are not alike"
+
+    @property
+    def words(self) -> str:
+        """What a reader is told.
+
+        >>> Rule.NUMBER_ADDED.words
+        'number added'
+        """
+        return self.name.lower().replace("_", " ")
+
+
+GUARD_RULES = tuple(int(rule) for rule in Rule if rule.category is Category.GUARD)
+"""In the order in which they are asked."""
+
+HAS_PLACE = np.array([Rule(number).has_place for number in range(len(Rule))])
+"""bool[rules], by number."""
+
+
+def counts_by_name(reasons: NDArray[np.uint8]) -> dict[str, int]:
+    """How many rows each rule keeps apart, by its name, in the order of the table.
+
+    reasons: uint8[n], `Rule`; NONE is not counted
+
+    >>> counts_by_name(np.array([3, 0, 1, 3], np.uint8))
+    {'number': 1, 'calendar': 2}
+    """
+    counts = np.bincount(reasons, minlength=len(Rule)).tolist()
+    return {rule.words: counts[rule] for rule in Rule if rule and counts[rule]}

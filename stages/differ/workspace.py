@@ -1,0 +1,46 @@
+"""Memory of one thread in which two bodies are compared."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.differ.align import Alignment, new_alignment
+from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.tokens import Tokens, new_tokens
+from twinsieve.stages.differ.values import Values, new_values
+
+MAX_SENSES = 64
+_PAIR_CELLS = 1024
+_RULES = len(Rule)
+
+
+class Differing(NamedTuple):
+    """Memory of one thread. first_runs: int64[reasons], the first run with this reason, or -1"""
+
+    later: Tokens
+    earlier: Tokens
+    alignment: Alignment
+    values: Values
+    other_values: Values
+    senses: NDArray[np.int64]
+    other_senses: NDArray[np.int64]
+    first_runs: NDArray[np.int64]
+    pairs: NDArray[np.uint64]
+
+
+def new_differing() -> Differing:
+    """Fresh memory for one thread."""
+    return Differing(
+        new_tokens(),
+        new_tokens(),
+        new_alignment(),
+        new_values(),
+        new_values(),
+        np.zeros(MAX_SENSES, np.int64),
+        np.zeros(MAX_SENSES, np.int64),
+        np.zeros(_RULES, np.int64),
+        np.zeros(_PAIR_CELLS, np.uint64),
+    )

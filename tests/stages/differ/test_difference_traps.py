@@ -1,0 +1,96 @@
+"""Traps: what looks like a difference and is none, and the reverse; kernel and plain list agree on each."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stages.differ.test_differences import FULL, GUARDS, reasons
+from twinsieve.stages.contract import STORED_LENGTH, Differences
+from twinsieve.stages.differ.rules import Rule
+
+_LONG = "".join(map(chr, range(0x4E00, 0x4E00 + STORED_LENGTH)))
+
+
+def both(earlier: str, later: str, differences: Differences) -> Rule:
+    kernel, plain = reasons(later, earlier, differences)
+    assert kernel == plain, (earlier, later)
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "said"),
+    [
+        ("终场哨响主队3比1拿下比赛", "终场哨响主队1比3拿下比赛", Rule.NUMBER_ADDED),
+        ("会议定于5月5日在武汉召开", "会议定于5月6日在武汉召开", Rule.NUMBER),
+        ("会议定于5月5日在武汉召开", "会议定于6月6日在武汉召开", Rule.NUMBER),
+        ("会议定于5月6日在武汉召开", "会议定于6月5日在武汉召开", Rule.NUMBER_ADDED),
+        ("新规格为5/5/7的纸箱已经到货", "新规格为5/7/7的纸箱已经到货", Rule.NUMBER),
+        ("结果如何我们都支持你们的决定", "无论结果如何我们都支持你们的决定", Rule.NONE),
+        ("洪水冲走了村口的小桥", "无情洪水冲走了村口的小桥", Rule.NONE),
+        ("今天的天气还可以吧大家", "不过今天的天气还可以吧大家", Rule.NONE),
+        ("昨天排队两小时没买到票", "昨天排队两小时买不到票", Rule.NONE),
+        ("这件事情他是可以答应的", "这件事情他不是不可以答应的", Rule.NONE),
+        ("这件事情他是可以答应的", "这件事情他是不可以答应的", Rule.OPPOSITE),
+        ("我们明早从上海出发去看你", "我们明早从上午出发去看你", Rule.NONE),
+        ("我们上午从车站出发去看你", "我们下午从车站出发去看你", Rule.OPPOSITE),
+        ("华为mate手机新增颜色发布会", "华为 mate 手机新增颜色发布会", Rule.NONE),
+        ("华为mate手机新增颜色发布会", "华为mate手机新增30颜色发布会", Rule.NUMBER_ADDED),
+        ("ราคา ๑๐๐ บาท ทุกวัน", "ราคา ๑๐๑ บาท ทุกวัน", Rule.NUMBER),
+        ("ราคา ๑๐๐ บาท ทุกวัน", "ราคา 100 บาท ทุกวัน", Rule.NONE),
+        ("किताब की कीमत १०० रुपये है", "किताब की कीमत १०१ रुपये है", Rule.NUMBER),
+        ("किताब की कीमत १०० रुपये है", "किताब की कीमत 100 रुपये है", Rule.NONE),
+        ("המחיר הוא 100 שקל ליום", "המחיר הוא 200 שקל ליום", Rule.NUMBER),
+        ("السعر ١٠٠ ريال في اليوم", "السعر ٢٠٠ ريال في اليوم", Rule.NUMBER),
+        ("السعر ١٠٠ ريال في اليوم", "السعر 100 ريال في اليوم", Rule.NONE),
+    ],
+)
+def test_guards(earlier: str, later: str, said: Rule) -> None:
+    assert both(earlier, later, GUARDS) == said
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("真的喜欢这里的凉皮和奶茶", "我真的是很喜欢这里的凉皮和奶茶啊"),
+        ("the library is closed on sundays in winter", "so the library is closed on sundays in the winter"),
+    ],
+)
+def test_light_words_keep_nothing_apart(earlier: str, later: str) -> None:
+    assert both(earlier, later, FULL) == both(later, earlier, FULL) == Rule.NONE
+
+
+@pytest.mark.parametrize(("inside", "said"), [(8, Rule.NUMBER), (4, Rule.NONE), (3, Rule.NONE)])
+def test_a_number_that_the_stored_head_cuts_is_unknown(inside: int, said: Rule) -> None:
+    """Five digits; the head holds all of them and more, the first four, or three."""
+    before = _LONG[: STORED_LENGTH - inside]
+    assert both(before + "12345" + _LONG[:90], before + "12999" + _LONG[:90], FULL) == said
+
+
+def test_what_stands_behind_the_head_keeps_nothing_apart() -> None:
+    assert both(_LONG + "新增9例", _LONG + "新增11例", FULL) == Rule.NONE
+
+
+def test_an_alignment_of_hundreds_of_runs_ends() -> None:
+    one = "".join(chr(0x4E00 + 2 * place) + chr(0x7000 + place) for place in range(STORED_LENGTH // 2))
+    other = "".join(chr(0x4E00 + 2 * place) + chr(0x8000 + place) for place in range(STORED_LENGTH // 2))
+    assert both(one, other, FULL) == Rule.REPLACED
+    assert both(one, other, GUARDS) == Rule.NONE
+
+
+@pytest.mark.parametrize(("places", "said"), [(2, Rule.NONE), (5, Rule.IN_ITS_PLACE)])
+def test_a_name_counts_in_its_place_as_long_as_few_places_differ(places: int, said: Rule) -> None:
+    """Four places beside the name, which differ in words that were added."""
+    template = "尊敬{}的家长您好{}请于明天上午到{}领取孩子{}的课本和校服费用{}已经全部缴清谢谢您的配合"
+    earlier = template.format("", "啊", "育英院", "们", "")
+    later = template.format("们", "", "明德堂", "", "都")
+    assert both(earlier, later, FULL._replace(places=places)) == said
+
+
+@pytest.mark.parametrize(("words", "said"), [(18, Rule.NONE), (19, Rule.ADDED_INSIDE)])
+def test_more_than_a_limit_inside_keeps_apart_whoever_has_it(words: int, said: Rule) -> None:
+    before, behind = "尊敬客户您本月套餐国内流量", "感谢使用我们网络服务祝您生活愉快事业兴旺家庭幸福"
+    field = "".join(chr(0x6C00 + place) for place in range(words))
+    sms = FULL._replace(inside=18)
+    assert both(before + behind, before + field + behind, sms) == said
+    assert both(before + field + behind, before + behind, sms) == said
+    assert both(before + behind, before + behind + field, sms) == Rule.NONE
