@@ -7,7 +7,6 @@ no bytes that end a row: their blocks are turned into UTF-8, and what is written
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Iterator
 
 from twinsieve.pipeline.files import FileError
@@ -38,15 +37,6 @@ _PLAIN = (
     ("\uff00", "\ufff0"),
 )
 """Latin to Hebrew, punctuation, Chinese and Japanese, Korean, full width."""
-_LIKELY = ("gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1251", "cp1252")
-_FREQUENT = {
-    "gb18030": (0xB0, 0xD7),
-    "big5": (0xA4, 0xC6),
-    "shift_jis": (0x82, 0x97),
-    "euc_jp": (0xA4, 0xCF),
-    "euc_kr": (0xB0, 0xC8),
-}
-"""First bytes of the characters that are used most, of a pair."""
 
 
 def encoding_named(given: str) -> str:
@@ -121,47 +111,6 @@ def _is_plain(text: str) -> bool:
     """Whether nearly all characters are of the kinds that most texts are made of."""
     plain = sum(char in "\t\r\n" or any(low <= char < high for low, high in _PLAIN) for char in text)
     return plain >= 0.95 * len(text)
-
-
-def likely_encodings(sample: bytes) -> list[str]:
-    """Up to three encodings in which these bytes are text, the likeliest first.
-
-    >>> likely_encodings("今天武汉下雨了，大家出门记得带伞".encode("gbk"))[0]
-    'gb18030'
-    """
-    found = []
-    for encoding in _LIKELY:
-        try:
-            text = sample.decode(encoding)
-        except UnicodeDecodeError as error:
-            if error.start < len(sample) - 4:
-                continue
-            text = sample[: error.start].decode(encoding)
-        if any(0x80 <= ord(char) < 0xA0 or 0xE000 <= ord(char) < 0xF900 for char in text):
-            continue
-        low, high = _FREQUENT.get(encoding, (0, 0xFF))
-        # Of two that fit as well, the one that says more.
-        found.append((-_frequent(encoding, text), high - low, _LIKELY.index(encoding), encoding))
-    return [encoding for *_, encoding in sorted(found)][:3]
-
-
-def _frequent(encoding: str, text: str) -> float:
-    """Share of the characters beyond ASCII that are used much in this encoding's languages."""
-    wide = [char for char in text if char > "\x7f"]
-    if not wide:
-        return 0.0
-    if encoding not in _FREQUENT:
-        # Letters of one byte are small mostly; Cyrillic words have no others, Latin ones are ASCII mostly.
-        small = sum(char.isalpha() and char.islower() for char in wide)
-        beside = len(_BESIDE_ASCII.findall(text))
-        fitting = beside if encoding == "cp1252" else len(wide) - beside
-        return min(small, fitting) / len(wide) * 0.6
-    low, high = _FREQUENT[encoding]
-    return sum(low <= char.encode(encoding)[0] <= high for char in wide) / len(wide)
-
-
-_BESIDE_ASCII = re.compile(r"(?<=[a-zA-Z])[^\x00-\x7f\W\d_]|[^\x00-\x7f\W\d_](?=[a-zA-Z])")
-"""A letter that is no ASCII beside one that is."""
 
 
 def _is_utf8(head: bytes) -> bool:
