@@ -12,7 +12,8 @@ from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.pipeline.evaluate.judged import JudgedPair, JudgedVerdict, judge_pairs, read_judged
 from twinsieve.pipeline.settings.load import check_tree, tree_of
 from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
-from twinsieve.stages.contract import Kind, Reason, SieveConfig
+from twinsieve.stages.contract import Kind, SieveConfig
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 
@@ -23,6 +24,8 @@ PROFILES = {
     "sms_dev": "sms",
     "tweets_dev": "plain",
 }
+_ALPHABETS = {"world_dev": "plain", "headlines_dev": "titles"}
+"""Sets in many languages, of which no table is made yet."""
 _FILES = ("judged_dev.tsv", "judged2_dev.tsv")
 
 
@@ -36,8 +39,8 @@ PRECISION_BEFORE = {
 """Of the same pairs at commit 1e013b6, with its defaults (.85, number and card guard)."""
 
 
-def _configured(profile: str) -> tuple[SchemeConfig, SieveConfig]:
-    """A written profile, and nothing else."""
+def configured(profile: str) -> tuple[SchemeConfig, SieveConfig]:
+    """A profile, and nothing else."""
     settings, findings = check_tree(tree_of({"profile": profile}), on_files=True)
     assert settings is not None, findings
     return scheme_config(settings), sieve_config(settings, "")
@@ -47,7 +50,7 @@ def judged_labels(without: str = "") -> list[JudgedVerdict]:
     """Every judged pair in a scope of its own, but for those of one set."""
     verdicts: list[JudgedVerdict] = []
     for name, pairs in _pairs_by_set(without).items():
-        verdicts += judge_pairs(pairs, texts_of(name), *_configured(PROFILES[name]))
+        verdicts += judge_pairs(pairs, texts_of(name), *configured(PROFILES[name]))
     return verdicts
 
 
@@ -60,14 +63,14 @@ def labels_in_runs(without: str = "") -> list[JudgedVerdict]:
     verdicts: list[JudgedVerdict] = []
     for name, pairs in _pairs_by_set(without).items():
         texts = texts_of(name)
-        scheme, config = _configured(PROFILES[name])
+        scheme, config = configured(PROFILES[name])
         rows = {id_: row for row, id_ in enumerate(texts)}
         said = Sieve(config).judge(batch_of(*Scheme(scheme).read(list(texts.values()))))
         for pair in pairs:
             row = rows[pair.later]
             led = int(said.leaders[row]) == rows[pair.earlier]
             dropped = said.kinds[row] != Kind.UNIQUE and (led or pair.label != "different")
-            reason = Reason(int(said.reasons[row]))
+            reason = Rule(int(said.reasons[row]))
             verdicts.append(JudgedVerdict(pair, dropped, said.similarity(row) if dropped else None, reason))
     return verdicts
 
@@ -75,6 +78,12 @@ def labels_in_runs(without: str = "") -> list[JudgedVerdict]:
 def judged_pairs() -> list[JudgedPair]:
     """Every pair of real posts with its label."""
     return [pair for name in _FILES for pair in read_judged(data_dir() / name)]
+
+
+def every_judged_pair() -> list[tuple[JudgedPair, str]]:
+    """Those in many languages too, each with the profile of its set."""
+    more = read_judged(data_dir() / "judged3_dev.tsv")
+    return [(pair, (PROFILES | _ALPHABETS)[pair.set]) for pair in (*judged_pairs(), *more)]
 
 
 def _pairs_by_set(without: str) -> dict[str, list[JudgedPair]]:
@@ -96,6 +105,6 @@ def hard_labels() -> tuple[int, list[str], int]:
     texts = {f"{number}{side}": row[side] for number, row in enumerate(rows) for side in ("earlier", "later")}
     pairs = [JudgedPair(row["class"], f"{n}later", f"{n}earlier", "unsure") for n, row in enumerate(rows)]
     right = Counter[str]()
-    for row, verdict in zip(rows, judge_pairs(pairs, texts, *_configured("microblog")), strict=True):
+    for row, verdict in zip(rows, judge_pairs(pairs, texts, *configured("microblog")), strict=True):
         right[row["class"]] += verdict.dropped == (row["want"] == "drop")
     return right.total(), [kind for kind, count in right.items() if not count], len(rows)

@@ -1,0 +1,114 @@
+"""What each special case of the rules is worth: pairs that get another verdict without it.
+
+    python -m bench.special_cases
+
+The rules in plain Python (tests/stages/differ/plain_differences.py) judge every pair that readers judged
+and every hard pair that is alike enough, under the profile of its set, once as they are and once without
+each special case. Printed are the pairs that are right with it and wrong without it, then the other way
+round. Pairs labelled `unsure`, and hard pairs without a wish, do not count. Data: TWINSIEVE_DATA. Only
+counts and classes are printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from bench.machine import machine_line
+from tests.accuracy.data_sets import data_dir
+from tests.accuracy.labels import configured, every_judged_pair, texts_of
+from tests.stages.differ import plain_differences as plain
+from twinsieve.pipeline.evaluate.judged import JudgedPair, judge_pairs
+from twinsieve.stages.contract import OFF, STORED_LENGTH, Differences
+from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.judge.scheme import Scheme
+
+_NO = {"return_value": False}
+_SPECIAL: dict[str, list[tuple[object, str, dict[str, Any]]]] = {
+    "characters added inside a phrase (明日, 明後日)": [(plain, "torn", {"return_value": Rule.NONE})],
+    "a negation where an added run can stand in two places": [(plain, "slide", {"return_value": 0})],
+    "negations that go with another (ne … pas)": [(plain, "repeats_another", _NO)],
+    "names around a word that stays change places": [(plain, "turned", _NO)],
+    "the same numbers in another order": [(plain, "reordered", _NO)],
+    "adjoining numerals are read with a run": [(plain.Pair, "widened", {"new": lambda _pair, run: run})],
+    "lone letters beside what they grade (type A)": [(plain, "graded", _NO)],
+    "words that deny each other by their letters (unsafe)": [(plain, "denies", _NO)],
+    "words that differ in their marks (A+, A-)": [(plain, "marked_apart", _NO)],
+    "two spellings of a word": [(plain, "spelled_alike", _NO)],
+    "runs are joined over weak tokens": [(plain, "joined_runs", {"new": lambda *given: given[-1]})],
+}
+
+
+class Case(NamedTuple):
+    """Two bodies that are alike enough. same: what readers said; kind: set, or class of a hard pair"""
+
+    later: tuple[str, list[int]]
+    earlier: tuple[str, list[int]]
+    differences: Differences
+    same: bool
+    kind: str
+
+    def right(self) -> bool:
+        """Whether the rules say what readers said."""
+        return (plain.reason(*self.later, *self.earlier, self.differences) == Rule.NONE) == self.same
+
+
+def cases() -> Iterator[Case]:
+    """Every pair with a wish that is alike enough under its profile."""
+    rows = map(orjson.loads, (data_dir() / "hard_dev.jsonl").read_bytes().splitlines())
+    hard = [row for row in rows if row["want"] != "either"]
+    texts = {f"{n}{side}": row[side] for n, row in enumerate(hard) for side in ("earlier", "later")}
+    labels = [
+        JudgedPair(row["class"], f"{n}later", f"{n}earlier", "same" if row["want"] == "drop" else "different")
+        for n, row in enumerate(hard)
+    ]
+    yield from _alike(labels, texts, "microblog")
+    judged = [(pair, profile) for pair, profile in every_judged_pair() if pair.label != "unsure"]
+    for name, profile in sorted({(pair.set, profile) for pair, profile in judged}):
+        yield from _alike([pair for pair, _ in judged if pair.set == name], texts_of(name), profile)
+
+
+def _alike(pairs: list[JudgedPair], texts: dict[str, str], profile: str) -> Iterator[Case]:
+    scheme, sieve = configured(profile)
+    near = replace(sieve.near, candidates="scan", differences=Differences(OFF))
+    verdicts = judge_pairs(pairs, texts, scheme, replace(sieve, near=near))
+    bodies = Scheme(scheme).bodies([texts[row] for pair in pairs for row in (pair.later, pair.earlier)])
+    ends = bodies.starts[:-1] + bodies.body_lengths
+    read = [
+        ("".join(map(chr, bodies.chars[first:end].tolist())), bodies.word_starts[first:end].tolist())
+        for first, end in zip(bodies.starts[:-1], ends, strict=True)
+    ]
+    for at, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True)):
+        if verdict.dropped and max(len(read[2 * at][0]), len(read[2 * at + 1][0])) <= STORED_LENGTH:
+            yield Case(read[2 * at], read[2 * at + 1], sieve.near.differences, pair.label == "same", pair.set)
+
+
+def main() -> None:
+    """Print machine and table."""
+    every = list(cases())
+    right = [case.right() for case in every]
+    table = Table("special case", "helps", "harms", "where it helps", title=f"{len(every)} pairs")
+    for name, patches in _SPECIAL.items():
+        with ExitStack() as without:
+            for place, attribute, how in patches:
+                without.enter_context(patch.object(place, attribute, **how))
+            now = [case.right() for case in every]
+        helped = [case.kind for case, was, one in zip(every, right, now, strict=True) if was and not one]
+        harmed = sum(one and not was for was, one in zip(right, now, strict=True))
+        where = ", ".join(f"{kind} {helped.count(kind)}" for kind in sorted(set(helped)))
+        table.add_row(name, str(len(helped)), str(harmed), where)
+    console = Console(width=150, highlight=False)
+    console.print(machine_line())
+    console.print(f"{sum(right)} of {len(every)} pairs that are alike enough get the wanted verdict")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
