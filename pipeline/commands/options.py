@@ -186,9 +186,11 @@ settings_options = gathered(
         metavar="NAME",
         help="input.text_field (text); repeat it to join several fields.",
     ),
-    _once("--id-field", metavar="NAME", help="input.id_field (id)."),
-    _once("--time-field", metavar="NAME", help="input.time_field (created_at)."),
-    _once("--profile", metavar="NAME", help="profile: microblog, plain, titles or sms (microblog)."),
+    _once("--id-field", metavar="NAME", help="input.id_field (auto: id, where messages have it)."),
+    _once(
+        "--time-field", metavar="NAME", help="input.time_field (auto: created_at, where messages have it)."
+    ),
+    _once("--profile", metavar="NAME", help="profile: default, microblog, plain, titles or sms (default)."),
     _once(
         "--similarity",
         metavar="SHARE",

@@ -91,7 +91,7 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
         elif settings.near.method == "text" and settings.near.differences == "off":
             yield "text.compare", f"needs near.differences: guards or full; {alike}"
     near = written.get("near")
-    if settings.exact.fields and isinstance(near, dict) and "method" not in near:
+    if settings.exact.fields and isinstance(near, dict) and near and "method" not in near:
         advice = "say near.method: text (or none) beside other near keys"
         yield "exact.fields", f"switches the near stage off; {advice}"
     features = settings.features

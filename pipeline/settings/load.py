@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.checks import cross_check
-from twinsieve.pipeline.settings.model import PROFILES, ExactSettings, NearSettings, Section, Settings
+from twinsieve.pipeline.settings.model import AUTO, PROFILES, ExactSettings, NearSettings, Section, Settings
 from twinsieve.pipeline.settings.named_files import read_referenced
 from twinsieve.pipeline.settings.schema import (
     SECRETS,
@@ -97,6 +97,7 @@ def check_tree(
     tree.findings += [*misspelt, *_flag_findings(flags)]
     for override in [*overrides, *flags]:
         _put(tree, override)
+    _leave_out_auto(tree)
     settings = _validate(tree)
     if settings is not None:
         settings = _near_off_with_fields(_of_profile(settings), tree.values)
@@ -111,10 +112,19 @@ def check_tree(
     return settings, sorted(set(tree.findings))
 
 
+def _leave_out_auto(tree: Tree) -> None:
+    """`auto` in a key of AUTO is the same as nothing."""
+    for key in AUTO:
+        *above, name = key.split(".")
+        section: object = tree.values
+        for part in above:
+            section = section.get(part) if isinstance(section, dict) else None
+        if isinstance(section, dict) and section.get(name) == "auto":
+            del section[name]
+
+
 def _of_profile(settings: Settings) -> Settings:
-    """What a written profile says of the near stage, where nothing else is written."""
-    if "profile" not in settings.model_fields_set:
-        return settings
+    """What the profile says of the near stage, where nothing else is written."""
     near = settings.near
     own: dict[str, object] = {}
     for name, value in PROFILES[settings.profile].items():

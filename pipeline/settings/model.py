@@ -99,7 +99,7 @@ class ExactSettings(Section):
 
 
 class LayoutSettings(Section):
-    """Shape of the candidate index, part of the fingerprint scheme; a written profile may have its own."""
+    """Shape of the candidate index, part of the fingerprint scheme; a profile may have its own."""
 
     bands: Annotated[Whole, Field(ge=1, le=64)] = 24
     rows: Annotated[Whole, Field(ge=1, le=8)] = 4
@@ -133,7 +133,7 @@ else:
 class NearSettings(Section):
     """Stage two: alike bodies. `similarity` is held as an integer out of 10,000.
 
-    A written profile has its own similarity, differences, limits and layout (PROFILES) where none is written.
+    A profile may have its own similarity, differences, limits and layout (PROFILES) where none is written.
     """
 
     method: Literal["text", "hamming", "none"] = "text"
@@ -273,7 +273,7 @@ class Settings(Section):
     """Everything that can be set."""
 
     app: Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$")] = "twinsieve"
-    profile: Literal["microblog", "plain", "titles", "sms"] = "microblog"
+    profile: Literal["default", "microblog", "plain", "titles", "sms"] = "default"
     text: TextSettings = Field(default_factory=TextSettings)
     features: FeatureSettings = Field(default_factory=FeatureSettings)
     digest: DigestSettings = Field(default_factory=DigestSettings)
@@ -313,6 +313,7 @@ LOW_FLOOR_LAYOUT = LayoutSettings(bands=36, rows=3, grams="by_script")
 TITLES_LIMITS = LimitSettings.model_validate({"in_place": 1})
 SMS_LIMITS = LimitSettings.model_validate({"places": 512, "inside": 18})
 PROFILES: dict[str, dict[str, object]] = {
+    "default": {},
     "microblog": {
         "similarity": 7_000,
         "differences": "full",
@@ -333,4 +334,14 @@ PROFILES: dict[str, dict[str, object]] = {
         "layout": LOW_FLOOR_LAYOUT,
     },
 }
-"""What a written profile says of the near stage; the rest, and all without a profile, has its default."""
+"""What a profile says of the near stage; the rest has its default."""
+DROPS_TAGS = frozenset({"default", "microblog"})
+"""Profiles that leave tags, repost chains and tails out of a text; the others drop links and @names alone."""
+AUTO = {
+    "exact.window.age": "7d, on files none",
+    "near.window.age": "24h, on files none",
+    "near.method": "text, or none where exact.fields is set",
+    "input.id_field": "id, where messages have it",
+    "input.time_field": "created_at, where messages have it",
+}
+"""Keys whose default depends on something else: it is `auto`, which means this."""

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.model import Settings, WindowSettings
+from twinsieve.pipeline.settings.model import DROPS_TAGS, Settings, WindowSettings
 from twinsieve.pipeline.settings.named_files import open_regular
 from twinsieve.stages.contract import (
     LEVELS,
@@ -57,7 +57,7 @@ def scheme_config(settings: Settings) -> SchemeConfig:
     features = settings.features
     return SchemeConfig(
         text=TextConfig(
-            profile="microblog" if settings.profile == "microblog" else "plain",
+            profile="microblog" if settings.profile in DROPS_TAGS else "plain",
             body_rule=settings.text.body,
             fold_variants=settings.text.fold_variants,
             drop=settings.text.drop,

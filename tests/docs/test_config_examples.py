@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from twinsieve.pipeline.settings.load import check_tree, tree_of_file
-from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.model import AUTO, Settings
 from twinsieve.pipeline.settings.schema import SECRETS, schema
 from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
 from twinsieve.pipeline.worker.config import MAX_EMITTED, MAX_EMITTED_BYTES
@@ -62,6 +62,9 @@ def test_every_value_has_a_comment_with_its_default(root: Path, name: str) -> No
         if schema()[key] == "mapping" or match is None:
             match = re.search(r"\(([^()]*)\)$", comment)
         assert match, f"{name}: {key} names no default"
+        if key in AUTO:
+            assert match[1] == f"auto: {AUTO[key]}", f"{name}: {key}"
+            continue
         given = yaml.safe_load(match[1].replace("1e-6", "0.000001"))
         assert _read(key, given) == _read(key, None), f"{name}: {key} says the default is {match[1]}"
 

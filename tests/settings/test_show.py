@@ -38,7 +38,7 @@ def test_each_setting_names_who_set_it(tmp_path: Path, run: Run, monkeypatch: py
     assert found["near.window.age"] == ["24h", "default, none on files"]
     assert found["input.text_field"] == ["[body]", "--text-field"]
     assert found["near.shards"] == ["2", "--set near.shards"]
-    assert found["profile"] == ["microblog", "default"]
+    assert found["profile"] == ["default", "default"]
 
 
 def test_what_another_setting_switches_off_says_so(run: Run) -> None:

@@ -68,7 +68,7 @@ class Sieve:
     threads: how many at most (one a core)
     settings: path of a YAML file, or a mapping with the same keys (nested or dotted), for everything else.
         All that is not named in it has the default of `twinsieve dedup -c`, which keeps more and longer:
-        profile `microblog`, 1,000,000 and 10,000,000 kept texts, also without age limit. Environment
+        profile `default`, 1,000,000 and 10,000,000 kept texts, also without age limit. Environment
         variables count with a file, as for commands
     raises: ConfigError with every problem, UsageError
 
