@@ -96,7 +96,9 @@ def test_dead_letters_of_a_block_stand_in_the_order_of_the_input() -> None:
     config = emit_config("posts.unique", duplicates="posts.duplicates", dead_letter="posts.dead")
     refusing = _Refusing(
         lambda m: (
-            DeadLetterReason.TOO_LARGE_FOR_TOPIC if m.values == [b"large"] and m.headers[0][0][0] != REASON else None
+            DeadLetterReason.TOO_LARGE_FOR_TOPIC
+            if m.values == [b"large"] and m.headers[0][0][0] != REASON
+            else None
         )
     )
     emission = Emission()
