@@ -827,7 +827,7 @@ CLOCKS = (
     Mutant(
         "clock: a time buries a message by what was heard before it was read",
         ASKS,
-        "        if Reason.BAD_TIMESTAMP not in refused.values():\n",
+        "        if DeadLetterReason.BAD_TIMESTAMP not in refused.values():\n",
         "        if True:\n",
         CLOCK_TESTS,
     ),

@@ -101,7 +101,7 @@ PROTOCOL = (
         OPENINGS,
         "together = sorted(at for at in due if at not in self._pauses_s)",
         "together = sorted(due)",
-        ("twinsieve/pipeline/worker/openings.py", "tests/model/test_leaderless.py"),
+        ("tests/worker/test_opening_queue.py", "tests/model/test_leaderless.py"),
     ),
     Mutant(
         "protocol: what was passed over leads on in the exact stage",
