@@ -46,19 +46,19 @@ BodyRule = Literal["letters", "product"]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to run the sieve: whose body rule, and what keeps two messages apart (OFF, GUARDS, FULL).
+    """One way to run the sieve: whose body rule, and what keeps two messages apart (of LEVELS).
 
     `letters` is the rule the truth files were made with; `product` is the one that runs by default.
     """
 
     body_rule: BodyRule
-    differences: int
+    differences: str
 
     def __str__(self) -> str:
-        return f"{self.body_rule}, differences {LEVELS[self.differences]}"
+        return f"{self.body_rule}, differences {self.differences}"
 
 
-VARIANTS = tuple(Variant(rule, level) for rule in get_args(BodyRule) for level in range(len(LEVELS)))
+VARIANTS = tuple(Variant(rule, level) for rule in get_args(BodyRule) for level in LEVELS)
 
 
 @dataclass(slots=True)
@@ -164,7 +164,7 @@ def run_evaluate(
             leader >= 0 and not seen for leader, seen in zip(truth.leaders, truth.seen_before, strict=True)
         ),
         runs=runs,
-        own=Variant(scheme.text.body_rule, sieve.near.differences.level),
+        own=Variant(scheme.text.body_rule, LEVELS[sieve.near.differences.level]),
     )
 
 
@@ -222,7 +222,7 @@ def variant_config(sieve: SieveConfig, variant: Variant, at: int, count: int) ->
             sieve.near,
             similarity=at,
             window=Window(count),
-            differences=sieve.near.differences._replace(level=variant.differences),
+            differences=sieve.near.differences._replace(level=LEVELS.index(variant.differences)),
         ),
         scoped=False,
     )

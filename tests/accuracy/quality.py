@@ -16,12 +16,12 @@ from twinsieve.pipeline.evaluate.evaluate import (
     variant_config,
 )
 from twinsieve.pipeline.evaluate.scores import Counts
-from twinsieve.stages.contract import GUARDS, OFF, BandLayout, Kind, SieveConfig
+from twinsieve.stages.contract import BandLayout, Kind, SieveConfig
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
-NO_GUARD = Variant("letters", OFF)
+NO_GUARD = Variant("letters", "off")
 
 
 def scheme_of(data: DataSet) -> SchemeConfig:
@@ -59,7 +59,7 @@ def article_pairs(at: int) -> tuple[set[frozenset[str]], set[frozenset[str]]]:
     planted = {frozenset(line.split("\t")) for line in lines}
     ids, texts = read_texts(ARTICLES.texts)
     batch = batch_of(*Scheme(scheme_of(ARTICLES)).read(texts))
-    config = variant_config(SieveConfig(), Variant("product", GUARDS), at, len(ids))
+    config = variant_config(SieveConfig(), Variant("product", "guards"), at, len(ids))
     verdicts = Sieve(config).judge(batch)
     dropped = [row for row, kind in enumerate(verdicts.kinds.tolist()) if kind != Kind.UNIQUE]
     return {frozenset((ids[row], ids[int(verdicts.leaders[row])])) for row in dropped}, planted

@@ -37,8 +37,6 @@ from twinsieve.pipeline.evaluate.judged import JudgedPair, JudgedVerdict, judge_
 from twinsieve.pipeline.evaluate.scores import Counts
 from twinsieve.pipeline.evaluate.truth import HEADER
 from twinsieve.stages.contract import (
-    GUARDS,
-    OFF,
     SIMILARITY_SCALE,
     STORED_LENGTH,
     Batch,
@@ -53,9 +51,9 @@ from twinsieve.stages.text.rules import TextConfig
 
 ROWS = 1_000
 LEAST = 8_000
-NO_GUARD = Variant("letters", OFF)
-PRODUCT = Variant("product", OFF)
-GUARDED = Variant("product", GUARDS)
+NO_GUARD = Variant("letters", "off")
+PRODUCT = Variant("product", "off")
+GUARDED = Variant("product", "guards")
 
 
 class Files(NamedTuple):

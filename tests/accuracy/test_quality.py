@@ -31,14 +31,14 @@ from twinsieve.pipeline.evaluate.evaluate import (
     variant_config,
 )
 from twinsieve.pipeline.evaluate.judged import JudgedVerdict, precision, recall
-from twinsieve.stages.contract import GUARDS, OFF, STORED_LENGTH, SieveConfig, Verdicts
+from twinsieve.stages.contract import STORED_LENGTH, SieveConfig, Verdicts
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.sieve import Sieve
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 
-PRODUCT = Variant("product", OFF)
-PRODUCT_GUARDED = Variant("product", GUARDS)
+PRODUCT = Variant("product", "off")
+PRODUCT_GUARDED = Variant("product", "guards")
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from tests.house import map as house
 
-_MAX_LINES = 500
-
 
 def test_no_import_goes_up() -> None:
     """`levels` raises for a circle, and where there is none every import goes down."""
@@ -18,18 +16,6 @@ def test_no_import_goes_up() -> None:
 
 def test_the_ground_imports_nothing() -> None:
     assert [low for high, low in house.arrows() if high == "stages"] == []
-
-
-def test_a_long_file_is_named_with_its_reason(root: Path) -> None:
-    text = (root / "docs" / "DESIGN.md").read_text("utf-8")
-    named = re.findall(r"^- `([a-z_/]+\.py)`: \S", text, re.MULTILINE)
-    long = [
-        path.relative_to(root).as_posix()
-        for top in ("stages", "pipeline", "twinsieve/api", "tests", "bench", "scripts")
-        for path in (root / top).rglob("*.py")
-        if len(path.read_text("utf-8").splitlines()) > _MAX_LINES
-    ]
-    assert sorted(named) == sorted(long)
 
 
 def test_the_map_names_every_folder_once(root: Path) -> None:
