@@ -900,6 +900,20 @@ TOPICS = (
         ("tests/retention/test_log_and_decisions.py",),
     ),
     Mutant(
+        "an index that follows keeps its place in the log",
+        INDEX,
+        "            self._consumer.pause([self._config.log])\n",
+        "            self._consumer.pause([])\n",
+        ("tests/retention/test_log_and_decisions.py",),
+    ),
+    Mutant(
+        "dead letters stand in the order in which they are found",
+        EMIT,
+        "        for row in sorted(dead):\n",
+        "        for row in dead:\n",
+        ("tests/worker/test_dead_letters.py",),
+    ),
+    Mutant(
         "topics: an index answers in partitions that do not exist",
         "pipeline/index/topics.py",
         "if number not in there}",
