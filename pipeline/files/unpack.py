@@ -67,7 +67,9 @@ def unpacked(raw: io.BufferedReader, name: str) -> Iterator[bytes]:
             yield from reads
     except (zlib.error, zstandard.ZstdError, lzma.LZMAError) as error:
         if "emory" in str(error):  # neither library has an error of its own for it
-            raise PackedError("asks for more memory to be unpacked than it gets; unpack it first") from error
+            raise PackedError(
+                "needs more memory to decompress than is allowed; decompress it first"
+            ) from error
         raise _damaged(error) from error
 
 

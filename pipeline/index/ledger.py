@@ -297,7 +297,9 @@ class Ledger:
         return number
 
     def take_numbers(self, block: Block, names: Mapping[int, str]) -> None:
-        """Number topics as whoever judged this block did, who may have known topics whose blocks are gone.
+        """Adopt the topic numbers of the index that judged this block.
+
+        It may know topics whose blocks are deleted.
 
         names: of topics by number, first the block's own
         """

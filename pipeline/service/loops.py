@@ -68,7 +68,7 @@ class LoopPhase(StrEnum):
     STARTING = "starting"
     """the role has done nothing yet: a missing permission ends the process"""
     WORKING = "working"
-    """the role has done what it is for, and the last step succeeded"""
+    """the role has emitted, judged or stood by, and the last step succeeded"""
     RETRYING = "retrying"
     """the last step failed; a missing permission may be granted again"""
     STOPPING = "stopping"
@@ -214,7 +214,7 @@ class Loop(ABC):
         self._metrics.role.labels(self.name).state(phase)
 
     def _did_its_work(self) -> None:
-        """The role has done what it is for."""
+        """The role has emitted, judged or stood by."""
         if self.phase.now is LoopPhase.STARTING:
             self._go(LoopPhase.WORKING)
 
@@ -514,7 +514,7 @@ class IndexLoop(Loop):
             if sizes is not None:
                 self._metrics.see_log(sizes)
         stood_by, self._stood_by = self._stood_by, self._index.ready and not self._index.live
-        # An index that stands by from one query to the next has done what it is for. One query is not enough:
+        # An index that stands by from one query to the next is at work. One query is not enough:
         # a rebalance leaves every member without its share for a moment.
         if stood_by and self._stood_by:
             self._did_its_work()

@@ -125,7 +125,7 @@ def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
         if not error.retryable:
             raise
         # Its coordinator may be moving; the app's own groups are asked for again and again.
-        _log.warning("run: whether a seed of app %s still runs is not known (%s)", settings.app, error)
+        _log.warning("run: cannot tell whether a seed of app %s is still running (%s)", settings.app, error)
         return
     if members:
         _log.warning(

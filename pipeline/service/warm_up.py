@@ -118,7 +118,7 @@ def _compile_in(count: int, missing: Sequence[Part], told: Told, stopped: Callab
                 waiting.remove(part)
                 process = idle.pop()
                 under_way[process] = part, time.perf_counter()
-                with suppress(OSError):  # one that has died answers with the end of its output
+                with suppress(OSError):  # a worker that died shows as the end of its output below
                     print(part.name, file=process.stdin, flush=True)
             if not under_way:
                 return

@@ -272,7 +272,7 @@ def _meet(
         return best
     if params.near != NEAR_HAMMING:
         return _better(best, kept_index, compare(chunk, row, ring, slot, index.verify, work.scratch))
-    # Among earlier chunks the tables show nothing without a fingerprint; here we look ourselves.
+    # The tables list only rows with a SimHash; this loop scans the chunk itself, and must skip the others.
     if not chunk.has_simhash[work.kept.kept_rows[number]]:
         return best
     return _better(best, kept_index, compare_bits(chunk, row, index, slot))

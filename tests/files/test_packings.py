@@ -128,7 +128,7 @@ def test_xz_that_asks_for_a_gigabyte_is_refused(tmp_path: Path) -> None:
     packed[20:24] = struct.pack("<I", zlib.crc32(packed[12:20]))
     (tmp_path / "f").write_bytes(packed)
     with pytest.raises(
-        FileError, match="f: asks for more memory to be unpacked than it gets; unpack it first"
+        FileError, match="f: needs more memory to decompress than is allowed; decompress it first"
     ):
         _content(tmp_path / "f")
 

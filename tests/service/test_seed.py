@@ -248,7 +248,10 @@ def test_a_run_that_cannot_tell_whether_it_is_seeded_starts_and_says_so(
     wait_for(lambda: outputs(cluster) == 20, "all that came in is out")
     service.end()
     assert service.error is None
-    assert "whether a seed of app t still runs is not known (members of group t.seed: no coord" in caplog.text
+    assert (
+        "cannot tell whether a seed of app t is still running (members of group t.seed: no coord"
+        in caplog.text
+    )
 
 
 def test_a_seed_ends_when_its_app_goes_live(settings: Settings, cluster: MemoryCluster) -> None:
