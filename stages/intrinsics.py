@@ -51,10 +51,10 @@ def cell_of(keys: NDArray[np.uint64], key: np.uint64) -> np.int64:
 
     keys: uint64[2**k], k at most 32, 0 for an empty cell, never full; key: not 0
     """
-    mask = len(keys) - 1
+    mask = np.int64(len(keys) - 1)
     cell = np.int64((key * GOLDEN) >> np.uint64(32)) & mask
     while keys[cell] != np.uint64(0) and keys[cell] != key:
-        cell = (cell + 1) & mask
+        cell = (cell + np.int64(1)) & mask
     return cell
 
 
