@@ -115,11 +115,13 @@ def _place_by_key(placed: Emission, topic: str, messages: Messages, count: int, 
     columns = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
     for row, (key, value, headers, stamp) in enumerate(columns):
         if key is not None:
-            if partition_of(key, count) in dead:
-                return False
-            placed.to(topic, None).add(key, value, headers, stamp)
-        elif not live:
-            return False
+            number = partition_of(key, count)
+        elif live:
+            number = live[row % len(live)]
         else:
-            placed.to(topic, live[row % len(live)]).add(key, value, headers, stamp)
+            return False
+        if number in dead:
+            return False
+        # Named also for a key: what is sent to a partition by its number and by keys is not sent in order.
+        placed.to(topic, number).add(key, value, headers, stamp)
     return True
