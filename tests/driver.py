@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -501,4 +502,6 @@ class Process:
                 self.worker.leave()
             self.worker.close()
         if self.index is not None:
-            self.index.close()
+            # As the loop around it: the next start follows the log from the snapshot before.
+            with suppress(AbortableError):
+                self.index.close()

@@ -274,13 +274,15 @@ class Index:
     def close(self) -> None:
         """Leave the group, so that a standby gets the log at once, then write a last snapshot. Where that
         fails is a notice: nothing is lost, the next start follows the log from the snapshot before."""
-        if self._consumer is not None:
-            self._consumer.leave()
-        if self.live:
-            self._finish_snapshot(wait=True)
-            self.snapshots.begin(self.state, self.follower.decisions_at)
-            self._finish_snapshot(wait=True, last=True)
-        self.abandon()
+        try:
+            if self._consumer is not None:
+                self._consumer.leave()
+            if self.live:
+                self._finish_snapshot(wait=True)
+                self.snapshots.begin(self.state, self.follower.decisions_at)
+                self._finish_snapshot(wait=True, last=True)
+        finally:
+            self.abandon()
 
     def abandon(self) -> None:
         """Close everything, without a snapshot: after an error the state may be ahead of the record."""
