@@ -48,6 +48,9 @@ APP, SEEDED = "app", "seeded"
 GROUP, INDEX_GROUP, SEED_GROUP = Names(APP).workers, Names(APP).index, Names(APP).seed
 SCHEME = scheme_hash(TinyScheme.scheme_id)
 
+_STUCK_ROUNDS, _STUCK_S = 600, 300.0
+"""Longer than any pause: a session that ends, a role that steps aside."""
+
 WORKER = worker_config(
     scheme=SCHEME,
     topics=("in",),
@@ -326,21 +329,28 @@ class World:
         workers = [process.worker for process in running if process.roles != "index"]
         return bool(workers) and all(worker is not None and worker.idle for worker in workers)
 
-    def settle(self, rounds: int = 600, tend: Callable[[], None] = lambda: None) -> None:
-        """Run until quiet; a deployment that emits nothing for `rounds` rounds is stuck.
+    def settle(self, tend: Callable[[], None] = lambda: None) -> None:
+        """Run until quiet, which the diary notes; as `run_until`."""
+        self.run_until(self.quiet, tend)
+        self.history.is_calm()
+
+    def run_until(self, done: Callable[[], bool], tend: Callable[[], None] = lambda: None) -> None:
+        """Run until `done` says so; a deployment that emits nothing for `_STUCK_ROUNDS` and `_STUCK_S` is stuck.
 
         tend: called before each round, as a supervisor that restarts what has ended
+        raises: AssertionError
         """
-        left, emitted = rounds, self._committed()
-        while left:
-            if self.quiet():
-                self.history.is_calm()
+        left, moved_s, emitted = _STUCK_ROUNDS, self.clock.monotonic_s(), self._committed()
+        while left > 0 or self.clock.monotonic_s() < moved_s + _STUCK_S:
+            if done():
                 return
             tend()
             self.run(1)
+            left -= 1
             # One that judges slowly, or whose outputs take little at a time, is not stuck.
             before, emitted = emitted, self._committed()
-            left = rounds if emitted > before else left - 1
+            if emitted > before:
+                left, moved_s = _STUCK_ROUNDS, self.clock.monotonic_s()
         raise AssertionError(f"stuck: {self.describe()}")
 
     def _committed(self) -> int:

@@ -53,7 +53,7 @@ def test_judging_that_takes_long_is_recorded_in_time_and_never_done_again(row_s:
     worker = replace(WORKER, max_pending=500, answer_s=600.0)
     for slot in "ab":
         world.start(slot, sieve=slow(world, row_s), index_config=index, worker_config=worker)
-    world.settle(1_500)
+    world.settle()
     assert sum(len(world.cluster.values(OUTPUT, number)) for number in range(3)) == 120
     assert not restores(world)
 
@@ -125,7 +125,7 @@ def test_an_index_that_is_slow_is_given_the_time_it_needs() -> None:
         world.produce("in", number, texts(1_000 * number, 1_000 * number + 40))
     world.cluster.session_timeout_s = 60.0
     world.start("a", sieve=slow(world, 0.5), worker_config=replace(WORKER, answer_s=4.0))
-    world.settle(3_000)
+    world.settle()
     asked = sum(
         len(decode_block(entry.value or b"", INDEX.scheme, "log"))
         for _, entry in world.cluster.log(LOG).visible()

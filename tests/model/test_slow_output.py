@@ -63,7 +63,7 @@ def large(count: int, size: int = _KIB, first: int = 0) -> list[bytes | None]:
 
 
 def settled_well(world: World, count: int) -> None:
-    world.settle(2_000)
+    world.settle()
     truth = rebuild(world)
     check_all_judged(world, truth)
     check_complete(world, truth, check_output(world, truth))
@@ -126,7 +126,7 @@ def test_what_fails_again_and_again_is_asked_for_in_ever_smaller_parts_and_comes
     output.refusing, output.sent = False, []
     settled_well(world, 60)
     world.produce("in", 0, large(30, first=60))
-    world.settle(2_000)
+    world.settle()
     assert max(output.sent) > _BOUND // 2, "as large as ever, after a while"
 
 

@@ -246,7 +246,7 @@ def test_two_processes_that_begin_side_by_side_with_a_topic_that_nobody_knows_st
             world.run(15)
 
     late.hook, other.hook = stall, wait
-    world.settle(2_000)
+    world.settle()
     assert "stalled" in seen
     assert [notice for notice in late.notices if "making sure" in notice]
     assert (out(world), out(world, 1)) == (texts(10, 13), texts(110, 113))

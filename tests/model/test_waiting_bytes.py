@@ -77,7 +77,7 @@ def test_polls_of_more_than_a_share_do_not_add_up() -> None:
     heir = world.start("c", roles="index")
     for _ in range(60):
         heir.step(0.01)
-    world.settle(3_000)
+    world.settle()
     truth = rebuild(world)
     check_all_judged(world, truth)
     check_complete(world, truth, check_output(world, truth))
@@ -102,7 +102,7 @@ def test_a_partition_goes_on_where_others_hold_all_the_room() -> None:
     assert world.emitted(OUTPUT, 0) == list(range(30))
     assert process.worker.pending_bytes < _MAX_BYTES + max(_MAX_BYTES // 4 + _ONE, _POLL * _ONE)
     world.cluster.faults.leaderless.clear()
-    world.settle(3_000)
+    world.settle()
     assert [len(world.cluster.values(OUTPUT, number)) for number in range(partitions)] == [30] * partitions
 
 
@@ -125,7 +125,7 @@ def test_messages_as_large_as_all_the_room_do_not_add_up_either() -> None:
     heir = world.start("c", roles="index")
     for _ in range(60):
         heir.step(0.01)
-    world.settle(3_000)
+    world.settle()
     truth = rebuild(world)
     check_all_judged(world, truth)
     check_complete(world, truth, check_output(world, truth))

@@ -39,7 +39,6 @@ _FROZEN_S = (7.0, 9.0, 15.0)
 _JUDGING_S = (0.0, 0.02, 0.1, 0.3)
 """A row; a step that judges what it gets at once may outlast a session then."""
 _AHEAD_S = (-7_200.0, -600.0, -70.0, 0.0, 0.0, 70.0, 600.0, 7_200.0)
-_ROUNDS_AFTER_LOSS = 600
 _ROUNDS_OF_A_SEED = 600
 _ROUNDS_TO_NOTICE = 60
 _OUTPUTS = (OUTPUT, DUPLICATES, DEAD)
@@ -401,12 +400,7 @@ class NastyChaos(Chaos):
 
     def run_until_quiet(self) -> None:
         """Or until a process refuses to go on."""
-        for _ in range(_ROUNDS_AFTER_LOSS):
-            if self.world.quiet() or self.world.stops:
-                return
-            self.tend()
-            self.world.run(1)
-        raise AssertionError(f"neither stopped nor done: {self.world.describe()}")
+        self.world.run_until(lambda: self.world.quiet() or bool(self.world.stops), self.tend)
 
     def finish_seed(self) -> None:
         """Nobody disturbs a seed any more: it comes to its end, unless the app has offsets already."""
