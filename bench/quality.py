@@ -1,4 +1,4 @@
-"""How well the sieve drops what it should: the accuracy tables of the README.
+"""How well the sieve drops what it should: the accuracy tables of docs/BENCHMARKS.md.
 
     python -m bench.quality [weibo] [pooled] [articles]
 

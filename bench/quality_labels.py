@@ -1,4 +1,4 @@
-"""What readers call the same, by profile; and hard pairs: the tables of the README on labels.
+"""What readers call the same, by profile; and hard pairs: the tables of docs/BENCHMARKS.md on labels.
 
     python -m bench.quality_labels [--without SET]
 

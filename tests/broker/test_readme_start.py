@@ -1,4 +1,4 @@
-"""The start on Kafka that README shows, typed against a real broker, gives what README prints."""
+"""The start on Kafka of README, with the first posts of OPERATIONS, gives on a real broker what OPERATIONS prints."""
 
 from __future__ import annotations
 
@@ -24,8 +24,16 @@ _TIMEOUT_S = 120.0
 
 @pytest.fixture
 def section(root: Path) -> str:
+    """The commands and the table of headers."""
     text = (root / "README.md").read_text("utf-8")
-    return text[text.index("## On Kafka") : text.index("## When not to use it")]
+    return text[text.index("## On Kafka") : text.index("## What is promised")]
+
+
+@pytest.fixture
+def first_posts(root: Path) -> str:
+    """Posts to type, and what is kept of them."""
+    text = (root / "docs" / "OPERATIONS.md").read_text("utf-8")
+    return text[text.index("## The first posts") : text.index("## What comes out")]
 
 
 def _blocks(section: str, kind: str) -> list[str]:
@@ -42,12 +50,14 @@ def _lines(records: Records) -> list[str]:
     return found
 
 
-def test_the_start_on_kafka_gives_what_the_readme_prints(
-    section: str, root: Path, tmp_path: Path, bootstrap: str
+def test_the_start_on_kafka_gives_what_the_page_prints(
+    section: str, first_posts: str, root: Path, tmp_path: Path, bootstrap: str
 ) -> None:
-    first, second = _blocks(section, "sh")
-    (printed,) = _blocks(section, "")
-    make_topic, *commands = [shlex.split(line) for line in first.splitlines()]
+    (first,), (second,) = _blocks(section, "sh"), _blocks(first_posts, "sh")
+    (printed,) = _blocks(first_posts, "")
+    make_topic, *commands, consume = [shlex.split(line) for line in first.splitlines()]
+    assert consume[consume.index("--topic") + 1] == "posts.unique"
+    assert "read_committed" in consume
     # A broker that was lent may have topics of these names.
     name = fresh("posts")
     own = {

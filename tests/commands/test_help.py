@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 import sys
@@ -106,7 +105,3 @@ def _parse(command: click.Command, words: list[str]) -> None:
 def test_an_example_that_is_no_command_would_be_found() -> None:
     with pytest.raises(click.UsageError):
         _parse(cli, ["topics", "check", "--principal", "x"])
-
-
-def test_the_readme_says_how_the_shell_completes(root: Path) -> None:
-    assert re.search(r"_TWINSIEVE_COMPLETE=bash_source twinsieve", (root / "README.md").read_text("utf-8"))

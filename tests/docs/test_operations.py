@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 import yaml
 from click.testing import CliRunner
 
+from tests.docs.documents import commands
 from twinsieve.pipeline.commands.cli import cli
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.ledger import GivenUp
@@ -110,15 +110,12 @@ def test_everything_that_keeps_a_judged_message_from_coming_out_is_explained(roo
 
 def test_the_commands_of_the_page_take_these_options(root: Path) -> None:
     """Each command is parsed with its options; it ends at the settings file, which is not there."""
-    blocks = re.findall(r"^```sh\n(.*?)^```", _page(root, "OPERATIONS.md"), re.MULTILINE | re.DOTALL)
-    lines = "".join(blocks).splitlines()
-    assert len(lines) > 12
-    for line in lines:
-        program, *words = shlex.split(line)
-        assert program == "twinsieve"
+    lines = commands(root / "docs" / "OPERATIONS.md", "twinsieve")
+    assert lines
+    for _, *words in lines:
         result = CliRunner().invoke(cli, [word.replace("FILE", "/no/such/file.yaml") for word in words])
-        said = f"{result.exception} {result.output}"
-        assert "/no/such/file.yaml" in said, f"{line}: {said}"
+        shown = f"{result.exception} {result.output}"
+        assert "/no/such/file.yaml" in shown, f"{words}: {shown}"
 
 
 @pytest.mark.parametrize("name", ["OPERATIONS.md", "GUARANTEES.md"])
@@ -135,9 +132,3 @@ def test_settings_that_the_pages_name_exist(root: Path, name: str) -> None:
         assert key in {field.alias or its for its, field in fields.items()}, f"{section}.{key}"
         checked += 1
     assert checked > 3
-
-
-@pytest.mark.parametrize("name", ["OPERATIONS.md", "GUARANTEES.md"])
-def test_links_lead_somewhere(root: Path, name: str) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", _page(root, name)):
-        assert (root / "docs" / target).exists(), target

@@ -1,4 +1,4 @@
-"""The Python of README and RECIPES runs, and prints what the pages show."""
+"""The Python of the pages runs, and prints what they show."""
 
 from __future__ import annotations
 
@@ -9,22 +9,27 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.documents import DOCUMENTS, name_of
+
 _BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n\n```\n(?P<shown>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize(("name", "count"), [("README.md", 1), ("docs/RECIPES.md", 5)])
+_PAGES = [page for page in DOCUMENTS if "```python" in page.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=name_of)
 def test_the_python_of_a_page_prints_what_the_page_shows(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: Path
 ) -> None:
     """In the order of the page and in one folder: later snippets read files of earlier ones."""
     monkeypatch.chdir(tmp_path)
-    page = (root / name).read_text("utf-8")
-    blocks = list(_BLOCK.finditer(page))
-    assert len(blocks) == page.count("```python") == count
+    text = page.read_text("utf-8")
+    blocks = list(_BLOCK.finditer(text))
+    assert len(blocks) == text.count("```python")
     for block in blocks:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(block["code"], name, "exec"), {"__name__": "page"})
+            exec(compile(block["code"], page.name, "exec"), {"__name__": "page"})
         assert _stripped(printed.getvalue()) == _stripped(block["shown"]), block["code"]
 
 

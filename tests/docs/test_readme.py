@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.docs.documents import DOCUMENTS, code_in, commands, name_of
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.fields import to_json
@@ -25,41 +26,50 @@ from twinsieve.pipeline.worker.emit import (
     STAGE,
 )
 
-_BLOCK = re.compile(r"^```(?P<kind>[a-z]*)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
+_ON_KAFKA = {"run", "topics", "reset", "seed"}
 
 
-def _blocks(root: Path, kind: str) -> list[str]:
+def _on_files(page: Path) -> list[list[str]]:
+    """Commands that need no broker and name their files; those with `FILE` are parsed by test_operations.py."""
     return [
-        match["text"]
-        for match in _BLOCK.finditer((root / "README.md").read_text("utf-8"))
-        if match["kind"] == kind
+        words for words in commands(page, "twinsieve") if words[1] not in _ON_KAFKA and "FILE" not in words
     ]
 
 
-def _commands(root: Path) -> list[str]:
-    """Lines of `sh` blocks, continuations joined, comments dropped."""
-    lines = "".join(_blocks(root, "sh")).replace("\\\n", " ").splitlines()
-    return [line for line in lines if line.strip() and not line.startswith("#")]
-
-
-def test_make_knows_the_targets_that_documents_name(root: Path) -> None:
+@pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
+def test_make_knows_the_targets_that_a_page_names(root: Path, page: Path) -> None:
     makefile = (root / "Makefile").read_text("utf-8")
-    for name in ("README.md", "CONTRIBUTING.md"):
-        named = set(
-            re.findall(
-                r"\bmake ([a-z]+)\b(?=[`\s])",
-                " ".join(re.findall(r"`[^`]+`|```.*?```", (root / name).read_text("utf-8"), re.DOTALL)),
-            )
-        )
-        for target in named:
-            assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{name}: make {target}"
+    for target in re.findall(r"\bmake ([a-z]+)\b", " ".join(code_in(page.read_text("utf-8")))):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
-def test_the_commands_of_the_readme_run(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
+def test_modules_and_options_that_a_page_names_exist(root: Path, page: Path) -> None:
+    """As `python -m bench.exact_trie --look-ups`: nothing is measured, the source has the option."""
+    for code in code_in(page.read_text("utf-8")):
+        for module, rest in re.findall(r"\b((?:bench|scripts|tests)(?:\.[a-z_]+)+)((?: [^\s`]+)*)", code):
+            path = root.joinpath(*module.split("."))
+            if path.suffix == ".py":
+                assert path.exists(), code
+                continue
+            source = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
+            assert source.exists(), code
+            for option in re.findall(r"--[a-z-]+", rest):
+                assert f'"{option}"' in source.read_text("utf-8"), code
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
+def test_extras_that_a_page_installs_exist(root: Path, page: Path) -> None:
+    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    for names in re.findall(r"install '\.\[([a-z,]+)\]'", page.read_text("utf-8")):
+        assert set(names.split(",")) <= set(extras)
+
+
+@pytest.mark.parametrize("page", [page for page in DOCUMENTS if _on_files(page)], ids=name_of)
+def test_the_commands_of_a_page_run(
+    page: Path, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Commands on files run in a folder with the files they name; `make` and Kafka have tests of their own."""
-    commands = [line for line in _commands(root) if line.startswith("twinsieve ")]
+    """In one folder with the files that pages name: later commands may read what earlier ones wrote."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config").symlink_to(root / "config")
     posts = [to_json(post) for post in generate(300, seed=1)]
@@ -67,14 +77,10 @@ def test_the_commands_of_the_readme_run(
     for name in ("posts.jsonl", "monday.jsonl", "tuesday.jsonl", "posts/1.jsonl"):
         (tmp_path / name).write_bytes(b"\n".join(posts) + b"\n")
     (tmp_path / "posts.csv").write_text("id,text\n1,一条很短的消息\n", "utf-8")
-    (tmp_path / "pairs.tsv").write_text("later\tearlier\tsimilarity\tkind\n" + _pair(posts))
-    for command in commands:
-        words = shlex.split(command)
-        if words[1] in ("run", "topics", "reset", "seed"):
-            continue
+    for words in _on_files(page):
         code = main(words[1:])
-        said = capfd.readouterr()
-        assert code == 0, f"{command}: {said.err}"
+        printed = capfd.readouterr()
+        assert code == 0, f"{words}: {printed.err}"
 
 
 def test_the_headers_that_the_readme_names_are_all_there_are(root: Path) -> None:
@@ -121,13 +127,6 @@ def _kept(folder: Path, rows: list[dict[str, str]], settings: tuple[str, ...]) -
     out = folder / "out.jsonl"
     assert main(["dedup", "-q", str(folder / "in.jsonl"), "-o", str(out), *settings]) == 0
     return len(out.read_bytes().splitlines())
-
-
-def _pair(posts: list[bytes]) -> str:
-    import orjson
-
-    first, second = (orjson.loads(post)["id"] for post in posts[:2])
-    return f"{second}\t{first}\t0.9000\tnear\n"
 
 
 def test_the_command_line_starts_as_an_installed_script_would(root: Path) -> None:

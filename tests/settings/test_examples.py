@@ -89,7 +89,7 @@ def test_a_slip_is_met_with_the_command_meant(run: Run, given: str, meant: str) 
 
 
 def test_the_shell_completes_commands_of_commands() -> None:
-    """README says how to switch it on."""
+    """docs/INSTALL.md says how to switch it on."""
     asked = {"_TWINSIEVE_COMPLETE": "bash_complete", "COMP_WORDS": "twinsieve config ", "COMP_CWORD": "2"}
     words = [sys.executable, "-m", "twinsieve"]
     ran = subprocess.run(words, env=os.environ | asked, capture_output=True, text=True, check=False)

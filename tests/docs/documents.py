@@ -1,0 +1,38 @@
+"""The pages of the project, and what stands in their blocks."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+"""Every page, the README first."""
+
+_BLOCK = re.compile(r"^```(?P<kind>[a-z]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def name_of(page: Path) -> str:
+    """The page's path below the project's folder."""
+    return str(page.relative_to(ROOT))
+
+
+def blocks(text: str, kind: str) -> list[str]:
+    """Content of the blocks of this kind, in the order of the page."""
+    return [block["text"] for block in _BLOCK.finditer(text) if block["kind"] == kind]
+
+
+def code_in(text: str) -> list[str]:
+    """What stands between backticks, in a line or as a block."""
+    without = _BLOCK.sub("", text)
+    return [block["text"] for block in _BLOCK.finditer(text)] + re.findall(r"`([^`]+)`", without)
+
+
+def commands(page: Path, program: str) -> list[list[str]]:
+    """The words of each command in the page's `sh` blocks that calls this program."""
+    lines = "".join(blocks(page.read_text("utf-8"), "sh")).replace("\\\n", " ").splitlines()
+    return [shlex.split(line) for line in lines if line.startswith(f"{program} ")]

@@ -1,0 +1,28 @@
+"""Links between the pages lead to a file, and to a heading that it has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.documents import DOCUMENTS, name_of
+
+
+def _anchors(page: Path) -> set[str]:
+    """Names of the headings as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
+def test_links_lead_to_a_file_and_a_heading_of_it(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text("utf-8")):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        to = page.parent / name if name else page
+        assert to.exists(), target
+        assert not anchor or anchor in _anchors(to), target
