@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import StrEnum
 
+from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError, Partition
 from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexStep
@@ -21,7 +22,6 @@ from twinsieve.pipeline.worker.backoff import Refused
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
-from twinsieve.stages.states import Machine
 
 _log = logging.getLogger("twinsieve")
 _POLL_S = 0.05

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
@@ -16,7 +17,6 @@ from twinsieve.pipeline.worker.config import WorkerConfig
 from twinsieve.pipeline.worker.session import SESSION_WAYS, UNBOUNDED, Session, SessionPhase
 from twinsieve.pipeline.worker.topics import KnownTopics
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.states import Machine
 
 NewSession = Callable[[], int]
 """A random session number, never 0 and never used before."""
