@@ -30,8 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
-# Also for the Kafka clients, which know the seam and no stage.
-from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason as DeadLetterReason
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import (
