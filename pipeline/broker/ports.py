@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import (
@@ -41,9 +42,6 @@ from twinsieve.pipeline.broker.records import (
     PollResult,
     Records,
 )
-
-# Also for the Kafka clients, which know the seam and no stage.
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason as DeadLetterReason
 
 Hook = Callable[[str], None]
 """Called at every named step of a role or of the memory broker; whatever it raises happens there."""

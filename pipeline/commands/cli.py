@@ -17,9 +17,9 @@ from importlib import import_module
 
 import click
 
+from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.commands.terminal import say_error
 from twinsieve.stages.errors import SieveError
-from twinsieve.stages.program import program_version
 
 _COMMANDS = {
     "dedup": ("dedup", "Drop duplicates from files."),

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.dedup.leaders import Leader
 from twinsieve.pipeline.dedup.sinks import Judged, flag_names, similarity_of
 from twinsieve.pipeline.files import FileError
@@ -25,7 +26,6 @@ from twinsieve.pipeline.messages.decode import decode_json
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.contract import NO_LEADER, Kind
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import orjson
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.evaluate.scores import Scores, score
 from twinsieve.pipeline.evaluate.truth import Truth, covered_rows, ideal_pass, read_pairs
 from twinsieve.pipeline.files.format import Dialect
@@ -32,7 +33,6 @@ from twinsieve.stages.contract import (
     Verdicts,
     Window,
 )
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.differ.rules import Rule, counts_by_name
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.encoding import codec_of, is_wide
 from twinsieve.pipeline.files.format import TABLES, Dialect
@@ -27,7 +28,6 @@ from twinsieve.pipeline.files.table import Table, TableKind, documents_of, shown
 from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_rows, too_large
 from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import ByteSink
 from twinsieve.pipeline.messages.decode import Unreadable, too_large
 from twinsieve.pipeline.messages.spelling import to_json
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from math import ceil
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_json
 from twinsieve.pipeline.messages.paths import name_of
 from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, TEXT, but_these
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 _ADVICE = {
     DeadLetterReason.MISSING_FIELD: "name the right one, as with --text-field",

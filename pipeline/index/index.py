@@ -23,6 +23,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from typing import NamedTuple
 
+from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
 from twinsieve.pipeline.broker.ports import Broker, Clock, GroupConsumer, Hook, no_hook
@@ -50,7 +51,6 @@ from twinsieve.pipeline.wire.frame import (
 )
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.states import Machine
 
 _STAND_BY_S = 0.02
 """Timeout of a poll while nothing is to be judged: long enough for a client to take part in its group."""

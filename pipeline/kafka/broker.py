@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.client import Client
-from twinsieve.pipeline.kafka.leaving import GroupAdmin
 from twinsieve.pipeline.kafka.limits import Limits
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 CONNECT_TIMEOUT_S = 15.0
 
-A = TypeVar("A", bound=KafkaAdmin)
 C = TypeVar("C", bound=Client)
 
 
@@ -25,8 +22,8 @@ class Access:
     """What every client of a process is made with.
 
     options: of its library, that all kinds of client share; admin: the administration client of the process,
-    connected at the first call; make_group_admin: for one that can take a member out of its group;
-    clock: the broker's, as the clients hear it; limits: of topics; nulls: as `Limits`
+    connected at the first call; clock: the broker's, as the clients hear it; limits: of topics;
+    nulls: as `Limits`
     """
 
     def __init__(
@@ -34,7 +31,6 @@ class Access:
         settings: KafkaSettings,
         options: Mapping[str, Any],
         admin: Callable[[], KafkaAdmin],
-        make_group_admin: Callable[[], GroupAdmin],
         clock: BrokerClock,
         *,
         nulls: bool,
@@ -42,24 +38,33 @@ class Access:
         self.settings = settings
         self.options = options
         self.admin = admin
-        self.make_group_admin = make_group_admin
         self.clock = clock
         self.limits = Limits(admin, clock, settings.message_bytes, settings.compression, nulls=nulls)
 
 
-class KafkaBroker(ABC, Generic[A]):
-    """Keeps the clients that it made with one set of settings, and closes them. Subclasses make them."""
+class KafkaBroker:
+    """Keeps the clients that it made with one set of settings, and closes them. Subclasses make them.
 
-    def __init__(self, settings: KafkaSettings, options: Mapping[str, Any], *, nulls: bool) -> None:
+    make_admin: an administration client that has reached a broker
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        options: Mapping[str, Any],
+        make_admin: Callable[[], KafkaAdmin],
+        *,
+        nulls: bool,
+    ) -> None:
         self.clock = BrokerClock(time.monotonic)
         # What roles write to each other is compressed already, as far as that pays (docs/WIRE.md).
         plain = settings.model_copy(update={"compression": "none"})
         self._access, self._plain = (
-            Access(each, options, self._shared_admin, self._new_group_admin, self.clock, nulls=nulls)
-            for each in (settings, plain)
+            Access(each, options, self._shared_admin, self.clock, nulls=nulls) for each in (settings, plain)
         )
         self._made: list[Client] = []
-        self._own_admin: A | None = None
+        self._make_admin = make_admin
+        self._own_admin: KafkaAdmin | None = None
 
     def admin(self) -> Admin:
         return self._kept(self._make_admin())
@@ -78,13 +83,7 @@ class KafkaBroker(ABC, Generic[A]):
         self._made.append(client)
         return client
 
-    def _shared_admin(self) -> A:
+    def _shared_admin(self) -> KafkaAdmin:
         if self._own_admin is None:
             self._own_admin = self._make_admin()
         return self._own_admin
-
-    @abstractmethod
-    def _make_admin(self) -> A: ...
-
-    @abstractmethod
-    def _new_group_admin(self) -> GroupAdmin: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 
@@ -15,15 +14,7 @@ _LEAVE_S = 5.0
 _log = logging.getLogger(__name__)
 
 
-class GroupAdmin(KafkaAdmin):
-    """An administration client that can take a member out of its group."""
-
-    @abstractmethod
-    def remove_member(self, group: str, name: str, member_id: str) -> None:
-        """The group forgets this static member, unless the name belongs to another id by now."""
-
-
-def leave(admin: Callable[[], GroupAdmin], group: str, name: str, member_id: str) -> None:
+def leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str) -> None:
     """Has the group give this closed member's share to the others at once, not when its session ends.
 
     A member that is alone stays known: nobody could take over, and an empty group makes its next member wait
@@ -36,7 +27,7 @@ def leave(admin: Callable[[], GroupAdmin], group: str, name: str, member_id: str
         _log.info("group %s: its share waits for the end of the session (%s)", group, error)
 
 
-def _leave(admin: Callable[[], GroupAdmin], group: str, name: str, member_id: str) -> None:
+def _leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str) -> None:
     asked = admin()
     members = asked.members(group)
     if len(members) > 1 and member_id in members and members[member_id].name == name:

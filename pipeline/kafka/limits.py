@@ -12,9 +12,9 @@ from contextlib import suppress
 import lz4.frame
 import zstandard
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.clocks import BrokerClock
-from twinsieve.pipeline.broker.ports import DeadLetterReason
 from twinsieve.pipeline.broker.records import (
     NO_TOPIC_ID,
     AbortableError,

@@ -60,8 +60,8 @@ def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
 def handshake_problem(settings: KafkaSettings) -> list[str]:
     """What OpenSSL says of the first broker that answers, or that it speaks TLS where none is asked for.
 
-    librdkafka says only that a certificate could not be verified, for an expired one as for a foreign
-    one, and of a TLS port that is spoken to in plain text only that it is down.
+    A client may say only that the connection was lost: of a certificate of ours that the broker refuses, and
+    of a TLS port that is spoken to in plain text.
     """
     wants_tls = "ssl" in settings.security.protocol
     context = tls_context(settings) if wants_tls else _unverified()

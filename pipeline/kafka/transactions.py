@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
-from twinsieve.pipeline.broker.ports import DeadLetterReason
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import (
     AbortableError,
     Committed,

@@ -1,4 +1,4 @@
-"""Why a broker cannot be reached, in one line that says what to do; the same words for both clients."""
+"""Why a broker cannot be reached, in one line that says what to do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CERTAIN = {
         "its TLS certificate is not trusted; set kafka.security.ca_file to the authority that signed it, "
         "and use the host name the certificate is for"
     ),
-    "ssl handshake|wrong version number|handshake failed|record layer|packet length too long": (
+    "wrong version number|handshake failed|record layer|packet length too long": (
         "does not speak TLS as asked; kafka.security.protocol is {protocol}"
     ),
     r"invalid frame length|invalidreceiveerror|incorrect security\.protocol": (
@@ -33,10 +33,8 @@ _CERTAIN = {
     ),
 }
 _MAY_PASS = {
-    "dns|name or service not known|failed to resolve|name resolution": (
-        "the host name is not known; check kafka.bootstrap"
-    ),
-    "socket disconnected|connection reset|disconnected while requesting": "closes the connection at {step}",
+    "dns|name or service not known|name resolution": ("the host name is not known; check kafka.bootstrap"),
+    "socket disconnected|connection reset": "closes the connection at {step}",
     "refused": "nothing listens there; start the broker or correct kafka.bootstrap",
 }
 

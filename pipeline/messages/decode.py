@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import orjson
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.messages.spelling import without_escapes
 from twinsieve.pipeline.settings.values import size_text
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 _T = TypeVar("_T")
 

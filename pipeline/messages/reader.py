@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.decode import Unreadable, decode_json, decode_rows, decode_text, too_large
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_ms
@@ -20,7 +21,6 @@ from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
 from twinsieve.pipeline.messages.unseen import TEXT, FieldWatch, Unseen
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.errors import UsageError
 
 KEYS_BY = "spelling"

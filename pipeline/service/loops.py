@@ -8,6 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import StrEnum
 
+from twinsieve.pipeline.basics.pauses import Pauses
+from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError, Partition
 from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexStep
@@ -21,7 +23,6 @@ from twinsieve.pipeline.worker.backoff import Refused
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
-from twinsieve.stages.states import Machine
 
 _log = logging.getLogger("twinsieve")
 _POLL_S = 0.05
@@ -52,9 +53,10 @@ _SAY_BEHIND_S = 60.0
 """An index that judges what has waited for longer than the first says so once in the second."""
 _ASIDE_AFTER = 3
 """Failures in a row after which an index leaves its group, and comes back after a pause."""
-_ASIDE_S = 30.0
-_MAX_ASIDE_S = 600.0
-"""The first such pause, doubled each time until a decision is recorded; and its limit."""
+_ASIDE = Pauses(first_s=30.0, longest_s=600.0)
+"""Such pauses, until a decision is recorded."""
+_FAILED = Pauses(first_s=0.1, longest_s=6.4)
+"""After a step that failed, until one succeeds."""
 _SAY_EVERY_S = 10.0
 """Seconds between two lines on how far a snapshot has been read or written."""
 _NEW_CLIENTS_S = 300.0
@@ -114,7 +116,8 @@ class Loop(ABC):
         self._metrics = metrics
         self._alive_s = alive_s
         self._stop = threading.Event()
-        self._failures = 0
+        self._pause_s = 0.0
+        """The last one after a failure, 0.0 once a step succeeded."""
         self._turned_s = self._answered_s = clock.monotonic_s()
         self._new_clients_s = clock.monotonic_s() + _NEW_CLIENTS_S
         self._is_unanswered = False
@@ -231,7 +234,7 @@ class Loop(ABC):
             if self._queries.due_after(self._clock.monotonic_s() - began_s):
                 self._set_gauges()
                 self._ask()
-            self._failures = 0
+            self._pause_s = 0.0
             # A step may find nothing because no broker answers: that it succeeds says nothing then.
             if self.phase.now is LoopPhase.RETRYING and self.hears and not self._is_aside:
                 self._go(LoopPhase.WORKING)
@@ -253,8 +256,8 @@ class Loop(ABC):
             _log.warning("%s: %s", self.name, error)
             if self.phase.now is LoopPhase.WORKING:
                 self._go(LoopPhase.RETRYING)
-            self._failures = min(self._failures + 1, 7)
-            self._stop.wait(0.05 * 2**self._failures)
+            self._pause_s = _FAILED.after(self._pause_s)
+            self._stop.wait(self._pause_s)
 
     def _ask(self) -> None:
         """Ask a broker for what only it knows. raises: BrokerError"""
@@ -395,7 +398,8 @@ class IndexLoop(Loop):
         self._pace = Pace(MAX_BLOCKS)
         self._refused = 0
         """Failures of its own in a row."""
-        self._aside_s = _ASIDE_S
+        self._aside_s = 0.0
+        """The last pause, 0.0 once a decision was recorded."""
         self._aside_until_s: float | None = None
         self._why_aside = ""
         self._say_behind_s = 0.0
@@ -428,6 +432,7 @@ class IndexLoop(Loop):
         self._refused += 1
         if self._refused < _ASIDE_AFTER or not index.step_aside():
             return
+        self._aside_s = _ASIDE.after(self._aside_s)
         _log.warning(
             "index: failed %d times in a row here; it leaves its group for %.0f s, so that another process "
             "may judge (%s)",
@@ -437,7 +442,6 @@ class IndexLoop(Loop):
         self._why_aside = str(error)
         self._answered_s = self._clock.monotonic_s()
         self._aside_until_s = self._clock.monotonic_s() + self._aside_s
-        self._aside_s = min(_MAX_ASIDE_S, 2 * self._aside_s)
 
     def _step(self) -> None:
         if self._aside_until_s is not None:
@@ -450,7 +454,7 @@ class IndexLoop(Loop):
         for ruling in index.step(_POLL_S):
             self._metrics.ruled(ruling)
             self._did_its_work()
-            self._refused, self._aside_s = 0, _ASIDE_S
+            self._refused, self._aside_s = 0, 0.0
         self._is_ready = index.ready
         changes = index.phase.changes()
         for phase in changes:

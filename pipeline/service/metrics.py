@@ -13,6 +13,8 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Met
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.broker.ports import Clock, Hook, no_hook
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexPhase, IndexStep
@@ -24,9 +26,7 @@ from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.contract import Flag, Kind
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.differ.rules import Rule, counts_by_name
-from twinsieve.stages.program import program_version
 
 _STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 _DELAY_BOUNDS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0, 86400.0)

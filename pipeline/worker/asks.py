@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.broker.ports import Clock, Hook, IdempotentProducer, TransactionalProducer
 from twinsieve.pipeline.broker.records import AbortableError, Header, Messages, Records
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block, split_block
@@ -16,9 +18,7 @@ from twinsieve.pipeline.worker.emit import unsendable, without_foreign
 from twinsieve.pipeline.worker.openings import Opening
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import PendingBlock, Session
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.program import program_version
 
 ROW_BYTES = 256
 """A waiting original beside its key, value and headers: Python's objects (180 measured) and its answer."""

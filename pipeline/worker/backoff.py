@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import Partition
 
 _AWAY_S = 600.0
-"""Limit of the time without an answer after which a session expires; that time doubles with each expiry."""
+"""Limit of the time without an answer after which a session expires, unless the settings say more; that time
+doubles with each expiry."""
 _SLOW_S = 120.0
 """The same with an index that answers, however slowly: twice the longest wait of late."""
 _OF_LATE = 5.0
@@ -18,8 +20,7 @@ _OF_LATE = 5.0
 _LEAST_ROWS = 64
 _FEW_BLOCKS = 8
 _MAX_S = 1.0
-_FIRST_REFUSED_S = 0.1
-_MAX_REFUSED_S = 60.0
+_REFUSED = Pauses(first_s=0.1, longest_s=60.0)
 _QUICK_PART = 4
 """A transaction that took less than this part of its time-out may be followed by one of twice the size."""
 _MAX_HALVINGS = 8
@@ -41,6 +42,7 @@ class Patience:
         self._clock = clock
         self._answer_s = answer_s
         self._max_rows = max_rows
+        self._away = Pauses(answer_s, max(answer_s, _AWAY_S))
         self._slow_s = self._slow_until_s = 0.0
         self.expired: dict[Partition, float] = {}
         self.rows = max_rows
@@ -53,7 +55,7 @@ class Patience:
     def expire(self, partition: Partition) -> float:
         """A session of this partition expires; after how many seconds."""
         waited_s = self.of(partition)
-        self.expired[partition] = max(self._answer_s, min(_AWAY_S, 2 * waited_s))
+        self.expired[partition] = self._away.after(waited_s)
         self.rows = max(min(_LEAST_ROWS, self._max_rows), self.rows // 4)
         return waited_s
 
@@ -145,7 +147,7 @@ class Refusals:
         """A transaction of these failed."""
         for partition in partitions:
             before = self.of.get(partition, Refused())
-            pause_s = min(_MAX_REFUSED_S, max(_FIRST_REFUSED_S, 2 * before.pause_s))
+            pause_s = _REFUSED.after(before.pause_s)
             self.of[partition] = Refused(pause_s, min(_MAX_HALVINGS, before.halvings + 1))
 
     def passed(self, partitions: Iterable[Partition], took_s: float) -> None:

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Records
 from twinsieve.pipeline.messages.columns import pick, said_apart, ten_thousandths
@@ -19,7 +20,6 @@ from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind, Verdicts
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import StateError
 

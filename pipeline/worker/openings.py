@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from twinsieve.pipeline.basics.pauses import Pauses
+from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
@@ -16,7 +18,6 @@ from twinsieve.pipeline.worker.config import WorkerConfig
 from twinsieve.pipeline.worker.session import SESSION_WAYS, UNBOUNDED, Session, SessionPhase
 from twinsieve.pipeline.worker.topics import KnownTopics
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.states import Machine
 
 NewSession = Callable[[], int]
 """A random session number, never 0 and never used before."""
@@ -340,12 +341,10 @@ def _is_fresh(held: Committed) -> bool:
     return mark is not None and mark.fresh
 
 
-_FIRST_S = 0.1
-_MAX_S = 60.0
+_FAILED = Pauses(first_s=0.1, longest_s=60.0)
 _LEADER_S = 1.0
 """A partition that needs another one without a leader is tried again after this time."""
-_FIRST_RESYNC_S = 0.05
-_MAX_RESYNC_S = 5.0
+_RESYNCED = Pauses(first_s=0.05, longest_s=5.0)
 
 
 class OpeningQueue:
@@ -361,8 +360,9 @@ class OpeningQueue:
         self._clock = clock
         self._due_s: dict[Partition, float] = {}
         self._pauses_s: dict[Partition, float] = {}
-        """Of those that could not be opened: the next pause."""
-        self._resync_s = _FIRST_RESYNC_S
+        """Of those that could not be opened: the last pause."""
+        self._resync_s = 0.0
+        """The last pause of all."""
         self._paused_until_s = 0.0
         self.leaderless: set[Partition] = set()
 
@@ -396,19 +396,18 @@ class OpeningQueue:
 
     def pause(self) -> None:
         """Open nothing for a while, for all sessions failed at once; longer each time until `recovered`."""
+        self._resync_s = _RESYNCED.after(self._resync_s)
         self._paused_until_s = self._clock.monotonic_s() + self._resync_s
-        self._resync_s = min(_MAX_RESYNC_S, 2 * self._resync_s)
 
     def recovered(self) -> None:
         """Begin again with the shortest pause, for something was emitted."""
-        self._resync_s = _FIRST_RESYNC_S
+        self._resync_s = 0.0
 
     def postpone(self, partitions: Collection[Partition]) -> None:
         """Try these later, for they could not be opened."""
         for partition in partitions:
-            pause_s = self._pauses_s.get(partition, _FIRST_S)
-            self._pauses_s[partition] = min(_MAX_S, 2 * pause_s)
-            self.delay([partition], pause_s)
+            self._pauses_s[partition] = _FAILED.after(self._pauses_s.get(partition, 0.0))
+            self.delay([partition], self._pauses_s[partition])
 
     def await_leaders(self, partitions: Collection[Partition], able: Collection[Partition]) -> None:
         """Note that all of these but the able ones need a partition without a leader."""

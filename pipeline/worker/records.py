@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import Records
 from twinsieve.pipeline.messages.reader import MessageReader, Reads, make_batch
 from twinsieve.pipeline.wire.block import RowKind
 from twinsieve.stages.contract import NO_TIME, Batch
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 
 @dataclass(slots=True)

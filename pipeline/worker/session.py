@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.mark import Mark
 from twinsieve.pipeline.broker.records import NO_EPOCH, AbortableError, Partition, Records
 from twinsieve.pipeline.wire.ruling import Ruling
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
-from twinsieve.stages.states import Machine
 
 _GAP_S = 0.2
 """No topic is deleted, made again and filled in less time, as its clients see it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.mark import name_topic
 from twinsieve.pipeline.broker.ports import Clock, PartitionReader
@@ -100,8 +101,7 @@ class KnownTopics:
                 )
 
 
-_FIRST_PAUSE_S = 60.0
-_MAX_PAUSE_S = 480.0
+_UNANSWERED = Pauses(first_s=60.0, longest_s=480.0)
 
 
 class EndOffsets:
@@ -116,7 +116,7 @@ class EndOffsets:
         self._consumer = consumer
         self._clock = clock
         self._alone: dict[Partition, tuple[float, float]] = {}
-        """For each partition that is queried alone: when, and the pause if it fails again."""
+        """For each partition that is queried alone: when, and its last pause."""
 
     def of(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """Ends of the partitions that answer. Raises no BrokerError."""
@@ -125,7 +125,7 @@ class EndOffsets:
         try:
             found = self._consumer.end_offsets(together) if together else {}
         except AbortableError:
-            self._alone.update(dict.fromkeys(together, (self._clock.monotonic_s(), _FIRST_PAUSE_S)))
+            self._alone.update(dict.fromkeys(together, (self._clock.monotonic_s(), 0.0)))
             if len(together) == 1:
                 self._postpone(together[0])
             return {}
@@ -147,5 +147,5 @@ class EndOffsets:
             self._alone[partition] = (self._clock.monotonic_s(), self._alone[partition][1])
 
     def _postpone(self, partition: Partition) -> None:
-        pause_s = self._alone[partition][1]
-        self._alone[partition] = (self._clock.monotonic_s() + pause_s, min(_MAX_PAUSE_S, 2 * pause_s))
+        pause_s = _UNANSWERED.after(self._alone[partition][1])
+        self._alone[partition] = (self._clock.monotonic_s() + pause_s, pause_s)

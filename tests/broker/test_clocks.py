@@ -200,6 +200,7 @@ def test_one_of_two_processes_has_a_wrong_clock_and_all_comes_out_once(
         for _ in range(5):
             produce(10)
             until(committed, logs)
+        until(lambda: "the broker's" in (tmp_path / "a.log").read_text(), logs)
     finally:
         for process in processes:
             process.terminate()

@@ -16,16 +16,14 @@ from twinsieve.pipeline.broker.records import (
     Partition,
     TruncatedError,
 )
-from twinsieve.pipeline.kafka.confluent import admin as confluent_admin
 from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
 
 
 def test_a_partition_without_a_leader_stops_what_needs_it_and_nothing_else(
     harmed: HarmedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for admin_module in (python_admin, confluent_admin):
-        # Ten seconds otherwise.
-        monkeypatch.setattr(admin_module, "RETRY_S", 3.0)
+    # Ten seconds otherwise.
+    monkeypatch.setattr(python_admin, "RETRY_S", 3.0)
     dead, alive = harmed.topic()
     broker = harmed.broker()
     for partition in (dead, alive):

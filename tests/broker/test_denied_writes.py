@@ -169,7 +169,6 @@ def offsets_of(producer: type, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
             KafkaSettings(),
             {"socket.timeout.ms": 1},
             _nobody,
-            _nobody,
             BrokerClock(time.monotonic),
             nulls=True,
         ),
@@ -208,7 +207,7 @@ def test_offsets_behind_a_failure_of_kafka_python_are_denied(monkeypatch: pytest
     )
     monkeypatch.setattr(python_transactor, "make_producer", lambda *_, **__: producer)
     transactor = python_transactor.PythonTransactionalProducer(
-        Access(KafkaSettings(), {}, _nobody, _nobody, BrokerClock(time.monotonic), nulls=True), "tx"
+        Access(KafkaSettings(), {}, _nobody, BrokerClock(time.monotonic), nulls=True), "tx"
     )
     transactor.begin()
     membership = KafkaMembership(1, None, lambda: False)

@@ -6,7 +6,6 @@ import time
 from contextlib import suppress
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from tests.broker.cluster import Cluster
@@ -14,9 +13,6 @@ from tests.broker.worlds import fresh, until
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.kafka.admin import RETRY_S
-from twinsieve.pipeline.kafka.confluent import admin as confluent_admin
-from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
 from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -30,8 +26,7 @@ _AT_ONCE_S = 60.0
 def test_partitions_of_a_dead_broker_are_named_and_come_back(
     three_brokers: Cluster, client: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (confluent_admin, python_admin):
-        monkeypatch.setattr(module, "RETRY_S", _RETRY_S)
+    monkeypatch.setattr(python_admin, "RETRY_S", _RETRY_S)
     broker = connect(KafkaSettings.model_validate({"client": client, "bootstrap": three_brokers.bootstrap}))
     admin, topic = broker.admin(), fresh("lead")
 
@@ -103,28 +98,3 @@ def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
         broker.close()
         node.start()
         node.wait_ready()
-
-
-def test_a_question_to_a_broker_that_just_died_is_put_to_another_by_a_new_client(
-    bootstrap: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """librdkafka waits for the controller it knows of, which any broker may be; others answer meanwhile."""
-    broker = connect(KafkaSettings.model_validate({"client": "confluent", "bootstrap": bootstrap}))
-    admin, topic = broker.admin(), fresh("asked")
-    assert isinstance(admin, ConfluentAdmin)
-    before = admin._client
-    waited: list[float] = []
-
-    def waits_for_the_dead(*_: object, request_timeout: float, **__: object) -> object:
-        waited.append(request_timeout)
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "Timed out waiting for controller"))
-
-    try:
-        admin.create_topic(NewTopic(topic, 1))
-        monkeypatch.setattr(before, "describe_topics", waits_for_the_dead, raising=False)
-        assert admin.topics([topic])[topic] is not None
-    finally:
-        broker.close()
-    assert waited
-    assert max(waited) < RETRY_S
-    assert admin._client is not before

@@ -41,7 +41,7 @@ def test_an_appender_that_gives_up_waits_for_no_broker(monkeypatch: pytest.Monke
         raise BrokerError("nobody to ask", retryable=True)
 
     monkeypatch.setattr(confluent_producers, "Producer", LookingUp)
-    access = Access(KafkaSettings(), {}, nobody, nobody, BrokerClock(time.monotonic), nulls=True)
+    access = Access(KafkaSettings(), {}, nobody, BrokerClock(time.monotonic), nulls=True)
     appender = confluent_producers.ConfluentIdempotentProducer(access)
     with pytest.raises(AbortableError, match="refused"):
         appender.append(Partition("t", 0), messages([b"a"]))

@@ -49,7 +49,7 @@ def impatient(bootstrap: str) -> Iterator[Callable[[str, str], PythonGroupConsum
     options = common_options(settings, "test", 15.0) | {"max_poll_interval_ms": _POLL_INTERVAL_MS}
     world = KafkaWorld("kafka-python", bootstrap)
     admin = world.broker()._shared_admin  # type: ignore[attr-defined]
-    access = Access(settings, options, admin, admin, BrokerClock(time.monotonic), nulls=False)
+    access = Access(settings, options, admin, BrokerClock(time.monotonic), nulls=False)
     made: list[PythonGroupConsumer] = []
 
     def make(group: str, topic: str) -> PythonGroupConsumer:
@@ -156,7 +156,7 @@ def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch:
     admin: Any = object.__new__(PythonAdmin)
     looked: list[str] = []
     cluster = SimpleNamespace(request_update=lambda: looked.append("anew"), _coordinators={("group", "g"): 2})
-    admin._client = SimpleNamespace(_manager=SimpleNamespace(cluster=cluster))
+    admin._client = SimpleNamespace(_manager=SimpleNamespace(cluster=cluster), _controller_id=2)
     answers: list[Exception | int] = [UnknownBrokerIdError(2), 7]
 
     def ask() -> int:
@@ -167,6 +167,7 @@ def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch:
 
     assert admin._ask("offsets of a[0]", ask) == 7
     assert cluster._coordinators == {}
+    assert admin._client._controller_id is None
     assert looked == ["anew"], "its list of brokers is five minutes old"
     monkeypatch.setattr(python_admin, "RETRY_S", 0.0)
     answers = [UnknownBrokerIdError(2)]
@@ -210,11 +211,11 @@ def test_a_topic_that_is_back_is_shared_out_again_though_nobody_waits(bootstrap:
 
 @pytest.mark.parametrize("version", ["2.3.1", "3.0.11", "3.1.0", "4.0"])
 def test_a_version_that_the_patches_do_not_fit_is_refused(
-    version: str, monkeypatch: pytest.MonkeyPatch
+    client: str, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kafka, "__version__", version)
     with pytest.raises(ConfigError, match=rf"kafka-python {version} is installed.*install 'kafka-python>=3"):
-        connect(KafkaSettings())
+        connect(KafkaSettings.model_validate({"client": client}))
 
 
 def test_later_versions_of_3_0_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,22 +12,19 @@ import pytest
 
 from tests.broker.certificates import KEY_PASSWORD
 from tests.broker.cluster import PASSWORDS, SecureCluster
+from tests.broker.grants import allow
 from tests.broker.server import free_ports
 from tests.broker.worlds import fresh, make_topic, messages, read_all, until, write
-from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.admin import Admin, NewTopic
 from twinsieve.pipeline.broker.ports import Broker
-from twinsieve.pipeline.broker.records import BrokerError, FatalError, Messages, Partition
+from twinsieve.pipeline.broker.records import BrokerError, Committed, FatalError, Messages, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.kafka.leaving import GroupAdmin
+from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import KafkaSettings
 from twinsieve.stages.errors import SieveError
 
 SECRET = "correct-horse-battery"
-
-
-def never_left() -> GroupAdmin:
-    raise AssertionError("nobody leaves a group here")
 
 
 def hasty(client: str, bootstrap: str, *, connect_s: float = 2.5, **security: object) -> Broker:
@@ -36,7 +33,7 @@ def hasty(client: str, bootstrap: str, *, connect_s: float = 2.5, **security: ob
     if client == "confluent":
         from twinsieve.pipeline.kafka.confluent.client import ConfluentBroker
 
-        return ConfluentBroker(settings, "test", never_left, connect_s)
+        return ConfluentBroker(settings, "test", connect_s)
     from twinsieve.pipeline.kafka.kafka_python.client import PythonBroker
 
     return PythonBroker(settings, "test", connect_s)
@@ -250,10 +247,40 @@ def test_a_group_that_may_not_be_read_is_fatal(secure_broker: SecureCluster, cli
     chief.close()
 
 
-def _allow_topic(bootstrap: str, principal: str, topic: str) -> None:
-    from tests.broker.grants import allow
-    from twinsieve.pipeline.operate.acls import Grant
+def test_what_an_administrator_may_not_do_is_named_with_what_to_grant(
+    secure_broker: SecureCluster, client: str
+) -> None:
+    chief = patient(client, secure_broker.bootstrap)
+    at, group = Partition(fresh(), 0), fresh("g")
+    chief.admin().create_topic(NewTopic(at.topic, 1))
+    allow(secure_broker.bootstrap, "User:nobody", [Grant("topic", at.topic, ("Describe",))])
+    nobody = patient(client, secure_broker.secure, **scram(secure_broker, "nobody"))
+    admin = nobody.admin()
+    until(lambda: _is_told(admin, at.topic))
+    for named, denied in (
+        (at.topic, lambda: admin.topics([at.topic], settings=True)),
+        (at.topic, lambda: admin.delete_records({at: 0})),
+        ("another", lambda: admin.create_topic(NewTopic("another", 1))),
+        (group, lambda: admin.group_offsets(group)),
+        (group, lambda: admin.members(group)),
+        (group, lambda: admin.set_group_offsets(group, {at: Committed(0, "")})),
+    ):
+        with pytest.raises(BrokerError, match=rf"{named}.*grant it \(twinsieve topics acls ") as refused:
+            denied()
+        assert not refused.value.retryable
+        assert "\n" not in str(refused.value)
+    nobody.close()
+    chief.close()
 
+
+def _is_told(admin: Admin, topic: str) -> bool:
+    try:
+        return admin.topics([topic])[topic] is not None
+    except BrokerError:
+        return False
+
+
+def _allow_topic(bootstrap: str, principal: str, topic: str) -> None:
     allow(bootstrap, principal, [Grant("topic", topic, ("Read", "Describe", "DescribeConfigs"))])
 
 

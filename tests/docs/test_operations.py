@@ -10,6 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from tests.docs.documents import commands
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.commands.cli import cli
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.ledger import GivenUp
@@ -17,7 +18,6 @@ from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.config import WorkerStep
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 
 def _page(root: Path, name: str) -> str:

@@ -11,6 +11,7 @@ from tests.memory.groups import MemoryMembership
 from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK, one_at_a_time, waits
 from tests.memory.log import Outcome, PartitionLog
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import Hook
@@ -26,7 +27,6 @@ from twinsieve.pipeline.broker.records import (
     Records,
     TruncatedError,
 )
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 _FLUSH_STEP_S = 0.1
 

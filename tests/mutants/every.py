@@ -958,8 +958,8 @@ TOPICS = (
     Mutant(
         "steps: pauses do not grow",
         "pipeline/service/loops.py",
-        "self._aside_s = min(_MAX_ASIDE_S, 2 * self._aside_s)",
-        "self._aside_s = min(_MAX_ASIDE_S, self._aside_s)",
+        "_ASIDE.after(self._aside_s)",
+        "_ASIDE.after(0.0)",
         ("tests/service/test_steps_aside.py",),
     ),
     Mutant(

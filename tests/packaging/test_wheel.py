@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.conftest import Environment, build
+from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.settings.examples import example_names
-from twinsieve.stages.program import program_version
 
 Make = Callable[[], Environment]
 

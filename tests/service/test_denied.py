@@ -11,6 +11,7 @@ import pytest
 
 from tests.memory.broker import ManualClock
 from tests.twins import HashSieve
+from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.records import FatalError
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexPhase
 from twinsieve.pipeline.service.build import ALIVE_S, Builder
@@ -18,7 +19,6 @@ from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
-from twinsieve.stages.states import Machine
 
 
 class Scripted(Loop):

@@ -11,6 +11,7 @@ from tests.memory.broker import ManualClock
 from tests.service.test_changed_settings import base, posts
 from tests.service.test_changed_settings import scheme as scheme
 from tests.service.turned import Turned
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import AbortableError, Partition
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.ledger import GivenUp
@@ -19,7 +20,6 @@ from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Flag, Kind, Verdicts
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme
 

@@ -15,12 +15,12 @@ from tests.configs import builder
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts
+from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.producers import producer_options
 from twinsieve.pipeline.kafka.confluent.reading import answer_options, consumer_options
 from twinsieve.pipeline.kafka.kafka_python import producers as python_producers
 from twinsieve.pipeline.kafka.kafka_python import reading as python_reading
-from twinsieve.pipeline.kafka.leaving import GroupAdmin
 from twinsieve.pipeline.service.cost import WRITING_FACTOR, held_by
 from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings
@@ -141,10 +141,10 @@ def test_kafka_pythons_buffers_are_those_of_its_options(
     monkeypatch.setattr(python_reading, "KafkaConsumer", given.update)
     kafka = _settings(client="kafka-python", message_bytes=message_bytes).kafka
 
-    def nobody() -> GroupAdmin:
+    def nobody() -> KafkaAdmin:
         raise AssertionError("nobody is asked here")
 
-    python_reading.make_consumer(Access(kafka, {}, nobody, nobody, BrokerClock(time.monotonic), nulls=False))
+    python_reading.make_consumer(Access(kafka, {}, nobody, BrokerClock(time.monotonic), nulls=False))
     each = given["max_partition_fetch_bytes"] + ASIDE_BYTES
     unpacked = max(kafka.max_unpacked_bytes, kafka.message_bytes)
     assert fetched_bytes(kafka, 7) == 7 * each + 2 * unpacked

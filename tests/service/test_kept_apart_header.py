@@ -12,6 +12,7 @@ import pytest
 
 from tests.configs import emit_config
 from tests.service.test_changed_settings import IN, base, deployment, posts
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import Messages, Records
 from twinsieve.pipeline.service.build import make_scheme
@@ -20,7 +21,6 @@ from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import KEPT_APART, Emission, Emitter, apart_headers, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme
 

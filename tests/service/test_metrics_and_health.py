@@ -18,6 +18,7 @@ from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryReader
 from tests.service.running import wait_for
 from tests.service.scraped import Scraped
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Messages, Partition, Records
 from twinsieve.pipeline.index.ledger import GivenUp
@@ -26,7 +27,6 @@ from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 
 LOG = Partition("t.fingerprints", 0)
 LOOK_S = 5.0

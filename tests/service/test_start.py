@@ -13,6 +13,7 @@ import pytest
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from tests.service.running import wait_for
 from tests.service.scraped import Scraped
+from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
 from twinsieve.pipeline.service import run as service
@@ -23,7 +24,6 @@ from twinsieve.pipeline.service.seed import run_seed
 from twinsieve.pipeline.service.start_checks import until_answered
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import SieveError, UsageError
-from twinsieve.stages.program import program_version
 
 _AWAY = "broker a:9092: nothing listens there; start the broker or correct kafka.bootstrap"
 

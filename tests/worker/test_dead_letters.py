@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from tests.configs import emit_config
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Messages, Partition, Records
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import ORIGIN, REASON, Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.stages.contract import Kind, Verdicts
-from twinsieve.stages.dead_letter_reasons import DeadLetterReason
 from twinsieve.stages.errors import StateError
 
 _SOURCE = Partition("posts", 3)

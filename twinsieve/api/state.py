@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from twinsieve.api.leader_ids import LeaderIds
 from twinsieve.api.options import engine_config
+from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.settings.model import Settings
@@ -30,7 +31,6 @@ from twinsieve.stages.header import Header
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.sieve import Sieve as Engine
 from twinsieve.stages.judge.state import read_state, write_state
-from twinsieve.stages.program import program_version
 
 _HEADER = Header(b"twinsieve sieve\n", (1,), "what Sieve.save wrote", "start with a new Sieve")
 _SECTIONS = ("profile", "text", "features", "digest", "exact", "near", "time")

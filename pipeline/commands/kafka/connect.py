@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from twinsieve.pipeline.settings import ConfigError
@@ -10,7 +9,6 @@ from twinsieve.pipeline.settings.model import KafkaSettings, Settings
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.kafka.confluent.client import ConfluentBroker
-    from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
     from twinsieve.pipeline.kafka.kafka_python.client import PythonBroker
 
 
@@ -38,14 +36,7 @@ def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> ConfluentB
                     "run in a checkout: pip install '.[confluent]'"
                 ]
             ) from error
-        return ConfluentBroker(settings, client_id, partial(_group_admin, settings, client_id))
+        return ConfluentBroker(settings, client_id)
     from twinsieve.pipeline.kafka.kafka_python.client import PythonBroker
 
     return PythonBroker(settings, client_id)
-
-
-def _group_admin(settings: KafkaSettings, client_id: str) -> PythonAdmin:
-    # Loaded when it is needed and not before: every start waits for what is loaded.
-    from twinsieve.pipeline.kafka.kafka_python.client import make_admin
-
-    return make_admin(settings, client_id)

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 
 from twinsieve.pipeline.kafka.broker import CONNECT_TIMEOUT_S, KafkaBroker
-from twinsieve.pipeline.kafka.confluent.admin import ConfluentAdmin
 from twinsieve.pipeline.kafka.confluent.group_consumer import ConfluentGroupConsumer
 from twinsieve.pipeline.kafka.confluent.options import common_options
 from twinsieve.pipeline.kafka.confluent.producers import ConfluentIdempotentProducer
 from twinsieve.pipeline.kafka.confluent.reader import ConfluentReader
 from twinsieve.pipeline.kafka.confluent.transactions import ConfluentTransactionalProducer
-from twinsieve.pipeline.kafka.leaving import GroupAdmin
+from twinsieve.pipeline.kafka.kafka_python import options as python_options
+from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 
-class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
-    """Makes confluent-kafka clients.
+class ConfluentBroker(KafkaBroker):
+    """Makes confluent-kafka clients; kafka-python administers for them.
 
-    make_group_admin: makes a client for what librdkafka cannot do: take a static member out of its group,
-        and list a group's offsets
+    librdkafka's admin client cannot take a static member out of its group nor tell how large a topic is, and
+    its request for a group's offsets may end the process with SIGSEGV (its issue 5040).
+
     connect_timeout_s: how long the first client tries to reach a broker at all
     """
 
     def __init__(
-        self,
-        settings: KafkaSettings,
-        client_id: str,
-        make_group_admin: Callable[[], GroupAdmin],
-        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        self, settings: KafkaSettings, client_id: str, connect_timeout_s: float = CONNECT_TIMEOUT_S
     ) -> None:
-        super().__init__(settings, common_options(settings, client_id), nulls=True)
-        self._make_group_admin = make_group_admin
-        self._connect_timeout_s = connect_timeout_s
+        asks = python_options.common_options(settings, client_id, connect_timeout_s)
+        options = common_options(settings, client_id)
+        super().__init__(settings, options, partial(PythonAdmin, settings, asks), nulls=True)
 
     def group_consumer(
         self, group: str, topics: Sequence[str], member: str | None = None
@@ -40,8 +38,8 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
         self._shared_admin().require(topics, ("READ",))
         return self._kept(ConfluentGroupConsumer(self._access, group, topics, member))
 
-    # librdkafka's other clients connect in the background and never say that they could not; the admin client
-    # asks a broker before it is there.
+    # librdkafka's clients connect in the background and never say that they could not; the admin client has
+    # reached a broker before it is there.
 
     def reader(self) -> ConfluentReader:
         self._shared_admin()
@@ -56,12 +54,3 @@ class ConfluentBroker(KafkaBroker[ConfluentAdmin]):
     ) -> ConfluentTransactionalProducer:
         self._shared_admin()
         return self._kept(ConfluentTransactionalProducer(self._access, transactional_id, topics))
-
-    def _make_admin(self) -> ConfluentAdmin:
-        access = self._access
-        return ConfluentAdmin(
-            access.settings, access.options, self._make_group_admin, self._connect_timeout_s
-        )
-
-    def _new_group_admin(self) -> GroupAdmin:
-        return self._kept(self._make_group_admin())

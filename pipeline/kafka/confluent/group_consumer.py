@@ -67,7 +67,6 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         if member is not None:
             own["group.instance.id"] = member
         super().__init__(access, own)
-        self._make_group_admin = access.make_group_admin
         self._group = group
         self._topics = list(topics)
         self._member = member
@@ -216,7 +215,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
     def leave(self) -> None:
         self.close()
         if self._member is not None:
-            leave(self._make_group_admin, self._group, self._member, self._given_id)
+            leave(self._admin, self._group, self._member, self._given_id)
 
     def close(self) -> None:
         if not self.closed:

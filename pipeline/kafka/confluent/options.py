@@ -15,7 +15,6 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 
 _log = logging.getLogger(__name__)
 _EVERY_S = 5.0
-_MAX_HEARD = 50
 _FENCED_PRODUCER = (
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
@@ -32,32 +31,22 @@ _NOT_ALLOWED = (
 )
 
 
-class ClientEvents(logging.Handler):
+class ClientEvents:
     """What librdkafka reports beside the calls: connection errors, and the fatal one."""
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
         self._lock = threading.Lock()
         self._logged_s = -_EVERY_S
-        self.reasons: list[str] = []
         self.fatal: KafkaError | None = None
 
     def options(self) -> dict[str, Any]:
         """What a client needs to report here."""
         # Without a logger librdkafka writes to stderr by itself, in lines that are not ours.
         logger = logging.Logger("librdkafka")
-        logger.addHandler(self)
+        logger.addHandler(logging.NullHandler())
         return {"error_cb": self, "logger": logger}
 
-    def emit(self, record: logging.LogRecord) -> None:
-        self._keep(record.getMessage())
-
-    def _keep(self, text: str) -> None:
-        with self._lock:
-            self.reasons = [*self.reasons[-_MAX_HEARD:], text]
-
     def __call__(self, error: KafkaError) -> None:
-        self._keep(error.str())
         with self._lock:
             if error.fatal():
                 self.fatal = error
@@ -71,7 +60,7 @@ class ClientEvents(logging.Handler):
 
 
 def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
-    """Options that consumer, producer and admin share.
+    """Options that consumer and producer share.
 
     raises: ConfigError for a secret or certificate file that cannot be used
     """

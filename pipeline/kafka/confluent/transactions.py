@@ -10,6 +10,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
+from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.broker.records import AbortableError, Committed, Messages, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of
@@ -20,8 +21,8 @@ from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 _GRACE_S = 2.0
 _CONNECT_S = 1.0
 _SLICE_S = 0.05
-_FIRST_PAUSE_S = 0.02
-_MAX_PAUSE_S = 0.5
+_HELD = Pauses(first_s=0.02, longest_s=0.5)
+"""Between two requests for an id whose last transaction is still being ended."""
 _LATER = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 
 
@@ -65,7 +66,7 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
         One whose request is still on its way is not given up: late, it would fence the next.
         """
         deadline = time.monotonic() + self._deadline_s
-        pause_s = _FIRST_PAUSE_S
+        pause_s = 0.0
         while True:
             producer = Producer(options)
             # Asked before it has any connection, it looks for the coordinator again only after 500 ms.
@@ -82,8 +83,8 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
                 del producer
                 shut(kept, 0.0)
                 raise said.with_traceback(None)
+            pause_s = _HELD.after(pause_s)
             time.sleep(pause_s)
-            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
 
     def _initialized(self, producer: Any, deadline: float) -> KafkaException | None:
         """What the broker refused it with. Asked in slices: librdkafka tells only when time is up."""

@@ -1,4 +1,4 @@
-"""Topics, offsets and groups with kafka-python."""
+"""Topics, offsets and groups with kafka-python, for the clients of both libraries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient, TopicPartition, errors
@@ -15,20 +16,30 @@ from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
 from twinsieve.pipeline.broker.records import NO_TOPIC_ID, BrokerError, Committed, GroupMember, Partition
-from twinsieve.pipeline.kafka.admin import LOOK_S, PAUSE_S, RETRY_S, has_members
+from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
-from twinsieve.pipeline.kafka.errors import GRANT
-from twinsieve.pipeline.kafka.kafka_python.options import connected, reason
+from twinsieve.pipeline.kafka.errors import GRANT, Meaning
+from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected
 from twinsieve.pipeline.kafka.kafka_python.patches import (
     ask_for_stable_offsets,
     forget_brokers,
     forget_coordinators,
+    raise_refused_settings,
 )
 from twinsieve.pipeline.kafka.kafka_python.reading import committed_of
-from twinsieve.pipeline.kafka.leaving import GroupAdmin
 from twinsieve.pipeline.settings.model import KafkaSettings
 
-_ANSWER_S = 30.0
+RETRY_S = 10.0
+"""How long a question is asked again: a fresh cluster has no group coordinator for its first seconds, and a
+leader may be moving."""
+LOOK_S = 2.0
+"""A question that is asked again and again anyway gives up earlier: whoever asks waits meanwhile."""
+_PAUSE_S = 0.1
+_ANSWER_S = 10.0
+_CREATED_S = 2 * _ANSWER_S
+"""The topic is made, and then every broker gets to know it."""
+_EARLIEST, _LATEST = -2, -1
+"""In place of a time, as in Kafka's protocol."""
 _UNKNOWN_TOPIC = 3
 _NOT_ALLOWED = 29
 _UNKNOWN_GROUP = 69
@@ -36,11 +47,40 @@ _CODE = re.compile(r"\[Error (\d+)\]")
 _T = TypeVar("_T")
 
 
-class PythonAdmin(GroupAdmin):
-    """Asks each question with a limit, and again while the answer is one that passes."""
+class PythonAdmin(KafkaAdmin):
+    """Asks each question with a limit, and again while the answer is one that passes.
+
+    raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
+    """
 
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any]) -> None:
-        self._client = connected(settings, KafkaAdminClient, **options)
+        limit_ms = min(int(_ANSWER_S * 1000), options["request_timeout_ms"])
+        self._client = connected(settings, KafkaAdminClient, **{**options, "request_timeout_ms": limit_ms})
+        raise_refused_settings(self._client)
+
+    def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
+        if not names:
+            return {}
+        found: dict[str, TopicInfo | None] = dict.fromkeys(names)
+        described = self._described(names)
+        known = {name: row for name in names if (row := described[name]) is not None}
+        held = self._settings(known) if settings and known else {}
+        return found | {name: replace(row, settings=held.get(name, {})) for name, row in known.items()}
+
+    def require(self, topics: Collection[str], operations: Collection[str]) -> None:
+        described = self._described(topics)
+        for name in topics:
+            row = described[name]
+            if row is None:
+                raise BrokerError(
+                    f"topic {name}: does not exist; create it (twinsieve topics create) or correct its name",
+                    retryable=False,
+                )
+            denied = set(operations) - row.operations if row.operations else set()
+            if denied:
+                raise BrokerError(
+                    f"topic {name}: no permission for {', '.join(sorted(denied))}; {GRANT}", retryable=False
+                )
 
     def _described(self, names: Collection[str]) -> dict[str, TopicInfo | None]:
         doing = f"topic {', '.join(names)}"
@@ -88,7 +128,9 @@ class PythonAdmin(GroupAdmin):
             }
         }
         self._ask(
-            f"create topic {topic.name}", lambda: self._client.create_topics(wanted, wait_for_metadata=True)
+            f"create topic {topic.name}",
+            lambda: self._client.create_topics(wanted, wait_for_metadata=True),
+            answer_s=_CREATED_S,
         )
 
     def delete_records(self, before: Mapping[Partition, int]) -> None:
@@ -111,11 +153,35 @@ class PythonAdmin(GroupAdmin):
             sizes[at.topic] = sizes.get(at.topic, 0) + size
         return sizes
 
-    def _list_offsets(self, times_ms: Mapping[Partition, int], *, stable: bool) -> dict[Partition, int]:
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        return self._offsets(dict.fromkeys(partitions, _EARLIEST))
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        return self._offsets(dict.fromkeys(partitions, _LATEST))
+
+    def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        return self._offsets(dict.fromkeys(partitions, _LATEST), stable=True)
+
+    def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
+        found = self._offsets(times_ms)
+        return found | self.end_offsets([partition for partition, offset in found.items() if offset < 0])
+
+    def _offsets(self, times_ms: Mapping[Partition, int], *, stable: bool = False) -> dict[Partition, int]:
+        """The first offset of each partition at that time or later; below 0 where there is none.
+
+        stable: `_LATEST` is the last stable offset, and giving up comes early
+        """
+        if not times_ms:
+            return {}
         isolation = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
         specs = {TopicPartition(*partition): time_ms for partition, time_ms in times_ms.items()}
         doing = f"offsets of {', '.join(map(str, times_ms))}"
-        found = self._ask(doing, lambda: self._client.list_partition_offsets(specs, isolation), early=stable)
+        found = self._ask(
+            doing,
+            lambda: self._client.list_partition_offsets(specs, isolation),
+            early=stable,
+            answer_s=LOOK_S if stable else _ANSWER_S,
+        )
         held = {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
         return {partition: held.get(partition, -1) for partition in times_ms}
 
@@ -133,10 +199,12 @@ class PythonAdmin(GroupAdmin):
         doing = f"set offsets of group {group}"
         for key, error in self._ask(doing, lambda: self._client.alter_group_offsets(group, wanted)).items():
             if error is errors.UnknownMemberIdError:
-                raise has_members(doing)
+                raise BrokerError(
+                    f"{doing}: the group has running members; stop them all first", retryable=False
+                )
             if error is not errors.NoError:
                 where = Partition(key.topic, key.partition)
-                raise BrokerError(f"{doing}: {where}: {error.__name__}", retryable=bool(error.retriable))
+                raise BrokerError(f"{doing}: {where}: {_said(error())}", retryable=bool(error.retriable))
 
     def members(self, group: str) -> dict[str, GroupMember]:
         def ask() -> list[dict[str, Any]]:
@@ -162,11 +230,13 @@ class PythonAdmin(GroupAdmin):
         self.closed = True
         self._client.close()
 
-    def _ask(self, doing: str, ask: Callable[[], _T], *, early: bool = False) -> _T:
+    def _ask(
+        self, doing: str, ask: Callable[[], _T], *, early: bool = False, answer_s: float = _ANSWER_S
+    ) -> _T:
         deadline = time.monotonic() + (LOOK_S if early else RETRY_S)
         while True:
             try:
-                return within(_ANSWER_S, ask)
+                return within(answer_s, ask)
             except DeadlineError as error:
                 raise BrokerError(f"{doing}: {error}; the broker is away", retryable=True) from error
             except errors.KafkaError as error:
@@ -180,10 +250,16 @@ class PythonAdmin(GroupAdmin):
                 if passing:
                     forget_coordinators(self._client)
                 if passing and time.monotonic() < deadline:
-                    time.sleep(PAUSE_S)
+                    time.sleep(_PAUSE_S)
                     continue
-                said = "no such topic or partition" if missing else reason(error)
-                raise BrokerError(f"{doing}: {said}", retryable=passing) from error
+                raise BrokerError(f"{doing}: {_said(error)}", retryable=passing) from error
+
+
+def _said(error: Exception) -> str:
+    """What an error says of a request, whose own words tell what it was about."""
+    if isinstance(error, errors.UnknownTopicOrPartitionError):
+        return "no such topic or partition"
+    return f"no permission; {GRANT}" if ERRORS.meaning(error) is Meaning.DENIED else ERRORS.reason(error)
 
 
 def _share(assignment: Any) -> frozenset[Partition]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 from twinsieve.pipeline.kafka.broker import CONNECT_TIMEOUT_S, KafkaBroker
 from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
@@ -14,12 +15,7 @@ from twinsieve.pipeline.kafka.kafka_python.transactions import PythonTransaction
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 
-def make_admin(settings: KafkaSettings, client_id: str) -> PythonAdmin:
-    """An administration client on its own. raises: BrokerError"""
-    return PythonAdmin(settings, common_options(settings, client_id, CONNECT_TIMEOUT_S))
-
-
-class PythonBroker(KafkaBroker[PythonAdmin]):
+class PythonBroker(KafkaBroker):
     """Makes kafka-python clients.
 
     connect_timeout_s: how long a new client tries to reach a broker at all
@@ -29,7 +25,7 @@ class PythonBroker(KafkaBroker[PythonAdmin]):
         self, settings: KafkaSettings, client_id: str, connect_timeout_s: float = CONNECT_TIMEOUT_S
     ) -> None:
         options = common_options(settings, client_id, connect_timeout_s)
-        super().__init__(settings, options, nulls=False)
+        super().__init__(settings, options, partial(PythonAdmin, settings, options), nulls=False)
         warn_without_crc32c()
 
     def group_consumer(
@@ -46,9 +42,3 @@ class PythonBroker(KafkaBroker[PythonAdmin]):
 
     def transactor(self, transactional_id: str, topics: Collection[str] = ()) -> PythonTransactionalProducer:
         return self._kept(PythonTransactionalProducer(self._access, transactional_id, topics))
-
-    def _make_admin(self) -> PythonAdmin:
-        return PythonAdmin(self._access.settings, self._access.options)
-
-    def _new_group_admin(self) -> PythonAdmin:
-        return self._shared_admin()

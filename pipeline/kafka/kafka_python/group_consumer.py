@@ -43,7 +43,6 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
             session_timeout_ms=access.settings.session_timeout_ms,
             heartbeat_interval_ms=access.settings.heartbeat_ms,
         )
-        self._make_group_admin = access.make_group_admin
         self._group = group
         self._member = member
         self._epoch = 0
@@ -119,4 +118,4 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
         member_id = self._consumer.group_metadata().member_id
         self.close()
         if self._member is not None:
-            leave(self._make_group_admin, self._group, self._member, member_id)
+            leave(self._admin, self._group, self._member, member_id)

@@ -1,0 +1,24 @@
+"""How long to wait before the next attempt: twice as long after each failure, up to a limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Ever longer pauses. Whoever waits keeps the last one, and 0.0 where nothing has failed yet.
+
+    first_s: the shortest pause; longest_s: the limit
+
+    >>> pauses = Pauses(first_s=0.5, longest_s=3.0)
+    >>> pauses.after(0.0), pauses.after(0.5), pauses.after(1.0), pauses.after(2.0), pauses.after(3.0)
+    (0.5, 1.0, 2.0, 3.0, 3.0)
+    """
+
+    first_s: float
+    longest_s: float
+
+    def after(self, last_s: float) -> float:
+        """The pause that follows one of this length."""
+        return min(self.longest_s, max(self.first_s, 2 * last_s))
