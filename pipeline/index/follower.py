@@ -137,8 +137,7 @@ class Follower:
             while self._blocks and self._blocks[0][0] < ruling.log_offset:
                 offset, _ = self._blocks.popleft()
                 if offset >= self._state.at:
-                    # Retention took it after it was read here and before it was judged: nobody decides it.
-                    self._miss(offset, f"{self._decisions}: the decision on block {offset}")
+                    self._miss_decision(offset)
             if self._blocks and self._blocks[0][0] == ruling.log_offset:
                 offset, data = self._blocks.popleft()
                 self._apply(offset, data, at, ruling)
@@ -194,6 +193,19 @@ class Follower:
         self.gaps += max(0, log_offset - self._state.at)
         self._state.pass_over(log_offset)
         self.cut = False
+
+    def _miss_decision(self, log_offset: int) -> None:
+        """Count a gap that retention explains.
+
+        It took the block after it was read here and before it was judged; or it took records of decisions
+        that may have been on it, and an index that began behind them passed it over.
+
+        raises: StateError for any other gap
+        """
+        if self._reader.beginning_offsets([self._decisions])[self._decisions] > self.decisions_at:
+            self.gaps += 1
+        else:
+            self._miss(log_offset, f"{self._decisions}: the decision on block {log_offset}")
 
     def _miss(self, log_offset: int, what: str) -> None:
         """Count a gap that retention of the log explains. raises: StateError for any other gap"""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World, texts
+from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World, crash_at, texts
 from tests.memory.broker import CrashError, MemoryBroker
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.admin import NewTopic
@@ -162,6 +162,27 @@ def test_a_follower_stops_where_a_decision_on_a_block_that_is_still_there_was_lo
     world.cluster.log(DECISIONS).compact(decided)
     with pytest.raises(StateError, match=r"the decision on block \d+ is missing"):
         follow_all(follower)
+
+
+def test_a_follower_goes_on_where_an_index_that_began_behind_deleted_decisions_passed_blocks_over() -> None:
+    """What was deleted was of a transaction that was aborted; the index that began behind it cannot know that."""
+    world = World(partitions=1)
+    world.produce("in", 0, texts(0, 30))
+    dying = world.start("a")
+    dying.hook = crash_at(IndexStep.DECIDED, 1)
+    world.run(50)
+    assert not dying.running
+    world.clock.sleep(20.0)
+    world.cluster.tick()  # the transaction is given up
+    follower = following(world)
+    retention(world, (DECISIONS,))
+    world.cluster.group(INDEX_GROUP).offsets.clear()
+    world.start("b")
+    world.settle()
+    assert not world.stops
+    follow_all(follower)
+    assert follower.gaps > 0
+    assert follower._state.at == world.cluster.log(LOG).stable_end
 
 
 def following(world: World) -> Follower:
