@@ -105,7 +105,7 @@ def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
         node.wait_ready()
 
 
-def test_a_question_to_a_broker_that_just_died_is_put_to_another_by_a_new_client(
+def test_a_new_client_asks_another_broker_when_one_just_died(
     bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """librdkafka waits for the controller it knows of, which any broker may be; others answer meanwhile."""

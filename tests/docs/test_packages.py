@@ -50,9 +50,7 @@ def test_the_table_has_these_packages(root: Path) -> None:
 
 
 @pytest.mark.parametrize("package", _IMPORTED_AS)
-def test_the_files_that_the_table_names_import_the_package_or_lie_where_it_is_used(
-    root: Path, package: str
-) -> None:
+def test_the_files_that_the_table_names_are_those_that_import_the_package(root: Path, package: str) -> None:
     importers = _importers(root, _IMPORTED_AS[package])
     named = set(_table(root)[package])
     if package == "kafka-python":

@@ -58,7 +58,7 @@ def test_hamming_tables_equal_the_plain_loop(
 
 @settings(max_examples=40)
 @given(ROWS, _WINDOWS, _TIMES, st.sampled_from(["bloom", "trie"]), st.sampled_from([1, 1000]))
-def test_exact_stage_alone_equals_the_plain_loop_where_the_ring_covers_its_window(
+def test_exact_stage_alone_equals_the_plain_loop_inside_the_ring(
     rows: list[tuple[str, int | None, int, int]],
     exact: Window,
     time: TimeConfig,

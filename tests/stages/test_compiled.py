@@ -126,9 +126,7 @@ print(int(njit(lambda n: np.arange(n).sum())(5)))
 )
 
 
-def test_loading_kernels_leaves_the_compiler_alone_and_compiling_afterwards_works(
-    cache: Path, run: Run
-) -> None:
+def test_loading_kernels_starts_no_compiler_and_compiling_still_works(cache: Path, run: Run) -> None:
     """LLVM's code generator, once used, costs every process 27 MB. The compiled function allocates memory."""
     assert run(_LOADED_THEN_COMPILED, NUMBA_CACHE_DIR=str(cache)) == ([3, 0, 0, 10], "")
 
