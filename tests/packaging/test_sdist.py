@@ -1,6 +1,6 @@
 """An sdist is the checkout: its files are there byte for byte, and the same wheel comes out.
 
-So what house/test_bare_clone.py says of a clone, that all tests are collected there, holds for an sdist.
+So what test_unpacked.py says of it, that all tests are collected there, holds for a clone.
 """
 
 from __future__ import annotations
