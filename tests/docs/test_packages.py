@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,18 +60,6 @@ def test_the_files_that_the_table_names_are_those_that_import_the_package(root: 
         assert "pipeline/kafka/kafka_python/admin.py" in importers
     else:
         assert importers == named
-
-
-@pytest.mark.parametrize("package", ["jieba", "pybloom-live"])
-def test_a_package_that_may_be_left_is_bounded_as_the_design_says(root: Path, package: str) -> None:
-    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
-    (bounds,) = [each for each in project["project"]["dependencies"] if re.match(rf"{package}\b", each)]
-    upper = re.search(r"<([\d.]+)", bounds)
-    design = (root / "docs" / "DESIGN.md").read_text("utf-8")
-    part = design[design.index("## Packages that may be left") : design.index("## What is not obvious")]
-    assert upper
-    assert f"`<{upper[1]}`" in part
-    assert package in part
 
 
 def test_no_configuration_but_keywords_imports_jieba(root: Path) -> None:
