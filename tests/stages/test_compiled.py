@@ -326,22 +326,19 @@ def _one_line(caplog: pytest.LogCaptureFixture, folder: Path) -> bool:
     return record.levelname == "WARNING" and str(folder) in record.message and "\n" not in record.message
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o702])
-def test_a_folder_to_which_others_may_write_is_not_run(
-    planted: Planted, mode: int, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("what", "mode"),
+    [
+        *(("folder", mode) for mode in (0o777, 0o1777, 0o770, 0o702)),
+        *(("file", mode) for mode in (0o666, 0o620, 0o602)),
+    ],
+)
+def test_what_others_may_write_to_is_not_run(
+    planted: Planted, what: str, mode: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    planted.folder.chmod(mode)
+    getattr(planted, what).chmod(mode)
     assert not planted.was_run
-    assert not compiled.writable()
-    assert _one_line(caplog, planted.folder)
-
-
-@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
-def test_a_file_to_which_others_may_write_is_not_run(
-    planted: Planted, mode: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    planted.file.chmod(mode)
-    assert not planted.was_run
+    assert what == "file" or not compiled.writable()
     assert _one_line(caplog, planted.folder)
 
 
