@@ -33,9 +33,9 @@ tests: $(VENV)/.installed-dev
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 # The tests that take minutes of a core each: brokers that die one after the other, a short soak, a short outage, input that takes memory,
-# a bare clone, every pair of crashes.
+# an unpacked sdist, every pair of crashes.
 long: $(VENV)/.installed-dev
-	TWINSIEVE_LONG=1 $(BIN)/pytest -n 2 tests/broker/test_leaders_die.py tests/broker/test_soak.py tests/broker/test_outage.py tests/broker/test_held_memory.py tests/broker/test_clocks.py tests/broker/test_batch_limits.py tests/house/test_bare_clone.py tests/crash/test_crash_at_every_step.py
+	TWINSIEVE_LONG=1 $(BIN)/pytest -n 2 tests/broker/test_leaders_die.py tests/broker/test_soak.py tests/broker/test_outage.py tests/broker/test_held_memory.py tests/broker/test_clocks.py tests/broker/test_batch_limits.py tests/packaging/test_unpacked.py tests/crash/test_crash_at_every_step.py
 
 # Folders with code, their imports and their levels.
 map: $(VENV)/.installed-dev

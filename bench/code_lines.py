@@ -1,4 +1,4 @@
-"""Lines of code in `stages/` and `pipeline/` at some commits: `python -m bench.code_lines REV [REV …]`.
+"""Lines of Python code in the program and the rest at some commits: `python -m bench.code_lines REV [REV …]`.
 
 Blank lines, comments and docstrings (also those below a constant) do not count. `--without` leaves files out
 at all commits: those that were moved elsewhere, for a move is no saving.
@@ -13,7 +13,8 @@ import subprocess
 import tokenize
 from pathlib import PurePosixPath
 
-_FOLDERS = ("stages", "pipeline")
+_PARTS = {"program": ("stages", "pipeline", "twinsieve"), "the rest": ("tests", "bench", "scripts")}
+_FOLDERS = [folder for folders in _PARTS.values() for folder in folders]
 _SILENT = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -66,10 +67,10 @@ def main() -> None:
     options = parser.parse_args()
     for revision in options.revisions:
         lines = counted(revision, options.without)
-        by_folder = {
-            folder: sum(n for name, n in lines.items() if name.startswith(folder)) for folder in _FOLDERS
-        }
-        print(f"{revision}: {sum(lines.values())} in {len(lines)} files, {by_folder}")
+        files = {folder: [name for name in lines if name.startswith(f"{folder}/")] for folder in _FOLDERS}
+        for part, folders in _PARTS.items():
+            by_folder = {folder: sum(lines[name] for name in files[folder]) for folder in folders}
+            print(f"{revision}: {part} {sum(by_folder.values())}, {by_folder}")
 
 
 if __name__ == "__main__":

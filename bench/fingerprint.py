@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from bench.machine import machine_line
+from bench.machine import best_seconds, machine_line
 from tests.accuracy.data_sets import data_dir
 from twinsieve.stages.contract import BandLayout, Bodies
 from twinsieve.stages.fingerprint import fingerprinter
@@ -42,16 +42,6 @@ NEWS = {
         "keywords", weights="tfidf", parts_of_speech=("n", "nr", "ns", "v")
     ),
 }
-
-
-def best_seconds(call: Callable[[], object], runs: int = RUNS) -> float:
-    """Least time of several runs; noise of a shared machine only ever adds."""
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def kernel_seconds(maker: Fingerprinter, bodies: Bodies) -> dict[str, float]:

@@ -1,9 +1,11 @@
-"""The machine line that every measurement prints before its numbers."""
+"""The machine line that every measurement prints before its numbers, and the clock of the short ones."""
 
 from __future__ import annotations
 
 import os
 import platform
+import time
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,6 +22,16 @@ def machine_line() -> str:
         f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, "
         f"numpy {version('numpy')}, numba {version('numba')}"
     )
+
+
+def best_seconds(call: Callable[[], object], runs: int = 5) -> float:
+    """Least time of several runs; noise of a shared machine only ever adds."""
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def _cpu_name() -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 import orjson
 
-from bench.machine import machine_line
+from bench.machine import best_seconds, machine_line
 from tests.accuracy.data_sets import ARTICLES, POOLED, WEIBO, DataSet, truth_body
 from twinsieve.stages.text import normalizer, tables
 from twinsieve.stages.text.normalizer import Normalizer
@@ -37,16 +37,6 @@ OTHER_TEXTS = {
     "Korean": "오늘 날씨가 정말 좋아서 친구들과 함께 한강 공원에 다녀왔습니다 ㅋㅋㅋ",
     "Japanese": "今日はとても天気がいいので、友達と公園でサッカーをしました！ﾀﾉｼｶｯﾀ",
 }
-
-
-def best_seconds(call: Callable[[], object], runs: int = RUNS) -> float:
-    """Least time of several runs; noise of a shared machine only ever adds."""
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def step_seconds(ready: Normalizer, texts: list[str]) -> tuple[dict[str, float], float]:

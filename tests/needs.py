@@ -1,7 +1,7 @@
 """What some tests need besides Python; a test whose need is not met is skipped with the reason.
 
 A test asks for a need by one of its fixtures, or by the mark `needs` where a fixture or the test itself asks only
-while it runs. TWINSIEVE_REQUIRE_ALL=1 makes such a test fail, but for those that take minutes of a core each: they
+while it runs. TWINSIEVE_REQUIRE_ALL=1 makes every skipped test fail, but for those that take minutes of a core each: they
 run where TWINSIEVE_LONG is set (`make long`).
 """
 
@@ -12,7 +12,7 @@ import functools
 import os
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,9 +120,24 @@ def _needs_of(item: pytest.Item) -> Iterator[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test that cannot run here, or fail it where all are required."""
+    """Skip a test that cannot run here."""
     for name in _needs_of(item):
         if reason := missing(name):
-            if _is_on(REQUIRE_ALL) and name != "minutes":
-                pytest.fail(f"{REQUIRE_ALL} is set: {reason}", pytrace=False)
             pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where all tests are required, one that is skipped fails, whoever skipped it."""
+    report = yield
+    if report.skipped and _is_on(REQUIRE_ALL) and not _takes_minutes(item):
+        report.outcome = "failed"
+        report.longrepr = f"{REQUIRE_ALL} is set: {call.excinfo.value if call.excinfo else report.longrepr}"
+    return report
+
+
+def _takes_minutes(item: pytest.Item) -> bool:
+    """Whether a test is left out because it takes minutes."""
+    return "minutes" in _needs_of(item) and bool(missing("minutes"))

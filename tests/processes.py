@@ -32,8 +32,8 @@ def group_of(file: str) -> str:
 
     >>> group_of("tests/broker/test_soak.py"), group_of("tests/broker/test_groups.py")
     ('clusters', 'brokers')
-    >>> group_of("tests/house/test_words.py")
-    'tests/house/test_words.py'
+    >>> group_of("tests/house/test_types.py")
+    'tests/house/test_types.py'
     """
     if not file.startswith(_BROKER):
         return file

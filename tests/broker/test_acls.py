@@ -285,7 +285,7 @@ def test_the_printed_rights_allow_nothing_else(tenant: Tenant) -> None:
     own.close()
 
 
-def test_a_user_with_the_rights_of_a_dry_run_judges_beside_the_app_and_writes_to_nothing_of_it(
+def test_the_rights_of_a_dry_run_judge_and_write_to_nothing_of_the_app(
     tenant: Tenant,
 ) -> None:
     tenant.grant_printed("--dry-run")

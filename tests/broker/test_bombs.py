@@ -94,7 +94,7 @@ def _in_a_child(codec: str, value_bytes: int, max_bytes: int) -> tuple[Any, int]
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_bomb_grows_memory_by_no_more_than_twice_the_limit_and_its_place_is_named(codec: str) -> None:
+def test_a_bomb_takes_at_most_twice_the_limit_and_its_place_is_named(codec: str) -> None:
     said, grown = _in_a_child(codec, 320 * _MIB, _LIMIT)
     assert isinstance(said, str)
     assert said.startswith("posts[3]@7: cannot be decoded (it unpacks to more than kafka.max_unpacked_bytes")

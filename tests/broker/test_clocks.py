@@ -78,7 +78,7 @@ def test_records_say_whether_the_broker_stamped_them(world: World) -> None:
     assert ahead_ms[1] is None
 
 
-def test_what_the_broker_refuses_for_its_time_is_named_once_its_clock_is_known(world: World) -> None:
+def test_a_time_that_the_broker_refuses_is_named_once_its_clock_is_known(world: World) -> None:
     broker = world.broker()
     stamped, topic = fresh(), fresh()
     broker.admin().create_topic(NewTopic(stamped, 1, 1, STAMPED))

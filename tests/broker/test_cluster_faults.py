@@ -96,7 +96,7 @@ def _write_to_both(transactor: TransactionalProducer, alive: Partition, dead: Pa
     transactor.commit()
 
 
-def test_appends_that_were_given_up_may_land_later_but_only_the_first_of_them(harmed: HarmedWorld) -> None:
+def test_only_the_first_of_the_appends_that_were_given_up_may_land_later(harmed: HarmedWorld) -> None:
     slow, _ = harmed.topic()
     broker = harmed.broker()
     write(broker, slow, [b"before"])
@@ -144,7 +144,7 @@ def test_a_log_that_lost_its_tail_ends_earlier_and_gives_its_offsets_again(harme
     assert (found.offsets, found.values) == ([2, 3], [b"2", b"new"])
 
 
-def test_a_position_with_an_epoch_knows_a_log_that_lost_what_it_stands_behind(harmed: HarmedWorld) -> None:
+def test_a_position_with_an_epoch_detects_a_log_that_was_cut_before_it(harmed: HarmedWorld) -> None:
     log, other = harmed.topic()
     broker, group = harmed.broker(), fresh("g")
     for n in range(5):
@@ -273,7 +273,7 @@ def test_a_deleted_topic_takes_offsets_and_id_with_it(harmed: HarmedWorld) -> No
     assert read_all(harmed.broker(), log).values == [b"new"]
 
 
-def test_a_process_that_stalls_in_a_transaction_finds_it_timed_out_and_not_fenced(
+def test_a_process_that_stalls_in_a_transaction_is_timed_out_and_not_fenced(
     harmed: HarmedWorld,
 ) -> None:
     log, _ = harmed.topic()

@@ -119,7 +119,7 @@ def test_a_commit_of_what_may_not_be_written_is_denied(denied: Denied) -> None:
     refusal(denied, all_at_once)
 
 
-def test_a_message_to_another_topic_is_denied_once_the_transaction_has_failed(denied: Denied) -> None:
+def test_another_topic_is_denied_once_the_transaction_has_failed(denied: Denied) -> None:
     def send_on() -> None:
         denied.send(denied.shut)
         for _ in range(20):

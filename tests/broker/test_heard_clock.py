@@ -96,7 +96,7 @@ def test_a_clock_is_never_said_to_be_more_wrong_than_it_is(
 
 
 @given(moves=MOVES, paused_s=st.floats(20, 1e6))
-def test_a_record_from_behind_a_pause_makes_the_clock_unknown_until_it_is_told_again(
+def test_a_record_from_behind_a_pause_makes_the_clock_unknown(
     moves: list[tuple[str, float, float]], paused_s: float
 ) -> None:
     heard = Heard()

@@ -93,7 +93,7 @@ class _Pages:
 
 
 @pytest.mark.needs("minutes")
-def test_a_broker_that_is_frozen_is_told_within_half_a_minute_and_so_is_its_return(
+def test_a_frozen_broker_and_its_return_are_logged_within_half_a_minute(
     mortal_broker: Cluster, client: str
 ) -> None:
     deployment = Deployment(mortal_broker.bootstrap, client, fresh("frozen"))

@@ -106,7 +106,7 @@ def test_a_poll_ends_with_the_message_that_fills_it(unpacked: list[int]) -> None
     assert len(unpacked) == 20, "none twice"
 
 
-def test_a_batch_that_goes_on_with_large_messages_is_taken_as_a_whole_at_worst(unpacked: list[int]) -> None:
+def test_a_batch_that_goes_on_with_large_messages_is_taken_as_a_whole(unpacked: list[int]) -> None:
     consumer = Consumer({_ONE: batches([[1] * 900 + [3 * _MIB] * 15, [3 * _MIB] * 15])})
     rows = consumer.poll()[_ONE]
     assert rows == list(range(len(rows)))
@@ -126,7 +126,7 @@ def test_small_messages_are_polled_as_many_as_are_asked_for() -> None:
     assert {at: len(rows) for at, rows in consumer.poll().items()} == {_ONE: 4_000, _TWO: 1_000}
 
 
-def test_a_paused_partition_keeps_no_large_batch_unpacked_and_goes_on_where_it_was() -> None:
+def test_a_paused_partition_keeps_no_large_batch_unpacked_and_goes_on() -> None:
     sizes = [[_MIB] * 30, [100] * 5]
     consumer = Consumer({_ONE: batches(sizes), _TWO: batches(sizes)})
     assert consumer.poll(7) == {_ONE: list(range(7))}

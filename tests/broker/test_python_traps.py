@@ -62,7 +62,7 @@ def impatient(bootstrap: str) -> Iterator[Callable[[str, str], PythonGroupConsum
     world.close()
 
 
-def test_a_worker_that_did_not_poll_for_too_long_commits_nothing_of_another_s_partition(
+def test_a_worker_that_polls_too_late_commits_nothing_of_others(
     impatient: Callable[[str, str], PythonGroupConsumer], bootstrap: str
 ) -> None:
     world = KafkaWorld("kafka-python", bootstrap)
@@ -124,7 +124,7 @@ def test_a_transaction_on_a_topic_one_may_not_write_ends_in_an_answer(
     chief.close()
 
 
-def test_a_transaction_that_timed_out_ends_its_producer_and_nothing_of_it_is_seen(bootstrap: str) -> None:
+def test_a_timed_out_transaction_ends_its_producer_and_is_not_seen(bootstrap: str) -> None:
     """The client takes a new epoch by itself, after which neither send nor abort fits its state."""
     world = KafkaWorld("kafka-python", bootstrap, transaction_timeout="1s")
     broker = world.broker()

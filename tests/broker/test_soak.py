@@ -29,7 +29,7 @@ def test_killed_frozen_and_joining_processes_lose_and_double_nothing(client: str
 
 
 @pytest.mark.needs("own broker", "minutes")
-def test_killed_frozen_and_joining_processes_lose_and_double_none_of_the_real_posts(data_dir: Path) -> None:
+def test_killed_frozen_and_joining_processes_lose_and_double_no_real_post(data_dir: Path) -> None:
     lose_and_double_nothing("confluent", 8.0, WEIBO.texts)
 
 

@@ -53,7 +53,7 @@ def test_what_the_topic_held_is_skipped_and_the_time_is_noted(service: Service) 
     assert abs(mark.since_ms - 1000 * time.time()) < 600_000
 
 
-def test_a_partition_that_waited_begins_at_the_time_at_which_it_was_first_seen(service: Service) -> None:
+def test_a_partition_that_waited_begins_at_the_time_of_its_first_sight(service: Service) -> None:
     now_ms = int(1000 * time.time())
     service.produce(*rows(POSTS), timestamp_ms=now_ms - 7_200_000)
     service.produce(*rows(MORE), timestamp_ms=now_ms - 3_600_000)

@@ -85,7 +85,7 @@ def stages() -> Iterator[list[Stage]]:
         stage.close()
 
 
-def test_a_terminated_process_has_left_its_groups_and_the_other_has_its_share(
+def test_a_terminated_process_leaves_its_groups_and_its_share_to_the_other(
     bootstrap: str, client: str, stages: list[Stage]
 ) -> None:
     # Longer than anything here is waited for: a share that waits for the end of a session never comes.

@@ -150,7 +150,7 @@ def test_a_warning_about_an_output_does_not_stop_run_whatever_its_name(
     ]
 
 
-def test_what_is_wrong_with_an_internal_topic_stops_run_and_the_rest_is_told(
+def test_a_wrong_internal_topic_stops_run_and_the_rest_is_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     settings = settings_for("app")

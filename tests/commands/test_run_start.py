@@ -119,7 +119,7 @@ main()
 """
 
 
-def test_the_first_process_of_a_container_catches_what_would_not_be_sent_to_it_else() -> None:
+def test_the_first_process_of_a_container_ends_by_a_signal() -> None:
     """The kernel ends no first process by a signal; so one that is caught ends it, with the usual exit code."""
     with subprocess.Popen(
         [sys.executable, "-c", _FIRST_PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -87,6 +87,12 @@ class Deployment:
                 self.feed()
             self.world.run(1)
 
+    def spring(self, process: Process, trap: Trap) -> None:
+        """Runs until the process has come to the step of the trap."""
+        process.hook = trap
+        self.run_until(lambda: trap.sprung)
+        assert trap.sprung, f"{trap.step} was never reached"
+
     def restart_dead(self) -> None:
         for slot in (f"slot-{number}" for number in range(self.count)):
             if not any(process.running and process.slot == slot for process in self.world.processes):
@@ -108,10 +114,7 @@ class Deployment:
 def test_a_crash_loses_nothing(step: str, count: int, tmp_path: Path) -> None:
     for occurrence in occurrences(step, count):
         deployment = Deployment(count, tmp_path / str(occurrence))
-        trap = Trap(step, occurrence, crash)
-        deployment.world.processes[0].hook = trap
-        deployment.run_until(lambda: trap.sprung)  # noqa: B023 (called at once)
-        assert trap.sprung, f"{step} was never reached"
+        deployment.spring(deployment.world.processes[0], Trap(step, occurrence, crash))
         deployment.check()
 
 
@@ -126,10 +129,7 @@ def test_a_rebalance_loses_nothing(step: str, count: int, tmp_path: Path) -> Non
             cluster.group(GROUP).rebalance()  # noqa: B023 (called in this turn)
             cluster.group(INDEX_GROUP).rebalance()  # noqa: B023
 
-        trap = Trap(step, occurrence, rebalance)
-        deployment.world.processes[0].hook = trap
-        deployment.run_until(lambda: trap.sprung)  # noqa: B023
-        assert trap.sprung, f"{step} was never reached"
+        deployment.spring(deployment.world.processes[0], Trap(step, occurrence, rebalance))
         deployment.check()
 
 
@@ -145,10 +145,7 @@ def test_a_process_that_stops_while_others_take_over_loses_nothing(step: str, tm
             for _ in range(40):
                 other.step()  # noqa: B023
 
-        trap = Trap(step, occurrence, stand_still)
-        stopped.hook = trap
-        deployment.run_until(lambda: trap.sprung)  # noqa: B023
-        assert trap.sprung, f"{step} was never reached"
+        deployment.spring(stopped, Trap(step, occurrence, stand_still))
         deployment.check()
 
 
@@ -164,10 +161,7 @@ def test_a_process_whose_slot_is_taken_loses_nothing(step: str, tmp_path: Path) 
             for _ in range(40):
                 newer.step()
 
-        trap = Trap(step, occurrence, take_slot)
-        stopped.hook = trap
-        deployment.run_until(lambda: trap.sprung)  # noqa: B023
-        assert trap.sprung, f"{step} was never reached"
+        deployment.spring(stopped, Trap(step, occurrence, take_slot))
         deployment.check()
         assert not stopped.running, "the older process of a slot goes on"
 

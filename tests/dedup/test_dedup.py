@@ -204,9 +204,7 @@ _BAD_ROWS: list[tuple[bytes, str]] = [
 ]
 
 
-def test_bad_rows_are_counted_with_position_and_reason_and_nothing_else_is_lost(
-    tmp_path: Path, run: Run
-) -> None:
+def test_bad_rows_are_counted_with_position_and_reason_and_no_other_is_lost(tmp_path: Path, run: Run) -> None:
     good = json.dumps({"id": "ok", "text": _POST}).encode()
     rows = [row for row, _ in _BAD_ROWS]
     source = tmp_path / "in.jsonl"

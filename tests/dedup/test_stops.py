@@ -184,7 +184,7 @@ def test_an_input_that_fails_leaves_a_state_that_knows_the_rows_before(
     assert (again.returncode, ran.stdout + again.stdout) == (0, b"".join(_ROWS))
 
 
-def test_a_row_that_strict_does_not_allow_leaves_a_state_that_knows_the_rows_before(
+def test_a_row_that_strict_refuses_leaves_a_state_with_the_rows_before(
     tmp_path: Path, root: Path, process: Words
 ) -> None:
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"

@@ -104,7 +104,7 @@ def test_the_crash_table_has_every_step_in_order(root: Path) -> None:
     assert cells == [*WorkerStep, *IndexStep]
 
 
-def test_everything_that_keeps_a_judged_message_from_coming_out_is_explained(root: Path) -> None:
+def test_all_that_keeps_a_judged_message_from_coming_out_is_explained(root: Path) -> None:
     assert _first_cells(_section(root, "GUARANTEES.md", "Judged and never out")) == ["reason", *GivenUp]
 
 

@@ -22,9 +22,7 @@ def scheme() -> Scheme:
     return make_scheme(Settings())
 
 
-def test_too_many_dropped_is_mended_by_writing_the_duplicates_to_the_input_again(
-    scheme: Scheme, tmp_path: Path
-) -> None:
+def test_duplicates_written_to_the_input_again_mend_too_many_dropped(scheme: Scheme, tmp_path: Path) -> None:
     """They are judged anew by the threshold that is in force then; true copies are dropped again."""
 
     def settings(similarity: float) -> Settings:

@@ -75,9 +75,7 @@ def test_utf_16_is_told_and_not_read_as_text(
     assert f"twinsieve: {source}: {said}" in ran.err
 
 
-def test_text_that_looks_like_utf_16_is_read_as_the_utf_8_that_it_is_said_to_be(
-    tmp_path: Path, run: Run
-) -> None:
+def test_utf_8_that_looks_like_utf_16_is_read_as_the_utf_8_it_is_named(tmp_path: Path, run: Run) -> None:
     source = tmp_path / "p.txt"
     source.write_bytes(b"a\0b\n")
     assert "or --encoding utf-8 if it is UTF-8" in run("dedup", "-q", source, *SMALL).err

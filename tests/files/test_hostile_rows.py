@@ -88,7 +88,7 @@ def test_a_text_without_an_end_is_given_up_with_its_file() -> None:
         list(split_documents(_blocks(content), _ROW_BYTES, "f"))
 
 
-def test_an_element_of_an_array_that_is_too_large_is_one_row_and_the_array_goes_on() -> None:
+def test_a_too_large_element_of_an_array_is_one_row_and_the_array_goes_on() -> None:
     elements = [{"id": 1, "t": "a"}, {"id": 2, "t": '"\\x' * 1_250_000, "u": [["x"] * 100]}, {"id": 3}]
     content = orjson.dumps(elements, option=orjson.OPT_INDENT_2)
     found = list(split_documents(_blocks(content), _ROW_BYTES, "f"))

@@ -61,7 +61,7 @@ def test_an_output_named_like_another_format_is_refused(
     assert not (tmp_path / name).exists()
 
 
-def test_a_packed_output_that_cannot_be_is_refused_though_the_format_is_given(
+def test_a_packed_output_that_cannot_be_is_refused_with_its_format_given(
     tmp_path: Path, run: Run, source: Path
 ) -> None:
     ran = run("dedup", source, "--format", "jsonl", "-o", tmp_path / "x.parquet")

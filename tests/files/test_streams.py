@@ -275,7 +275,7 @@ def shared(tmp_path: Path) -> Path:
         ("--state", "folder"),
     ],
 )
-def test_an_output_goes_through_no_link_that_somebody_else_put_where_all_may_write(
+def test_an_output_follows_no_link_of_somebody_else_where_all_may_write(
     tmp_path: Path, source: Path, run: Run, shared: Path, stranger: int, what: str, flag: str
 ) -> None:
     important, link = tmp_path / "important", shared / "link"

@@ -159,7 +159,7 @@ def test_an_output_of_any_name_is_taken_where_the_format_is_said(tmp_path: Path,
 
 
 @pytest.mark.parametrize("limit", [("--strict",), ("--max-unreadable", "0"), ("--max-unreadable", "0.2")])
-def test_a_run_with_more_unreadable_rows_than_allowed_fails_and_changes_nothing(
+def test_a_run_with_too_many_unreadable_rows_fails_and_changes_nothing(
     tmp_path: Path, run: Run, limit: tuple[str, ...]
 ) -> None:
     source = _jsonl(
@@ -217,7 +217,7 @@ def test_rows_that_go_somewhere_are_not_lost(tmp_path: Path, run: Run, said: tup
     assert run("dedup", "-q", source, "-o", tmp_path / "out.jsonl", *there, *SMALL).code == 0
 
 
-def test_a_stream_that_lost_too_many_rows_fails_at_its_end_and_saves_what_came_out(
+def test_a_stream_with_too_many_lost_rows_fails_at_its_end_and_saves(
     tmp_path: Path, piped: Callable[..., subprocess.CompletedProcess[bytes]]
 ) -> None:
     content = _damaged(tmp_path / "in.jsonl", 20, 15).read_bytes()

@@ -25,11 +25,6 @@ def test_the_drawn_tree_is_the_tree() -> None:
     assert all(one.__bases__ == (SieveError,) for one in classes)
 
 
-def test_every_error_says_when_it_is_raised() -> None:
-    for one in (SieveError, *SieveError.__subclasses__(), *BrokerError.__subclasses__()):
-        assert inspect.getdoc(one), one
-
-
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
-import importlib.util
 import sys
 import zipfile
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from scripts import wheel
 
 _METADATA = """\
 Name: twinsieve
@@ -23,17 +23,6 @@ text
 """
 _TAG = "cp312-cp312-linux_x86_64"
 _PINS = {"numba": "0.68.1", "llvmlite": "0.50.0"}
-
-
-@pytest.fixture(scope="module")
-def wheel(root: Path) -> ModuleType:
-    """`scripts/wheel.py` as a module."""
-    spec = importlib.util.spec_from_file_location("wheel", root / "scripts" / "wheel.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -50,9 +39,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-def test_numba_and_llvmlite_are_pinned_and_nothing_else(
-    tmp_path: Path, wheel: ModuleType, tree: Path
-) -> None:
+def test_numba_and_llvmlite_are_pinned_and_nothing_else(tmp_path: Path, tree: Path) -> None:
     """llvmlite is no requirement of its own, as it comes with Numba; the kernels fit one version of it."""
     with zipfile.ZipFile(wheel.pack(tree, tmp_path, _TAG, _PINS)) as made:
         said = made.read("twinsieve-0.1.0.dist-info/METADATA").decode()
@@ -67,16 +54,14 @@ def test_numba_and_llvmlite_are_pinned_and_nothing_else(
     ]
 
 
-def test_metadata_without_requirements_are_refused(tmp_path: Path, wheel: ModuleType, tree: Path) -> None:
+def test_metadata_without_requirements_are_refused(tmp_path: Path, tree: Path) -> None:
     metadata = tree / "twinsieve-0.1.0.dist-info" / "METADATA"
     metadata.write_text("Name: twinsieve\n\ntext\n")
     with pytest.raises(ValueError, match="names no requirement"):
         wheel.pack(tree, tmp_path, _TAG, _PINS)
 
 
-def test_name_and_tag_name_the_machine_and_the_record_sums_every_file(
-    tmp_path: Path, wheel: ModuleType, tree: Path
-) -> None:
+def test_name_and_tag_name_the_machine_and_the_record_sums_every_file(tmp_path: Path, tree: Path) -> None:
     path = wheel.pack(tree, tmp_path, _TAG, _PINS)
     assert path.name == f"twinsieve-0.1.0-{_TAG}.whl"
     with zipfile.ZipFile(path) as made:
@@ -91,12 +76,12 @@ def test_name_and_tag_name_the_machine_and_the_record_sums_every_file(
                 assert (digest, size) == (f"sha256={sum_}", str(len(content)))
 
 
-def test_the_same_tree_gives_the_same_wheel(tmp_path: Path, wheel: ModuleType, tree: Path) -> None:
+def test_the_same_tree_gives_the_same_wheel(tmp_path: Path, tree: Path) -> None:
     first, second = (wheel.pack(tree, tmp_path / name, _TAG, _PINS) for name in ("a", "b"))
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_the_tag_of_this_machine_names_its_python(wheel: ModuleType) -> None:
+def test_the_tag_of_this_machine_names_its_python() -> None:
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     assert wheel.tag_of_this_machine().split("-")[:2] == [python, python + getattr(sys, "abiflags", "")]
     assert "." not in wheel.tag_of_this_machine()

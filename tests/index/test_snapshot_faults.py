@@ -57,7 +57,7 @@ class _Full:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_full_disk_is_one_line_and_leaves_the_older_snapshot_and_nothing_half(
+def test_a_full_disk_is_one_line_and_leaves_the_older_snapshot_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)

@@ -107,7 +107,7 @@ _THERE = "'id', 'Text', 'text', 'tenant', 'createdAt', 'user', '[\"a.b\"]', 'tag
     ],
 )
 @pytest.mark.parametrize("setting", ["scope", "exact.fields"])
-def test_a_key_or_scope_that_no_row_has_ends_the_run_before_anything_comes_out(
+def test_a_key_or_scope_that_no_row_has_ends_the_run_before_any_output(
     tmp_path: Path, run: Run, setting: str, name: str, there: str, advice: str
 ) -> None:
     source, out = _write(tmp_path / "in.jsonl", _ROWS), tmp_path / "out"

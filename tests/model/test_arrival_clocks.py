@@ -51,7 +51,7 @@ def ruled(index: IndexState) -> list[Ruling]:
     return [index.rule(each, place, NOW_MS + place) for place, each in enumerate(AHEAD)]
 
 
-def test_messages_of_the_future_are_bounded_by_their_arrival_and_expire_nothing() -> None:
+def test_times_of_the_future_are_bounded_by_arrival_and_expire_nothing() -> None:
     rulings = ruled(state())
     assert [int(ruling.verdicts.kinds[0]) for ruling in rulings] == [Kind.UNIQUE, Kind.UNIQUE, Kind.EXACT]
     assert [ruling.arrival_ms - NOW_MS for ruling in rulings] == [0, 1, 2]
@@ -85,12 +85,12 @@ def played(world: World, ahead_s: float) -> World:
 
 
 @pytest.mark.parametrize("ahead_s", [10 * 86_400.0, -10 * 86_400.0])
-def test_a_block_arrives_when_the_broker_writes_it_whatever_its_worker_s_clock_shows(ahead_s: float) -> None:
+def test_a_block_arrives_by_the_broker_s_clock_and_not_its_worker_s(ahead_s: float) -> None:
     world = played(World(partitions=1), ahead_s)
     assert all(0 <= behind <= 60_000 for behind in arrivals(world))
 
 
-def test_where_the_log_keeps_its_writer_s_time_a_clock_ahead_is_not_believed() -> None:
+def test_a_clock_ahead_is_not_believed_where_the_log_keeps_writers_times() -> None:
     world = World(partitions=1)
     del world.cluster.topics[LOG.topic].settings["message.timestamp.type"]
     assert min(arrivals(played(world, 10 * 86_400.0))) >= -60_000

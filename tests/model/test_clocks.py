@@ -67,7 +67,7 @@ def test_all_comes_out_once_however_wrong_clocks_are_and_those_say_so(ahead_s: t
     assert [bool(said(process)) for process in world.processes] == [hours != 0 for hours in ahead_s]
 
 
-def test_a_clock_that_jumps_each_minute_loses_nothing_and_is_said_within_half_a_minute() -> None:
+def test_a_jumping_clock_loses_nothing_and_is_logged_within_half_a_minute() -> None:
     world = world_of(0.0, 0.0)
     one, other = world.processes
     count = 0
@@ -86,7 +86,7 @@ def test_a_clock_that_jumps_each_minute_loses_nothing_and_is_said_within_half_a_
     assert said(other) == []
 
 
-def test_a_message_without_a_time_gets_the_broker_s_and_not_that_of_a_wrong_clock() -> None:
+def test_a_message_without_a_time_gets_the_broker_s_and_no_wrong_clock_s() -> None:
     world = world_of(2 * HOUR_S, partitions=1)
     world.cluster.log(Partition("in", 0))
     messages = Messages()
@@ -102,7 +102,7 @@ def test_a_message_without_a_time_gets_the_broker_s_and_not_that_of_a_wrong_cloc
 
 
 @pytest.mark.parametrize("ahead_s", [0.0, -2 * HOUR_S, 2 * HOUR_S])
-def test_a_time_that_the_output_does_refuse_makes_a_dead_letter_by_any_clock(ahead_s: float) -> None:
+def test_a_time_that_the_output_refuses_makes_a_dead_letter_by_any_clock(ahead_s: float) -> None:
     world = world_of(ahead_s, partitions=1)
     world.produce("in", 0, [b"first"])
     world.settle()
@@ -129,7 +129,7 @@ def test_a_machine_that_stood_still_without_noticing_buries_nothing() -> None:
     settled(world, 1, 3)
 
 
-def test_where_internal_topics_keep_their_writer_s_time_no_time_makes_a_dead_letter() -> None:
+def test_no_time_makes_a_dead_letter_where_the_log_keeps_writers_times() -> None:
     world = world_of(-2 * HOUR_S, partitions=1)
     older(world)
     for topic in (LOG.topic, VERDICTS, DECISIONS.topic):
@@ -138,7 +138,7 @@ def test_where_internal_topics_keep_their_writer_s_time_no_time_makes_a_dead_let
     settled(world, 1, 5)
 
 
-def test_where_no_clock_is_heard_a_refused_time_holds_up_its_partition_until_one_is() -> None:
+def test_a_refused_time_holds_up_its_partition_until_a_clock_is_heard() -> None:
     world = world_of(0.0)
     older(world)
     now_ms = world.clock.now_ms()

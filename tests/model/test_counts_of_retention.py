@@ -10,7 +10,7 @@ from twinsieve.pipeline.service.metrics import Metrics
 IN = Partition("in", 0)
 
 
-def test_offsets_that_retention_took_are_counted_and_said_once_however_often_a_session_begins() -> None:
+def test_offsets_that_retention_took_are_counted_and_logged_once() -> None:
     world = World(partitions=1)
     index = world.start("i", roles="index")
     first = world.start("w", roles="worker")

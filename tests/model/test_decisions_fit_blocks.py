@@ -81,7 +81,7 @@ def test_a_log_that_lost_its_end_stops_the_index_also_while_it_is_shorter() -> N
 
 
 @pytest.mark.parametrize("asked_before", [True, False])
-def test_decisions_of_a_log_that_was_deleted_are_not_applied_to_the_one_created_again(
+def test_decisions_of_a_deleted_log_are_not_applied_to_the_one_made_again(
     asked_before: bool,
 ) -> None:
     world = judged([[b"a"]] * 6)
@@ -140,7 +140,7 @@ def test_a_log_that_is_whole_restores() -> None:
     check_all_judged(world, truth)
 
 
-def test_a_block_of_the_same_session_and_range_with_other_content_is_not_the_one_that_was_judged() -> None:
+def test_another_content_in_the_same_range_is_not_the_block_that_was_judged() -> None:
     world = judged(QUIET)
     log = world.cluster.log(LOG)
     last = max(place for place, entry in enumerate(log.entries) if len(block_of(entry)))

@@ -57,7 +57,7 @@ def test_its_offset_is_freed_and_nothing_is_lost_or_doubled(
     check_complete(world, truth, check_output(world, truth))
 
 
-def test_messages_that_were_shown_without_their_offset_come_again_and_none_is_lost() -> None:
+def test_messages_shown_without_their_offset_come_again_and_none_is_lost() -> None:
     world = forgotten(WorkerStep.OFFSETS_SENT, "app-worker-a", Outcome.COMMITTED)
     came = world.emitted()
     again = [number for number in set(came) if came.count(number) > 1]

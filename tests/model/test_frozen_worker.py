@@ -57,7 +57,7 @@ class Scene:
 
 
 @pytest.mark.parametrize("new", [True, False])
-def test_a_frozen_worker_proves_its_membership_before_it_says_that_data_was_lost(*, new: bool) -> None:
+def test_a_frozen_worker_proves_its_membership_before_it_reports_a_loss(*, new: bool) -> None:
     scene = Scene(new=new)
     world = scene.world
     world.run(40)
@@ -72,7 +72,7 @@ def test_a_frozen_worker_proves_its_membership_before_it_says_that_data_was_lost
     check_complete(world, truth, check_output(world, truth))
 
 
-def test_a_second_refusal_is_not_believed_by_a_worker_that_the_group_has_replaced_meanwhile() -> None:
+def test_a_replaced_worker_does_not_believe_a_second_refusal() -> None:
     """A client may go on polling for a while before it hears of the rebalance."""
     world = World(partitions=1)
     process = world.start("a")

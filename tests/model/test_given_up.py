@@ -14,7 +14,7 @@ from twinsieve.pipeline.worker.config import WorkerStep
 IN = Partition("in", 0)
 
 
-def test_what_retention_took_between_verdict_and_output_is_counted_once_and_not_after_a_restore(
+def test_a_loss_between_verdict_and_output_is_counted_once(
     tmp_path: Path,
 ) -> None:
     world = World(partitions=1)

@@ -60,7 +60,7 @@ def judged() -> list[tuple[Block, Ruling]]:
     return [(each, state.rule(each, at, _LATEST_MS)) for at, each in enumerate(blocks)]
 
 
-def test_a_stored_verdict_names_its_leader_though_retention_took_the_leaders_topic(
+def test_a_stored_verdict_names_its_leader_whose_topic_is_gone(
     judged: list[tuple[Block, Ruling]],
 ) -> None:
     state = restored(*judged[1:])

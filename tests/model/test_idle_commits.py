@@ -62,7 +62,7 @@ def test_the_mark_outlives_a_session_whose_first_block_never_arrived() -> None:
     well(world)
 
 
-def test_a_worker_that_stops_while_it_begins_reports_nothing_that_it_did_not_ask_for() -> None:
+def test_a_worker_that_stops_while_it_begins_reports_only_what_it_asked() -> None:
     """One session has its first answer and would go on; the stop waits for that of the other."""
     world = World(partitions=2)
     world.produce("in", 0, texts(0, 30))

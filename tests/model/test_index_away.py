@@ -51,7 +51,7 @@ def well(world: World) -> None:
     check_complete(world, truth, check_output(world, truth))
 
 
-def test_an_index_that_is_away_for_an_hour_costs_one_extra_copy_of_what_waits() -> None:
+def test_an_index_away_for_an_hour_costs_one_extra_copy_of_what_waits() -> None:
     world, _, end = away(3_600.0)
     assert asked_rows(world, end) == PARTITIONS * PENDING, "what waits, once"
     assert world.cluster.log(LOG).end - end < 150

@@ -208,7 +208,7 @@ def test_who_may_not_ask_for_the_group_gives_nothing_up_and_says_so_once(
     assert any("input topic in2" in line for line in notices(process))
 
 
-def test_who_may_not_ask_for_a_topic_hears_from_the_group_that_nobody_reads_it(
+def test_the_group_tells_who_may_not_ask_for_a_topic_that_it_is_unread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = judged_not_emitted()

@@ -110,7 +110,7 @@ def recorded(world: World) -> list[Ruling]:
     return [decode_ruling(What.DECISION, entry.value or b"", SCHEME, "") for _, entry in visible]
 
 
-def test_this_worker_beside_a_newer_index_waits_and_goes_on_after_the_upgrade(
+def test_this_worker_waits_beside_a_newer_index_until_the_upgrade(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = World(partitions=2)

@@ -86,7 +86,7 @@ def test_an_input_that_ends_before_what_was_judged_stops() -> None:
 
 
 @pytest.mark.parametrize("offset", [35, 40])
-def test_an_offset_committed_behind_an_open_transaction_of_the_input_waits_for_its_end(offset: int) -> None:
+def test_an_offset_behind_an_open_input_transaction_waits_for_its_end(offset: int) -> None:
     """Also one that is the very end."""
     world = settled()
     process = restart(world)
@@ -197,7 +197,7 @@ def test_a_restore_applies_and_never_judges() -> None:
     assert len(sieves[-1].kept) == 30
 
 
-def test_a_changed_configuration_drops_no_message_for_a_leader_that_was_not_emitted() -> None:
+def test_a_changed_configuration_drops_nothing_for_an_unemitted_leader() -> None:
     """Judged under one rule, killed before it was emitted, restored under another, which then goes on."""
     for rounds in range(1, 12):
         world = World(partitions=1)
@@ -304,7 +304,7 @@ def test_tombstones_go_where_the_settings_say(policy: str, out: int, dead: int) 
     assert (len(world.cluster.values(OUTPUT)), len(world.cluster.values(DEAD))) == (out, dead), "once"
 
 
-def test_a_message_too_large_for_the_output_becomes_a_dead_letter_with_its_origin() -> None:
+def test_a_message_too_large_to_write_is_a_dead_letter_with_its_origin() -> None:
     world = World(partitions=1)
     world.produce("in", 0, [b"one", b"x" * 50_000, b"two"])
     for topic in (OUTPUT, DEAD):
@@ -362,7 +362,7 @@ def test_a_lost_decision_stops_the_index_instead_of_judging_again() -> None:
     assert "is missing" in world.stops[0]
 
 
-def test_answers_that_retention_took_before_they_were_read_are_asked_for_again() -> None:
+def test_answers_that_retention_took_unread_are_asked_for_again() -> None:
     world = World(partitions=1)
     world.start("a", roles="worker")
     world.start("b", roles="index")

@@ -140,7 +140,7 @@ def test_a_topic_created_again_takes_its_unemitted_leaders_with_it() -> None:
 
 
 @pytest.mark.parametrize("place", ["fewer", "others", "the same"])
-def test_a_topic_created_again_takes_the_unemitted_leaders_of_all_its_partitions_with_it(place: str) -> None:
+def test_a_topic_created_again_takes_unemitted_leaders_of_all_partitions(place: str) -> None:
     """Its messages are written again: into fewer partitions, into others, into the same."""
     texts: list[list[bytes | None]] = [[b"x", b"y"], [b"z"]]
     world = judged_not_emitted(texts[0], more=texts[1])

@@ -6,7 +6,7 @@ from tests.driver import GROUP, OUTPUT, World
 from twinsieve.pipeline.broker.admin import NewTopic
 
 
-def test_offsets_of_a_deleted_topic_are_not_taken_for_those_of_its_successor() -> None:
+def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor() -> None:
     world = World(partitions=1)
     world.produce("in", 0, [b"a", b"b", b"c"])
     process = world.start("a")

@@ -79,7 +79,7 @@ def asked_rows(world: World) -> list[tuple[int, list[int]]]:
     return [(block.session, [int(row) for row in block.offsets]) for block in blocks if len(block)]
 
 
-def test_blocks_and_transactions_hold_no_more_bytes_of_originals_than_they_may(
+def test_blocks_and_transactions_keep_within_their_bytes_of_originals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = World(partitions=1)
@@ -109,7 +109,7 @@ def test_what_takes_longer_than_a_transaction_may_goes_out_in_smaller_ones(
     assert max(output.sent) > 3 * _KIB, "the first ones are too large"
 
 
-def test_what_fails_again_and_again_is_asked_for_in_ever_smaller_parts_and_comes_out_in_the_end(
+def test_what_fails_repeatedly_is_asked_for_in_ever_smaller_parts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = World(partitions=1)

@@ -56,7 +56,7 @@ def test_a_partition_that_is_added_later_begins_at_its_beginning() -> None:
     well(world)
 
 
-def test_partitions_that_another_worker_opens_later_begin_at_the_end_as_the_first_did() -> None:
+def test_partitions_that_another_worker_opens_later_begin_at_the_same_end() -> None:
     """The second process comes when the group knows the topic already, and the partition it gets is old."""
     world = World(partitions=2)
     for number in range(2):
@@ -78,9 +78,7 @@ def test_partitions_that_another_worker_opens_later_begin_at_the_end_as_the_firs
 
 @pytest.mark.parametrize("step", [WorkerStep.COMMITTED, WorkerStep.OPENED, WorkerStep.OFFSETS_SENT])
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_whoever_takes_over_from_a_session_that_had_no_answer_yet_begins_where_it_did(
-    step: str, times: int
-) -> None:
+def test_who_takes_over_an_unanswered_session_begins_where_it_did(step: str, times: int) -> None:
     world = World(partitions=1)
     world.produce("in", 0, texts(0, 10))
     process = world.start("a", worker_config=LATEST)
@@ -180,7 +178,7 @@ def test_what_is_written_to_a_partition_that_could_not_begin_is_for_the_app(
 
 
 @pytest.mark.parametrize("reset", [0, 1])
-def test_a_topic_that_has_grown_when_its_offsets_were_forgotten_is_not_begun_at_its_end(reset: int) -> None:
+def test_a_grown_topic_with_forgotten_offsets_is_not_begun_at_its_end(reset: int) -> None:
     """Whatever is reset after the stop, no partition skips what was never judged."""
     world = World(partitions=1)
     process = world.start("a", worker_config=LATEST)
@@ -216,7 +214,7 @@ def share_of(process: Process) -> frozenset[Partition]:
 
 
 @pytest.mark.parametrize("step", [WorkerStep.BEGUN, WorkerStep.COMMITTED])
-def test_two_processes_that_begin_side_by_side_with_a_topic_that_nobody_knows_stop_for_nothing(
+def test_two_processes_that_begin_with_an_unknown_topic_do_not_stop(
     step: str,
 ) -> None:
     """One has read that the group knows no partition, and stands still until messages of the other are judged."""

@@ -43,7 +43,7 @@ def test_blocks_that_name_a_partition_that_is_no_more_are_asked_again(partitions
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_a_worker_that_waited_meanwhile_asks_for_answers_where_they_can_come(partitions: int) -> None:
+def test_a_worker_that_waited_asks_for_answers_where_they_can_come(partitions: int) -> None:
     world = world_with_blocks_that_wait()
     make_again(world, partitions)
     world.start("a", roles="index")

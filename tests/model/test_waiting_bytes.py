@@ -55,11 +55,13 @@ def large(count: int, number: int, size: int = _LARGE) -> list[bytes | None]:
     return [b"%d of %d " % (row, number) + b"x" * size for row in range(count)]
 
 
-def test_polls_of_more_than_a_share_do_not_add_up() -> None:
+@pytest.mark.parametrize(("room", "pending", "count"), [(_MAX_BYTES, 10_000, 20), (2 * _ONE, 20, 9)])
+def test_polls_of_more_than_a_share_do_not_add_up(room: int, pending: int, count: int) -> None:
+    """Many messages, and messages of which two take all the room."""
     partitions = 6
     world = World(partitions=partitions)
     bounded = replace(
-        WORKER, max_pending=10_000, max_pending_bytes=_MAX_BYTES, poll_messages=_POLL, answer_s=600.0
+        WORKER, max_pending=pending, max_pending_bytes=room, poll_messages=_POLL, answer_s=600.0
     )
     process = world.start("a", roles="worker", worker_config=bounded)
     index = world.start("b", roles="index")
@@ -69,11 +71,11 @@ def test_polls_of_more_than_a_share_do_not_add_up() -> None:
     index.kill()
     for number in range(partitions):
         # A poll of its own.
-        world.produce("in", number, large(20, number))
+        world.produce("in", number, large(count, number))
         world.run(30)
     worker = process.worker
     assert worker is not None
-    assert worker.pending_bytes < _MAX_BYTES + max(_MAX_BYTES // 4 + _ONE, _POLL * _ONE)
+    assert worker.pending_bytes < room + max(room // 4 + _ONE, _POLL * _ONE)
     heir = world.start("c", roles="index")
     for _ in range(60):
         heir.step(0.01)
@@ -104,28 +106,3 @@ def test_a_partition_goes_on_where_others_hold_all_the_room() -> None:
     world.cluster.faults.leaderless.clear()
     world.settle()
     assert [len(world.cluster.values(OUTPUT, number)) for number in range(partitions)] == [30] * partitions
-
-
-def test_messages_as_large_as_all_the_room_do_not_add_up_either() -> None:
-    partitions = 6
-    world = World(partitions=partitions)
-    bounded = replace(WORKER, max_pending_bytes=2 * _ONE, poll_messages=_POLL, answer_s=600.0)
-    process = world.start("a", roles="worker", worker_config=bounded)
-    index = world.start("b", roles="index")
-    for number in range(partitions):
-        world.produce("in", number, [b"first of %d" % number])
-    world.settle()
-    index.kill()
-    for number in range(partitions):
-        world.produce("in", number, large(9, number))
-        world.run(30)
-    worker = process.worker
-    assert worker is not None
-    assert worker.pending_bytes < 2 * _ONE + max(_ONE // 2 + _ONE, _POLL * _ONE)
-    heir = world.start("c", roles="index")
-    for _ in range(60):
-        heir.step(0.01)
-    world.settle()
-    truth = rebuild(world)
-    check_all_judged(world, truth)
-    check_complete(world, truth, check_output(world, truth))

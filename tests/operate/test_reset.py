@@ -159,7 +159,7 @@ def test_an_offset_of_an_earlier_topic_of_that_name_loses_its_mark(cluster: Memo
     assert move.after == Committed(10, Mark(cluster.topics["posts"].topic_id, 10, 10).text())
 
 
-def test_everything_of_a_topic_that_was_created_again_comes_out_after_a_reset() -> None:
+def test_all_of_a_topic_that_was_created_again_comes_out_after_a_reset() -> None:
     world = World(partitions=1)
     world.produce("in", 0, [b"a", b"b"])
     world.start("a")
@@ -184,7 +184,7 @@ def test_everything_of_a_topic_that_was_created_again_comes_out_after_a_reset() 
     assert sorted(map(bytes, filter(None, world.cluster.values(OUTPUT)))) == [b"a", b"b", b"c", b"d", b"e"]
 
 
-def test_offsets_that_are_gone_are_set_by_a_reset_and_nothing_comes_out_twice() -> None:
+def test_a_reset_sets_offsets_that_are_gone_and_nothing_comes_out_twice() -> None:
     world = World(partitions=1)
     world.produce("in", 0, [b"a", b"b", b"c"])
     process = world.start("a", worker_config=replace(WORKER, group=WORKERS))

@@ -73,7 +73,7 @@ def test_create_is_granted_where_run_makes_topics_and_nowhere_else(creates: bool
     assert made == (outputs | own if creates else set())
 
 
-def test_a_dry_run_may_read_the_input_and_do_all_else_under_its_own_name_alone() -> None:
+def test_a_dry_run_reads_the_input_and_does_all_else_under_its_own_name() -> None:
     settings = Settings()
     found = grants(settings, dry_run=True)
     others = [grant for grant in found if not grant.name.startswith("twinsieve-shadow.")]

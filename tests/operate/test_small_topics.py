@@ -26,7 +26,7 @@ def broker_with(topic: str, max_bytes: int) -> MemoryBroker:
 
 
 @pytest.mark.parametrize("topic", ["out", "dup", "dead"])
-def test_an_output_that_takes_next_to_nothing_stops_the_start_with_the_number_to_set(topic: str) -> None:
+def test_an_output_with_a_tiny_limit_stops_the_start_with_the_number_to_set(topic: str) -> None:
     broker = broker_with(topic, 1023)
     with pytest.raises(BrokerError, match=rf"^{topic}: .*1023 bytes.*max\.message\.bytes to 1024"):
         check_topics(SETTINGS, broker, auto_create=False)

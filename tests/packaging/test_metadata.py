@@ -30,13 +30,6 @@ def test_the_classifiers_name_the_python_versions_that_may_install_it(project: d
     assert [int(one) for one in named] == list(range(int(bounds[1]), int(bounds[2])))
 
 
-def test_the_classifiers_name_the_system_that_is_tested_and_the_types(project: dict[str, Any]) -> None:
-    systems = [line for line in project["classifiers"] if line.startswith("Operating System")]
-    assert systems == ["Operating System :: POSIX :: Linux"]
-    assert "Typing :: Typed" in project["classifiers"]
-    assert project["classifiers"] == sorted(project["classifiers"])
-
-
 def test_the_scripts_look_for_every_python_version(root: Path, project: dict[str, Any]) -> None:
     script = (root / "scripts" / "make-venv").read_text("utf-8")
     named = {

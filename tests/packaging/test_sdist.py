@@ -1,17 +1,24 @@
 """An sdist is the checkout: its files are there byte for byte, and the same wheel comes out.
 
-So what house/test_bare_clone.py says of a clone, that all tests are collected there, holds for an sdist.
+So what test_unpacked.py says of it, that all tests are collected there, holds for a clone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tarfile
 import zipfile
 from pathlib import Path
 
 from tests.packaging.conftest import build, project_files
+
+_TEXT = frozenset({".py", ".md", ".toml", ".yaml", ".lock", ".xml", ".txt", ""})
+_PRIVATE = re.compile(
+    r"(?<![\w.])/(?:work|root|home)/|\.\./sh[a]red"
+    r"|https?://(?!t\.cn|weibo\.|www\.apache|keepachangelog)[^\s/]*\b(?:local|internal|registry|mirror)\b"
+)
 
 
 def test_the_sdist_holds_every_file_of_the_project_once(root: Path, sdist: Path, unpacked: Path) -> None:
@@ -37,6 +44,16 @@ def test_links_in_the_sdist_are_relative_and_stay_inside(sdist: Path) -> None:
         "twinsieve/pipeline": "../pipeline",
         "twinsieve/stages": "../stages",
     }
+
+
+def test_no_file_names_a_private_place(root: Path) -> None:
+    """Folders and hosts of whoever works on it; the script that CI calls alone knows a folder beside the checkout."""
+    texts = [name for name in project_files(root) if name != ".ci/run" and (root / name).suffix in _TEXT]
+    assert len(texts) > 500
+    named = {
+        name: _PRIVATE.search((root / name).read_text("utf-8")) for name in texts if (root / name).is_file()
+    }
+    assert {name: found[0] for name, found in named.items() if found} == {}
 
 
 def test_the_wheel_from_the_sdist_equals_the_wheel_from_the_checkout(

@@ -59,7 +59,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(root: Path, wheel: Path) -
     assert {Path(name).name for name in about} >= {"METADATA", "RECORD", "entry_points.txt", "LICENSE"}
 
 
-def test_it_runs_beside_a_package_that_owns_pipeline_and_stays_when_that_one_goes(
+def test_it_runs_beside_a_package_that_owns_pipeline_and_outlives_it(
     wheel: Path, stranger: Path, environment: Make
 ) -> None:
     own = environment()

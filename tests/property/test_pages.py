@@ -88,7 +88,7 @@ def test_verdicts_and_states_do_not_depend_on_pages(
                 large = Sieve.from_bytes(state, config)
 
 
-def test_a_full_table_stands_in_large_pages_and_a_nearly_empty_one_in_small_ones() -> None:
+def test_a_full_table_has_large_pages_and_a_nearly_empty_one_small_ones() -> None:
     config = SieveConfig(near=NearConfig(window=Window(100_000)), exact=ExactConfig("none"))
     sieve = Sieve(config)
     sieve.judge(part_of(_stream(), 0, 10))

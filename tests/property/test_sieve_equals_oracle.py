@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,31 +27,19 @@ def _near(method: str) -> st.SearchStrategy[NearConfig]:
     )
 
 
+@pytest.mark.parametrize("method", ["text", "hamming"])
 @settings(max_examples=75)
-@given(ROWS, _near("text"), _WINDOWS, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
-def test_text_stage_equals_the_plain_loop(
+@given(ROWS, st.data(), _WINDOWS, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
+def test_near_stages_equal_the_plain_loop(
+    method: str,
     rows: list[tuple[str, int | None, int, int]],
-    near: NearConfig,
+    data: st.DataObject,
     exact: Window,
     time: TimeConfig,
     scoped: bool,
     size: int,
 ) -> None:
-    config = SieveConfig(ExactConfig("trie", window=exact), near, time, scoped=scoped)
-    batch = batch_of(rows, scoped=scoped)
-    assert judged(config, batch, size) == told_by_oracle(config, batch)
-
-
-@settings(max_examples=75)
-@given(ROWS, _near("hamming"), _WINDOWS, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
-def test_hamming_tables_equal_the_plain_loop(
-    rows: list[tuple[str, int | None, int, int]],
-    near: NearConfig,
-    exact: Window,
-    time: TimeConfig,
-    scoped: bool,
-    size: int,
-) -> None:
+    near = data.draw(_near(method))
     config = SieveConfig(ExactConfig("trie", window=exact), near, time, scoped=scoped)
     batch = batch_of(rows, scoped=scoped)
     assert judged(config, batch, size) == told_by_oracle(config, batch)
@@ -58,7 +47,7 @@ def test_hamming_tables_equal_the_plain_loop(
 
 @settings(max_examples=40)
 @given(ROWS, _WINDOWS, _TIMES, st.sampled_from(["bloom", "trie"]), st.sampled_from([1, 1000]))
-def test_exact_stage_alone_equals_the_plain_loop_where_the_ring_covers_its_window(
+def test_exact_stage_alone_equals_the_plain_loop_inside_the_ring(
     rows: list[tuple[str, int | None, int, int]],
     exact: Window,
     time: TimeConfig,

@@ -36,7 +36,7 @@ def run_until_it_stops(world: World, process: Process) -> float:
 @pytest.mark.parametrize("busy", [False, True])
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("name", TOPICS)
-def test_a_topic_deleted_under_a_running_app_stops_it_within_a_check_interval(
+def test_a_deleted_topic_stops_a_running_app_within_a_check_interval(
     name: str, again: bool, busy: bool
 ) -> None:
     world, process = settled()

@@ -140,7 +140,7 @@ def test_an_index_that_retention_overtakes_while_it_lives_goes_on() -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 1])
-def test_a_follower_that_read_blocks_which_retention_took_before_they_were_judged_goes_on(kept: int) -> None:
+def test_a_follower_goes_on_when_retention_took_unjudged_blocks_it_read(kept: int) -> None:
     world, _ = index_away(())
     follower = following(world)
     waiting = world.cluster.log(LOG).end
@@ -153,7 +153,7 @@ def test_a_follower_that_read_blocks_which_retention_took_before_they_were_judge
     assert not world.stops
 
 
-def test_a_follower_stops_where_a_decision_on_a_block_that_is_still_there_was_lost() -> None:
+def test_a_follower_stops_where_a_block_is_there_and_its_decision_is_lost() -> None:
     world, _ = index_away(())
     follower = following(world)
     decided = world.cluster.log(DECISIONS).end
@@ -267,7 +267,7 @@ def test_a_jump_that_an_older_version_committed_is_passed_over() -> None:
     assert world.emitted() == list(range(60))
 
 
-def test_what_may_have_been_judged_is_not_judged_again_when_nothing_says_how_far() -> None:
+def test_blocks_perhaps_judged_are_not_judged_again_where_no_end_is_known() -> None:
     world = judged()
     world.kill_all()
     retention(world, (DECISIONS,))
@@ -402,7 +402,7 @@ def test_retention_before_a_snapshot_does_not_explain_a_loss_behind_it(tmp_path:
 
 
 @pytest.mark.parametrize("topics", [(LOG,), (DECISIONS,), BOTH])
-def test_a_verdict_whose_first_record_is_deleted_still_waits_for_its_message(
+def test_a_verdict_without_its_first_record_still_waits_for_its_message(
     topics: tuple[Partition, ...],
 ) -> None:
     """Two workers died before they emitted; the second one's answers repeat what was judged for the first."""

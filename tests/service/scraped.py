@@ -6,11 +6,27 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from tests.service.running import Service, wait_for
+from twinsieve.pipeline.service import run
+from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.settings.model import Settings
+
+
+def listening(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Ports of the services that are started from now on, as each begins to listen."""
+    ports: list[int] = []
+
+    class Listening(HealthServer):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)  # type: ignore[arg-type]
+            ports.append(self.port)
+
+    monkeypatch.setattr(run, "HealthServer", Listening)
+    return ports
 
 
 class Scraped:
@@ -30,6 +46,16 @@ class Scraped:
         wait_for(lambda: len(ports) > known or self.service.error is not None, "it listens")
         assert self.service.error is None
         self._port = ports[-1]
+
+    def stop(self) -> None:
+        """End the service; one that waits for answers gives up after some time, which does not pass by itself."""
+        self.service.stop.set()
+
+        def ended() -> bool:
+            self.clock.sleep(1.0)
+            return not self.service.running
+
+        wait_for(ended, "the service ends")
 
     def page(self, path: str) -> tuple[int, str]:
         try:

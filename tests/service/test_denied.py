@@ -170,7 +170,7 @@ class _Asking:
         return emission
 
 
-def test_a_worker_whose_index_has_failed_emits_what_is_answered_and_waits_for_nothing_more() -> None:
+def test_a_worker_whose_index_has_failed_emits_what_is_answered_and_ends() -> None:
     asking = _Asking(5, index_failed=True)
     began_s = asking.clock.monotonic_s()
     asking.loop.run()

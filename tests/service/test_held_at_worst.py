@@ -69,7 +69,7 @@ def test_a_role_is_the_sum_of_its_parts() -> None:
     assert held.process == held.worker + held.index
 
 
-def test_a_message_that_waits_costs_no_more_beside_its_bytes_than_is_counted() -> None:
+def test_a_waiting_message_costs_no_more_than_its_bytes_and_what_is_counted() -> None:
     n = 20_000
     gc.collect()
     tracemalloc.start()

@@ -87,7 +87,7 @@ def test_a_partition_without_a_leader_costs_the_others_nothing() -> None:
     assert spells.lag(2) is None, "its end is not known"
 
 
-def test_a_partition_whose_end_nobody_tells_costs_two_waits_in_the_first_minute_and_then_ever_fewer(
+def test_a_partition_without_a_known_end_costs_ever_fewer_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its topic's description names a leader; a question about offsets waits ten seconds for nothing."""

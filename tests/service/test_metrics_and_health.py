@@ -17,13 +17,12 @@ import pytest
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryReader
 from tests.service.running import wait_for
-from tests.service.scraped import Scraped
+from tests.service.scraped import Scraped, listening
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Messages, Partition, Records
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service import run as service
-from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
@@ -61,29 +60,16 @@ def start(
     settings: Settings, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Scraped]]:
     """Starts services on free ports; whatever the test says of them, they end with it."""
-    ports: list[int] = []
+    ports = listening(monkeypatch)
     started: list[Scraped] = []
-
-    class Listening(HealthServer):
-        def __init__(self, *arguments: object) -> None:
-            super().__init__(*arguments)  # type: ignore[arg-type]
-            ports.append(self.port)
 
     def make(changed: Settings = settings, **options: object) -> Scraped:
         started.append(Scraped(changed, cluster, ports, **options))  # type: ignore[arg-type]
         return started[-1]
 
-    monkeypatch.setattr(service, "HealthServer", Listening)
     yield make
     for each in started:
-        each.service.stop.set()
-
-        def ended(one: Scraped = each) -> bool:
-            # One that waits for answers gives up after some time, which does not pass by itself.
-            one.clock.sleep(1.0)
-            return not one.service.running
-
-        wait_for(ended, "the service ends")
+        each.stop()
 
 
 def text_of(number: int) -> str:

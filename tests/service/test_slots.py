@@ -42,9 +42,7 @@ def process(state: str, temporary: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("state", ["s3://bucket/a", "own"])
-def test_processes_of_one_host_name_and_two_temporary_folders_have_two_names(
-    tmp_path: Path, state: str
-) -> None:
+def test_two_temporary_folders_of_one_host_give_processes_two_names(tmp_path: Path, state: str) -> None:
     states = [state if "://" in state else str(tmp_path / f"{state}{number}") for number in range(2)]
     with process(states[0], tmp_path / "tmp0") as first, process(states[1], tmp_path / "tmp1") as second:
         assert "" not in (first, second)
@@ -53,7 +51,7 @@ def test_processes_of_one_host_name_and_two_temporary_folders_have_two_names(
         assert first.rpartition("-")[0] == second.rpartition("-")[0] == host.replace(".", "-")
 
 
-def test_a_private_temporary_folder_that_is_gone_after_a_restart_costs_no_name(tmp_path: Path) -> None:
+def test_a_temporary_folder_that_is_gone_after_a_restart_costs_no_name(tmp_path: Path) -> None:
     state = str(tmp_path / "state")
     with process(state, tmp_path / "tmp0") as before:
         pass

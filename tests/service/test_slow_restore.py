@@ -222,7 +222,7 @@ def test_a_last_snapshot_that_is_written_for_minutes_is_healthy(
     assert any("index: snapshot stored at block" in line for line in caplog.messages)
 
 
-def test_filling_the_sieve_after_the_last_byte_may_take_a_while_a_missing_byte_may_not(
+def test_filling_the_sieve_may_take_a_while_and_a_missing_byte_may_not(
     settings: Settings, scheme: Scheme
 ) -> None:
     roles = _process(settings, scheme)

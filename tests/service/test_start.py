@@ -12,12 +12,10 @@ import pytest
 
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from tests.service.running import wait_for
-from tests.service.scraped import Scraped
+from tests.service.scraped import Scraped, listening
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
-from twinsieve.pipeline.service import run as service
-from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock, run_service
 from twinsieve.pipeline.service.seed import run_seed
@@ -71,29 +69,18 @@ _Start = Callable[..., Scraped]
 
 @pytest.fixture
 def start(settings: Settings, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Start]:
-    ports: list[int] = []
+    ports = listening(monkeypatch)
     started: list[tuple[Scraped, _Gate]] = []
-
-    class Listening(HealthServer):
-        def __init__(self, *arguments: object) -> None:
-            super().__init__(*arguments)  # type: ignore[arg-type]
-            ports.append(self.port)
 
     def make(gate: _Gate, **options: object) -> Scraped:
         started.append((Scraped(settings, cluster, ports, broker=gate, member="one", **options), gate))
         return started[-1][0]
 
-    monkeypatch.setattr(service, "HealthServer", Listening)
     yield make
     for each, gate in started:
         each.service.stop.set()
         gate.opened.set()
-
-        def ended(one: Scraped = each) -> bool:
-            one.clock.sleep(1.0)
-            return not one.service.running
-
-        wait_for(ended, "it ends")
+        each.stop()
 
 
 def _phase(running: Scraped) -> str:

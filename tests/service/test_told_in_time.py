@@ -128,7 +128,7 @@ def test_snapshots_that_fail_for_hours_are_told_again_now_and_then(tmp_path: Pat
     assert writer.failures == 60
 
 
-def test_a_snapshot_that_failed_is_tried_again_though_nothing_arrives_any_more(
+def test_a_failed_snapshot_is_tried_again_though_nothing_arrives_any_more(
     settings: Settings, scheme: Scheme, disk: Disk
 ) -> None:
     disk.full = True
@@ -268,7 +268,7 @@ def test_brokers_that_are_frozen_are_told_from_beside_the_call_that_hangs(
     assert len([line for line in caplog.messages if "a broker answers again" in line]) == 2
 
 
-def test_a_role_whose_questions_alone_fail_does_not_work_again_before_one_is_answered(
+def test_a_role_whose_questions_fail_works_again_once_one_is_answered(
     settings: Settings, scheme: Scheme
 ) -> None:
     """Its steps find nothing and succeed; a broker that is away looks no other to a consumer."""

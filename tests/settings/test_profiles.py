@@ -85,9 +85,7 @@ def test_a_limit_that_cannot_be_is_refused(tmp_path: Path, limit: str) -> None:
         near_of(tmp_path, f"near: {{limits: {{{limit}}}}}\n")
 
 
-def test_lint_says_what_is_in_force_and_warns_of_a_low_similarity_without_all_rules(
-    tmp_path: Path, run: Run
-) -> None:
+def test_lint_names_what_is_in_force_and_warns_of_a_low_similarity(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("profile: titles\n")
     shown = run("lint", "-c", path)

@@ -126,9 +126,7 @@ print(int(njit(lambda n: np.arange(n).sum())(5)))
 )
 
 
-def test_loading_kernels_leaves_the_compiler_alone_and_compiling_afterwards_works(
-    cache: Path, run: Run
-) -> None:
+def test_loading_kernels_starts_no_compiler_and_compiling_still_works(cache: Path, run: Run) -> None:
     """LLVM's code generator, once used, costs every process 27 MB. The compiled function allocates memory."""
     assert run(_LOADED_THEN_COMPILED, NUMBA_CACHE_DIR=str(cache)) == ([3, 0, 0, 10], "")
 
@@ -328,22 +326,19 @@ def _one_line(caplog: pytest.LogCaptureFixture, folder: Path) -> bool:
     return record.levelname == "WARNING" and str(folder) in record.message and "\n" not in record.message
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o702])
-def test_a_folder_to_which_others_may_write_is_not_run(
-    planted: Planted, mode: int, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("what", "mode"),
+    [
+        *(("folder", mode) for mode in (0o777, 0o1777, 0o770, 0o702)),
+        *(("file", mode) for mode in (0o666, 0o620, 0o602)),
+    ],
+)
+def test_what_others_may_write_to_is_not_run(
+    planted: Planted, what: str, mode: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    planted.folder.chmod(mode)
+    getattr(planted, what).chmod(mode)
     assert not planted.was_run
-    assert not compiled.writable()
-    assert _one_line(caplog, planted.folder)
-
-
-@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
-def test_a_file_to_which_others_may_write_is_not_run(
-    planted: Planted, mode: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    planted.file.chmod(mode)
-    assert not planted.was_run
+    assert what == "file" or not compiled.writable()
     assert _one_line(caplog, planted.folder)
 
 

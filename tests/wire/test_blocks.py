@@ -132,7 +132,7 @@ def test_rows_that_a_block_cannot_hold_are_never_written(offsets: list[int]) -> 
         encode_block(block, SCHEME)
 
 
-def test_blocks_stay_below_the_limit_and_long_texts_are_cut_to_what_is_compared() -> None:
+def test_blocks_keep_to_the_limit_and_long_texts_to_what_is_compared() -> None:
     block = block_of(["长" * 100_000, "x" * 700, "short"], [0, 0, 0])
     parts = split_block(block, 4_000)
     assert all(len(encode_block(part, SCHEME)) <= 4_000 for part in parts)

@@ -24,7 +24,7 @@ def test_the_pause_grows_with_the_blocks_that_wait_for_each_partition(
     assert pace.left_s() == 0
 
 
-def test_an_index_that_stands_still_for_a_while_is_not_buried_in_small_blocks() -> None:
+def test_an_index_that_stands_still_is_not_flooded_with_small_blocks() -> None:
     """Ten seconds without an answer: hundreds of blocks, where asking every 10 ms would make 2,000."""
     clock = ManualClock()
     pace, blocks = PollBackoff(clock, 0.01), 1

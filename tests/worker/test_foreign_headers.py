@@ -75,7 +75,7 @@ def post(text: str) -> bytes:
 
 
 @pytest.mark.parametrize("origin", [True, False])
-def test_kept_messages_dropped_ones_and_dead_letters_have_the_headers_of_this_app_alone(
+def test_all_that_comes_out_has_the_headers_of_this_app_alone(
     process: Callable[..., Stepped], origin: bool
 ) -> None:
     one = process(origin_header=origin)

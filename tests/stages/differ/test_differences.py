@@ -241,7 +241,7 @@ _NO_MAGNITUDES = [
 ]
 
 
-def test_a_numeral_added_to_a_number_makes_it_another_one_unless_it_is_worth_the_same() -> None:
+def test_a_numeral_added_to_a_number_changes_it_unless_its_value_is_equal() -> None:
     for later, earlier, expected in _MAGNITUDES:
         said = {*reasons(later, earlier, GUARDS), *reasons(earlier, later, GUARDS)}
         assert said == {expected}, (later, earlier)
@@ -250,7 +250,7 @@ def test_a_numeral_added_to_a_number_makes_it_another_one_unless_it_is_worth_the
         assert said == {Rule.NONE}, (later, earlier)
 
 
-def test_a_negation_is_found_where_the_runs_of_characters_may_be_cut_in_two_ways() -> None:
+def test_a_negation_is_found_where_the_runs_may_be_cut_in_two_ways() -> None:
     """ผ่าน[ไม่]ได้ is ผ่านไ[ม่ไ]ด้ as well."""
     for later, earlier in (("รถผ่านไม่ได้วันนี้", "รถผ่านได้วันนี้"), ("เขาไม่ได้ไปทำงาน", "เขาไปทำงาน")):
         said = {*reasons(later, earlier, GUARDS), *reasons(earlier, later, GUARDS)}
@@ -264,7 +264,7 @@ _TURNED = [
 ]
 
 
-def test_two_names_around_a_word_that_changed_places_keep_apart_and_a_moved_word_does_not() -> None:
+def test_two_names_that_changed_places_keep_apart_and_a_moved_word_does_not() -> None:
     for later, earlier in _TURNED:
         assert reasons(later, earlier, GUARDS) == (Rule.EXCHANGED, Rule.EXCHANGED), (later, earlier)
     for moved in (
@@ -294,14 +294,14 @@ LETTERS = [
 ]
 
 
-def test_a_letter_beside_what_it_grades_is_a_number_and_another_letter_is_none() -> None:
+def test_a_letter_is_a_number_beside_what_it_grades_and_nowhere_else() -> None:
     for later, earlier in GRADES:
         assert reasons(later, earlier, GUARDS) == (Rule.NUMBER, Rule.NUMBER), later
     for later, earlier in LETTERS:
         assert reasons(later, earlier, GUARDS) == (Rule.NONE, Rule.NONE), later
 
 
-def test_words_of_ones_own_count_by_their_letters_though_any_text_has_their_pairs() -> None:
+def test_own_words_count_by_their_letters_though_any_text_has_their_pairs() -> None:
     report = (
         "The police department says officers used no force during the arrest of a street vendor outside the "
         "stadium on Sunday evening and that the man left the scene unharmed after a short talk"

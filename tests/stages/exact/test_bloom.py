@@ -98,7 +98,7 @@ def _play(story: _Story, steps: list[tuple[str, int]]) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(_WINDOWS, st.integers(2, 9), _STEPS)
-def test_no_entry_inside_the_window_is_missed_and_none_outlives_it_by_more_than_one_generation(
+def test_no_entry_is_missed_and_none_outlives_the_window_by_two_generations(
     window: Window, generations: int, steps: list[tuple[str, int]]
 ) -> None:
     story = _Story(window, BloomGenerations(window, _NEVER_BY_CHANCE, generations))
@@ -118,7 +118,7 @@ def test_no_entry_inside_the_window_is_missed_and_none_outlives_it_by_more_than_
 
 
 @pytest.mark.parametrize("generations", [2, 4, 8])
-def test_full_and_timed_out_generations_in_the_worst_mixture_take_every_row_and_lose_nothing(
+def test_full_and_timed_out_generations_mixed_at_worst_lose_nothing(
     generations: int,
 ) -> None:
     window = Window(messages=10 * generations, age_ms=100)
@@ -136,7 +136,7 @@ def test_full_and_timed_out_generations_in_the_worst_mixture_take_every_row_and_
 
 @settings(max_examples=60, deadline=None)
 @given(_WINDOWS, _STEPS)
-def test_a_hit_names_the_first_kept_index_of_the_oldest_generation_that_pybloom_says_holds_it(
+def test_a_hit_names_the_first_index_of_the_oldest_generation_of_pybloom(
     window: Window, steps: list[tuple[str, int]]
 ) -> None:
     story = _Story(window, BloomGenerations(window, 0.3, generations=4))
@@ -165,7 +165,7 @@ def test_when_one_key_is_in_two_generations_the_older_one_answers() -> None:
     st.integers(0, 60),
     st.sampled_from([1, 2, 3, 19, 2**20, 2**32 - 1]),
 )
-def test_a_position_is_the_scaled_output_of_a_generator_seeded_by_the_digest(
+def test_a_position_is_scaled_from_a_generator_that_the_digest_seeds(
     d0: int, d1: int, part: int, slice_bits: int
 ) -> None:
     position = bloom_place(np.uint64(d0), np.uint64(d1), part, slice_bits) - part * slice_bits
@@ -192,9 +192,7 @@ def _by_formula(capacity: int, asked: float) -> tuple[int, int, float]:
 @settings(max_examples=300, deadline=None)
 @example(117_646, 0.3140653924303205)
 @given(st.integers(1, 3_000_000), st.floats(1e-12, 0.5))
-def test_sizes_are_pyblooms_for_the_first_rate_that_keeps_the_share_or_one_a_little_stricter(
-    capacity: int, error_rate: float
-) -> None:
+def test_sizes_are_pyblooms_for_a_rate_that_keeps_the_share(capacity: int, error_rate: float) -> None:
     sizing = bloom_sizing(Window(capacity * 4), error_rate, generations=4)
     share = error_rate * capacity / (capacity + capacity * 4 - 1)
     slices, slice_bits, errs = _by_formula(capacity, sizing.error_rate)
@@ -224,7 +222,7 @@ def test_100_000_keys_asked_through_pybloom_get_the_answers_of_the_kernel() -> N
     assert 0 < np.count_nonzero(by_kernel[50_000:]) < 0.01 * 50_000
 
 
-def test_the_kernels_memory_is_the_filters_bit_array_and_nothing_is_held_twice() -> None:
+def test_the_kernels_memory_is_the_bit_array_of_the_filter_and_no_copy() -> None:
     window = Window(2_000_000)
     sizing = bloom_sizing(window, 1e-6)
     gc.collect()
@@ -271,7 +269,7 @@ def _at_capacity(window: Window, error_rate: float) -> BloomGenerations:
 
 @pytest.mark.parametrize("age_ms", [None, 1_000])
 @pytest.mark.parametrize(("error_rate", "probes"), [(1e-2, 1_000_000), (1e-3, 6_000_000)])
-def test_all_full_generations_together_err_as_often_as_asked_and_not_a_fifth_more(
+def test_all_full_generations_together_err_as_often_as_asked(
     error_rate: float, probes: int, age_ms: int | None
 ) -> None:
     seen = _at_capacity(Window(100_000, age_ms), error_rate)
@@ -295,7 +293,7 @@ def test_filters_of_every_size_keep_the_rate_on_average_over_many_fillings(
     assert wrong <= 1.2 * error_rate * fillings * probes
 
 
-def test_the_window_is_covered_without_a_miss_over_ten_windows_and_memory_stays() -> None:
+def test_ten_windows_are_covered_without_a_miss_in_the_same_memory() -> None:
     window = Window(20_000, 50_000)
     seen = BloomGenerations(window, 1e-6)
     bloom = seen.bloom
@@ -426,7 +424,7 @@ def test_an_impossible_window_is_refused(window: Window) -> None:
         BloomGenerations.bytes_for(window, 1e-3)
 
 
-def test_a_window_too_large_for_one_filter_is_refused_before_memory_is_asked_for() -> None:
+def test_a_window_too_large_for_one_filter_is_refused_and_takes_no_memory() -> None:
     with pytest.raises(UsageError, match="a filter serves at most"):
         BloomGenerations(Window(2**40), 1e-3)
 

@@ -84,7 +84,7 @@ _STEPS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(_WINDOWS, _SIZES, _STEPS)
-def test_the_newest_entry_of_every_key_in_the_window_is_found_and_never_an_older_or_wrong_one(
+def test_the_newest_entry_of_every_key_in_the_window_is_found(
     window: Window, sizes: TierSizes, steps: list[tuple[str, list[int], int]]
 ) -> None:
     story = _Story(window, TrieTiers(window, sizes))

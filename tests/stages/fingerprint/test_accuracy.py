@@ -100,7 +100,7 @@ def test_sketches_estimate_jaccard_of_long_bodies_at_twenty_levels() -> None:
         assert np.sqrt((errors**2).mean()) < 0.085
 
 
-def test_signature_bits_of_unrelated_long_bodies_differ_in_half_of_the_cases() -> None:
+def test_signature_bits_of_unrelated_long_bodies_differ_in_half_of_cases() -> None:
     draw = random.Random(4)
     texts = ["".join(draw.choices(HAN, k=60)) for _ in range(2000)]
     maker = Fingerprinter(FeatureConfig(), BandLayout(bands=1), DigestConfig(seed=4))

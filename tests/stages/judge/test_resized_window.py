@@ -104,7 +104,7 @@ def test_a_halved_window_is_what_a_sieve_of_that_window_would_hold(method: str) 
     assert table(halved.judge(more)) == table(small.judge(more))
 
 
-def test_an_enlarged_window_finds_what_it_found_before_and_holds_more_from_then_on() -> None:
+def test_an_enlarged_window_finds_what_it_found_and_holds_more() -> None:
     config = SieveConfig()
     first, again = _posts(3_000, 5), _posts(3_000, 5)[2_000:]
     plain = Sieve(_windowed(config, 1_000))

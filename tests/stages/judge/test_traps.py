@@ -108,7 +108,7 @@ def test_a_stamp_from_2099_expires_nothing(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["bloom", "trie"])
-def test_what_was_kept_before_any_time_was_known_counts_as_kept_at_the_first_one(method: str) -> None:
+def test_what_was_kept_before_any_time_counts_as_kept_at_the_first_one(method: str) -> None:
     window = Window(1000, 1000)
     config = SieveConfig(ExactConfig(method, window=window), NearConfig(window=Window(1), method="none"))  # type: ignore[arg-type]
     start = 1_600_000_000_000
@@ -180,7 +180,7 @@ def test_a_wide_text_that_wraps_around_the_arena_is_compared_whole() -> None:
         assert said.similarity(1) == 2 * (size - 1) / (2 * size - 1)
 
 
-def test_an_entry_of_2_to_the_24_messages_ago_does_not_stand_for_one_of_this_chunk() -> None:
+def test_an_entry_of_2_to_the_24_messages_ago_is_not_one_of_this_chunk() -> None:
     asked = "春夏秋冬东南西北金木水火土天地玄黄宇宙洪"
     first, other = "甲乙丙" + asked[3:], asked[:17] + "丁戊己"
     texts = [first, *(f"不相干的第{i}个长句子{i}" for i in range(1, 100))]

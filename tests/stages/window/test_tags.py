@@ -61,7 +61,7 @@ class _Ring:
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 24), st.lists(_TAGS, max_size=80), st.lists(_TAGS, max_size=8))
-def test_find_gives_the_newest_slot_of_every_tag_in_the_ring_and_minus_one_for_all_others(
+def test_find_gives_the_newest_slot_of_a_tag_and_minus_one_for_all_others(
     capacity: int, kept: list[int], never_kept: list[int]
 ) -> None:
     ring = _Ring(capacity)
