@@ -74,39 +74,6 @@ def did_you_mean(section: str, name: str) -> str:
     return f"known here: {', '.join(here)}"
 
 
-def is_misspelt(name: str) -> bool:
-    """Whether the name is close to one that may stand at the top, without being it."""
-    top = keys_below("")
-    return name not in top and bool(get_close_matches(name, top, n=1, cutoff=0.75))
-
-
-@cache
-def by_letters() -> dict[str, str]:
-    """Every key that takes a value, by what is left of it without dots and underscores.
-
-    A variable with an underscore too few or too many still tells which key was meant: no two are alike.
-
-    >>> by_letters()["nearwindowmessages"]
-    'near.window.messages'
-    """
-    return {letters_of(key): key for key, kind in schema().items() if kind != "section"}
-
-
-def letters_of(name: str) -> str:
-    """The name without what separates its words."""
-    return name.replace(".", "").replace("_", "")
-
-
-def keys_that_end_in(name: str) -> list[str]:
-    """Keys that take a value and whose last words are these, as one types them who leaves the section out.
-
-    >>> keys_that_end_in("similarity"), keys_that_end_in("window_age")
-    (['near.similarity'], ['exact.window.age', 'near.window.age'])
-    """
-    ending = f"_{name.replace('.', '_')}"
-    return [key for key in by_letters().values() if f"_{key.replace('.', '_')}".endswith(ending)]
-
-
 def literals(key: str) -> tuple[str, ...]:
     """The words that a key, or an entry of a list, takes; () where it is no choice."""
     annotations = dict(_below(Settings, ""))
