@@ -16,6 +16,7 @@ SECRETS = frozenset({"digest.seed", "kafka.security.password", "kafka.security.k
 
 _REMOVED = {
     "kafka.delivery": "delivery is always exactly-once now; remove the key",
+    "text.body": "bodies are always made by the rule `product`; remove the key",
     "near.number_guard": "numbers are one of the differences; write near.differences: guards (or off)",
     "near.card_guard": "cards are one of the differences; write near.differences: guards (or off)",
 }

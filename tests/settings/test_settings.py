@@ -62,6 +62,9 @@ def test_a_key_of_an_earlier_version_says_what_to_do(tmp_path: Path) -> None:
     assert _findings(tmp_path, "kafka: {delivery: at-least-once}\n") == [f"1:9: {advice}"]
     found = _findings(tmp_path, "", {"TWINSIEVE_KAFKA__DELIVERY": "exactly-once"})
     assert found == [f"TWINSIEVE_KAFKA__DELIVERY: {advice}"]
+    assert _findings(tmp_path, "text: {body: letters}\n") == [
+        "1:8: unknown key 'text.body'; bodies are always made by the rule `product`; remove the key"
+    ]
 
 
 def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> None:
