@@ -15,7 +15,8 @@ A kernel is code, and a sum tells of damage, not of who wrote it. So what lies i
 if folder and file belong to this user or to root, and nobody else may write to them. Folders and files are
 made for their owner alone, whatever the umask. What the package carries is trusted as its sources are.
 
-This is the one module that `stages` asks for something of the world (tests/house).
+This is the one module that `stages` asks for something of the world (tests/house). What of it is Numba's own
+is in `numba_private`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import stat
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
@@ -39,16 +40,11 @@ from typing import Any, NamedTuple
 import llvmlite
 import llvmlite.binding as llvm
 import numba
-from numba.core import caching, codegen, compiler, config, registry, serialize
-from numba.core.runtime import nrt
+from numba import config
 
-# Numba is typed here and there.
-_config: Any = config
-_compile_result: Any = compiler.compile_result
-_Library: Any = codegen.JITCodeLibrary
-_dumps: Any = serialize.dumps
-_cpu: Any = registry.cpu_target
-_runtime: Any = nrt
+from twinsieve.stages.numba_private import MachineTarget, own_target
+
+_config: Any = config  # untyped in Numba
 _log = logging.getLogger("twinsieve")
 
 _CARRIED = Path(__file__).absolute().parents[1] / "kernels"
@@ -65,14 +61,6 @@ _UNUSED_DAYS = 30
 _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt")
 
 
-class MachineTarget(NamedTuple):
-    """What machine code is made for: LLVM's triple, CPU name and features, as Numba gives them."""
-
-    triple: str
-    cpu: str
-    features: str
-
-
 class Folders(NamedTuple):
     """read: where kernels are looked for, in this order; write: where new ones go, None for nowhere."""
 
@@ -80,49 +68,10 @@ class Folders(NamedTuple):
     write: Path | None
 
 
-class _KeptLibrary(_Library):  # type: ignore[misc]
-    """Machine code that was kept. Its LLVM code is parsed only if a kernel that is compiled now calls it."""
-
-    def __init__(self, target: Any, name: str, machine_code: bytes, llvm_code: bytes) -> None:
-        super().__init__(target, name)
-        self._shared_module: Any = None
-        self._llvm_code = llvm_code
-        self.enable_object_caching()
-        self._set_compiled_object(machine_code)
-        self._finalize_final_module()
-
-    def _get_module_for_linking(self) -> Any:
-        if self._shared_module is None:
-            self._shared_module = llvm.parse_bitcode(self._llvm_code)
-        return self._shared_module
-
-
-def _kept_library(target_context: Any, kept: tuple[str, str, tuple[bytes, bytes]], function: Any) -> Any:
-    """The library of a kernel, of what Numba's library of it gave to be kept.
-
-    function: what Numba knows of the kernel
-    """
-    name, _, code = kept
-    library = _KeptLibrary(target_context.codegen(), name, *code)
-    # Numba takes these names from the LLVM code, which is not parsed.
-    known = {function.llvm_func_name, function.llvm_cpython_wrapper_name}
-    library.codegen._engine._defined_symbols |= known
-    return library
-
-
-def keep(dispatcher: Any, library: Callable[[Any, Any, Any], Any] = _kept_library) -> None:
-    """Let one kernel be loaded from the folders, and written to them once it is compiled.
-
-    library: makes its library of what was kept, as `_kept_library`
-    """
-    if hasattr(dispatcher, "_cache"):  # NUMBA_DISABLE_JIT leaves a plain function
-        dispatcher._cache = KernelCache(dispatcher.py_func, library)
-
-
 @cache
 def folders() -> Folders:
     """Where this process looks for kernels. They are not made by asking."""
-    own = MachineTarget(*_cpu.target_context.codegen().magic_tuple())
+    own = own_target()
     targets = [own]
     # Whoever names a CPU gets kernels for that one and no other.
     if _config.CPU_NAME is None and _config.CPU_FEATURES is None:
@@ -178,105 +127,39 @@ def portable_cpus() -> list[str]:
     return list(dict.fromkeys([portable_cpu(), "generic"]))
 
 
-class KernelCache(caching._Cache):
-    """One kernel's place in the folders, as Numba asks for it; a file for each list of argument types.
+class KernelFiles:
+    """The files of one kernel in the folders, one for each list of argument types.
 
-    A file is the sum of its content (16 bytes), then Numba's compile result as a pickle. A file that is
+    A file is the sum of its content (16 bytes), then a pickle of what Numba compiled. A file that is
     damaged, cannot be read or may be from somebody else counts as absent. Files are replaced whole, so
     processes may write one at once.
     """
 
-    def __init__(self, function: Any, library: Callable[[Any, Any, Any], Any]) -> None:
-        self._name = f"{function.__module__}.{function.__qualname__}"
-        self._library = library
-        self._enabled = True
+    def __init__(self, kernel: str) -> None:
+        self._kernel = kernel
 
     @property
-    def cache_path(self) -> str | None:
+    def folder(self) -> str | None:
         """The folder that is written to."""
         write = folders().write
         return None if write is None else str(write)
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compile result for these argument types, or None."""
-        if not self._enabled:
-            return None
-        name = self._file_name(sig)
+    def load(self, types: str) -> Any:
+        """What was saved for these argument types, unpickled, or None."""
         for folder in folders().read:
-            reduced = _read(folder, name)
-            if reduced is not None:
+            kept = _read(folder, self.file_name(types))
+            if kept is not None:
                 _mark_as_used(folder)
-                _name_functions_of_the_runtime()
-                return self._rebuilt(target_context, reduced)
+                return kept
         return None
 
-    def _rebuilt(self, target_context: Any, reduced: tuple[Any, ...]) -> Any:
-        """The compile result of what `_without_ballast` left, as Numba itself makes it."""
-        kept, function, environment, signature, object_mode, lifted, annotation, *loaded = reduced
-        reload_init, environments = loaded
-        for load in reload_init:
-            load()
-        library = self._library(target_context, kept, function)
-        result = _compile_result(
-            target_context=target_context,
-            typing_context=target_context.typing_context,
-            library=library,
-            environment=environment,
-            entry_point=target_context.get_executable(library, function, environment),
-            fndesc=function,
-            type_annotation=annotation,
-            signature=signature,
-            objectmode=object_mode,
-            lifted=lifted,
-            reload_init=reload_init,
-            referenced_envs=environments,
-        )
-        for each in environments:
-            library.codegen.set_env(each.env_name, each)
-        return result
+    def save(self, types: str, content: bytes) -> None:
+        """Write a pickle; where that fails, say so once and go on."""
+        _write(self.file_name(types), blake2b(content, digest_size=_SUM_BYTES).digest() + content)
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Write a compile result; where that fails, say so once and go on."""
-        if self._enabled and not (
-            data.library.has_dynamic_globals or any(not one.can_cache for one in data.lifted)
-        ):
-            content = _dumps(_without_ballast(data))
-            _write(self._file_name(sig), blake2b(content, digest_size=_SUM_BYTES).digest() + content)
-
-    def _file_name(self, sig: Any) -> str:
-        return f"{self._name}-{blake2b(str(sig).encode(), digest_size=8).hexdigest()}.kernel"
-
-    def enable(self) -> None:
-        """Load and save from now on."""
-        self._enabled = True
-
-    def disable(self) -> None:
-        """Neither load nor save from now on."""
-        self._enabled = False
-
-    def flush(self) -> None:
-        """Forget nothing: kernels of other sources are in other folders."""
-
-
-@cache
-def _name_functions_of_the_runtime() -> None:
-    """Tell LLVM the addresses of Numba's functions for memory, which kept machine code calls by name.
-
-    `rtsys.initialize` does so too, and then compiles what only kernels that are compiled link with: 27 MB
-    of LLVM's code come into memory for that. Numba calls it by itself before it compiles anything.
-    """
-    for name, address in _runtime._nrt.c_helpers.items():
-        llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
-
-
-def _without_ballast(data: Any) -> tuple[Any, ...]:
-    """What is written of a compile result: as Numba does, less what no kernel needs once it is compiled.
-
-    That is the text of its types, and environments without constants: to load one imports the module of a
-    function that was inlined, and with all of them half of Numba.
-    """
-    *most, environments = data._replace(type_annotation="")._reduce()
-    return (*most, tuple(each for each in environments if each.consts))
+    def file_name(self, types: str) -> str:
+        """Name of the file for these argument types."""
+        return f"{self._kernel}-{blake2b(types.encode(), digest_size=8).hexdigest()}.kernel"
 
 
 def _read(folder: Path, name: str) -> Any:

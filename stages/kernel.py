@@ -2,10 +2,10 @@
 
 Kernels take tuples of arrays and call each other row by row. With Numba's reference counting each call
 counts every array of the tuple up and down, atomically: a judged message cost 41 µs with it, 2.9 without.
-Most kernels allocate nothing and keep nothing, so there is nothing to count; `_nrt` is Numba's switch.
+Most kernels allocate nothing and keep nothing, so there is nothing to count.
 
 A kernel that only kernels call is a *callee*: it has neither an entry for Python, which takes every array
-of the tuples apart, nor machine code of its own (`callee.py`). That halves the time to compile.
+of the tuples apart, nor machine code of its own (`numba_private.py`). That halves the time to compile.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast, overload
 
 import numpy as np
-from numba import njit
-from numba.core import config
-from numba.core.registry import CPUDispatcher
+from numba import config, njit
 
-from twinsieve.stages.callee import Callee, kept_library
-from twinsieve.stages.compiled import keep
+from twinsieve.stages.compiled import KernelFiles
+from twinsieve.stages.numba_private import UNCOUNTED, CalledByKernels, Callee, keep
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _config: Any = config  # untyped in Numba
@@ -30,7 +28,7 @@ NO, YES = cast("bool", np.bool_(False)), cast("bool", np.bool_(True))
 """0, False, True as arguments of a kernel. A literal has a type of its own, which compiles it once more."""
 
 
-class Kernel:
+class Kernel(CalledByKernels):
     """A function that Numba's dispatcher is made of at its first use, by Python or by a kernel.
 
     A process calls a dozen of more than a hundred, and loads them with their callees inside. To make all
@@ -49,18 +47,10 @@ class Kernel:
         # Numba also makes an entry for C, which nobody calls; that took a fifth of the time to compile.
         own = {"no_cfunc_wrapper": True, "no_cpython_wrapper": self._callee}
         made = cast("Any", njit)(nogil=True, **own, **self._options)(self._function)
-        assert isinstance(made, CPUDispatcher)
         if self._callee:
             made = Callee(self._function, made.targetoptions)
-            keep(made, kept_library)
-        else:
-            keep(made)
+        keep(made, KernelFiles(f"{self._function.__module__}.{self._function.__qualname__}"))
         return made
-
-    @property
-    def _numba_type_(self) -> Any:
-        """What a kernel that calls this one asks for."""
-        return self.dispatcher._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
         return self.dispatcher(*arguments)
@@ -84,7 +74,7 @@ def kernel(
     callee: only other kernels call it; a call from Python is a TypeError
     allocates: it makes arrays of its own, so Numba counts references in it
     """
-    options = {} if allocates else {"_nrt": False}
+    options = {} if allocates else UNCOUNTED
 
     def decorate(function: _Function) -> _Function:
         if _config.DISABLE_JIT:

@@ -20,11 +20,7 @@ from twinsieve.pipeline.settings.model import AUTO, PROFILES, ExactSettings, Nea
 from twinsieve.pipeline.settings.named_files import read_referenced
 from twinsieve.pipeline.settings.schema import (
     SECRETS,
-    by_letters,
     did_you_mean,
-    is_misspelt,
-    keys_that_end_in,
-    letters_of,
     literals,
     schema,
 )
@@ -187,24 +183,23 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[list[Override], list[
                 findings.append(Finding(Location(name), problem))
                 continue
             # Other variables of this name belong to others (a service's address in Kubernetes).
-            if "." not in key and not is_misspelt(key):
+            if "." not in key:
                 continue
         overrides.append(Override(key, environ[name], name))
     return overrides, findings
 
 
 def _stray(key: str) -> str | None:
-    """What to say of a variable that is no key but looks as if it should set one."""
+    """Why a variable with the name of a section or of `-c` sets nothing; None for any other."""
     if key == "config":
         return "sets nothing; name the settings file with -c"
     if schema().get(key) == "section":
         return f"sets nothing; {key} holds other keys, as {_variable(next(iter(_values_below(key))))}"
-    meant = [by_letters()[letters_of(key)]] if letters_of(key) in by_letters() else keys_that_end_in(key)
-    return f"sets nothing; did you mean {' or '.join(map(_variable, meant))}?" if meant else None
+    return None
 
 
 def _values_below(section: str) -> list[str]:
-    return [key for key in by_letters().values() if key.startswith(f"{section}.")]
+    return [key for key, kind in schema().items() if kind != "section" and key.startswith(f"{section}.")]
 
 
 def _variable(key: str) -> str:

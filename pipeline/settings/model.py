@@ -60,7 +60,6 @@ class ExactWindowSettings(WindowSettings):
 class TextSettings(Section):
     """How a body is made of a text, beside the profile; compare: what keeps two apart that is another one."""
 
-    body: Literal["product", "letters"] = "product"
     fold_variants: Literal["none", "simplified", "traditional"] = "none"
     drop: tuple[Text, ...] = ()
     compare: tuple[Literal["links", "mentions", "tags"], ...] = ()

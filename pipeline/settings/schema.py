@@ -16,6 +16,7 @@ SECRETS = frozenset({"digest.seed", "kafka.security.password", "kafka.security.k
 
 _REMOVED = {
     "kafka.delivery": "delivery is always exactly-once now; remove the key",
+    "text.body": "bodies are always made by the rule `product`; remove the key",
     "near.number_guard": "numbers are one of the differences; write near.differences: guards (or off)",
     "near.card_guard": "cards are one of the differences; write near.differences: guards (or off)",
 }
@@ -72,39 +73,6 @@ def did_you_mean(section: str, name: str) -> str:
     if close:
         return f"did you mean {leaves[close[0]]}?"
     return f"known here: {', '.join(here)}"
-
-
-def is_misspelt(name: str) -> bool:
-    """Whether the name is close to one that may stand at the top, without being it."""
-    top = keys_below("")
-    return name not in top and bool(get_close_matches(name, top, n=1, cutoff=0.75))
-
-
-@cache
-def by_letters() -> dict[str, str]:
-    """Every key that takes a value, by what is left of it without dots and underscores.
-
-    A variable with an underscore too few or too many still tells which key was meant: no two are alike.
-
-    >>> by_letters()["nearwindowmessages"]
-    'near.window.messages'
-    """
-    return {letters_of(key): key for key, kind in schema().items() if kind != "section"}
-
-
-def letters_of(name: str) -> str:
-    """The name without what separates its words."""
-    return name.replace(".", "").replace("_", "")
-
-
-def keys_that_end_in(name: str) -> list[str]:
-    """Keys that take a value and whose last words are these, as one types them who leaves the section out.
-
-    >>> keys_that_end_in("similarity"), keys_that_end_in("window_age")
-    (['near.similarity'], ['exact.window.age', 'near.window.age'])
-    """
-    ending = f"_{name.replace('.', '_')}"
-    return [key for key in by_letters().values() if f"_{key.replace('.', '_')}".endswith(ending)]
 
 
 def literals(key: str) -> tuple[str, ...]:

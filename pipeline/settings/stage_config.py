@@ -58,7 +58,6 @@ def scheme_config(settings: Settings) -> SchemeConfig:
     return SchemeConfig(
         text=TextConfig(
             profile="microblog" if settings.profile in DROPS_TAGS else "plain",
-            body_rule=settings.text.body,
             fold_variants=settings.text.fold_variants,
             drop=settings.text.drop,
             # In one order: the order in which they are written is no other scheme.

@@ -1,6 +1,7 @@
 """A YAML file as plain text values, each with the line and column it stands at.
 
-Scalars stay text: what `off`, `1e-6` or `010` mean is decided by the type of their key (`values.py`).
+Scalars stay text, whatever their tag: the type of their key decides what `off`, `1e-6` or `010` mean
+(`values.py`).
 The tree is bounded before it is built: size, depth and the number of nodes after aliases.
 """
 
@@ -15,12 +16,9 @@ import yaml
 from twinsieve.pipeline.settings.examples import example_meant
 from twinsieve.stages.errors import without_secrets
 
-MAX_FILE_BYTES = 1 << 20
+_TOO_LARGE_BYTES = 1 << 20
 _MAX_DEPTH = 20
 _MAX_NODES = 20_000
-_TAGS = frozenset(
-    ["!", "binary", "bool", "float", "int", "map", "null", "seq", "set", "str", "timestamp", "value"]
-)
 
 _Mark = Any
 KeyPath = tuple[str | int, ...]
@@ -83,12 +81,12 @@ def read_yaml(path: Path) -> Tree:
     top = Location(name, 1, 1)
     try:
         with path.open("rb") as stream:
-            content = stream.read(MAX_FILE_BYTES + 1)
+            content = stream.read(_TOO_LARGE_BYTES)
     except OSError as error:
         tree.find(top, f"cannot be read ({error.strerror}); {_advice(error, name)}")
         return tree
-    if len(content) > MAX_FILE_BYTES:
-        tree.find(top, "has more than 1 MiB; settings are a page or two")
+    if len(content) == _TOO_LARGE_BYTES:
+        tree.find(top, "has 1 MiB or more; settings are a page or two")
         return tree
     try:
         text = content.decode("utf-8-sig")
@@ -215,10 +213,7 @@ class _Walk:
             self._tree.find(place, f"has more than {_MAX_NODES} values, aliases counted")
         if len(path) > _MAX_DEPTH:
             self._tree.find(place, "an alias stands for something that holds it")
-        tag = node.tag.removeprefix("tag:yaml.org,2002:")
-        if tag not in _TAGS:
-            self._tree.find(place, f"the tag {tag!r} is not read; remove it")
-        return self._visits < _MAX_NODES and len(path) <= _MAX_DEPTH and tag in _TAGS
+        return self._visits < _MAX_NODES and len(path) <= _MAX_DEPTH
 
 
 def dotted(path: KeyPath) -> str:

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.differ.phrases import DIGIT, NUMBER_MARK, NUMERAL, Phrases, find
 from twinsieve.stages.differ.tokens import CHARACTER, MIX, NUMBER, WORD, Tokens, class_of
-from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME
+from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME, GOLDEN
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
 _NAME = np.uint64(0x5851F42D4C957F2D)
 _DOT, _COMMA = ord("."), ord(",")
 _NAME_LETTERS = 2
@@ -61,7 +60,7 @@ def _add(made: Values, value: np.uint64, numeral: bool) -> None:
 
 @kernel(callee=True)
 def _finish(digits: np.uint64, exponent: int, prefix: np.uint64) -> np.uint64:
-    return (digits + np.uint64(exponent + 64) * _STEP) ^ prefix
+    return (digits + np.uint64(exponent + 64) * GOLDEN) ^ prefix
 
 
 @kernel(callee=True)

@@ -31,6 +31,7 @@ from twinsieve.stages.differ.phrases import (
     key_of,
 )
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.intrinsics import GOLDEN
 from twinsieve.stages.text.scripts import unspaced_table
 from twinsieve.stages.text.tables import (
     IN_NUMBER_DIGIT,
@@ -201,9 +202,8 @@ def _cells(keys: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dty
     """Open addressing, as `find` looks keys up."""
     size = 1 << (4 * len(keys)).bit_length()
     cells = np.zeros(size, np.int64)
-    golden = 0x9E3779B97F4A7C15
     for row, key in enumerate(keys.tolist()):
-        cell = (key * golden & (1 << 64) - 1) >> 32 & (size - 1)
+        cell = (key * int(GOLDEN) & (1 << 64) - 1) >> 32 & (size - 1)
         while cells[cell]:
             cell = (cell + 1) & (size - 1)
         cells[cell] = row + 1

@@ -1,21 +1,18 @@
 """`BloomGenerations`: which digests were kept inside the exact window, at a stated error rate.
 
-Each generation is a pybloom-live `BloomFilter(capacity, error_rate)`: it gives the size, and its bit array is
-the memory that kernels test and set, a row of one block for all generations. So `digest in filter` gives the
-kernels' answer. The sieve itself asks the kernels alone: pybloom-live takes 2 µs and more a key.
+Each generation has the size and the layout of a pybloom-live `BloomFilter(capacity, error_rate)`, which
+`bloom_sizing` makes to learn both. Kernels test and set the bits, a row of one block for each generation:
+pybloom-live takes 2 µs and more a key. Its own `digest in filter` on that memory gives the same answers
+(tests/stages/exact).
 """
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
-
 import numpy as np
-from bitarray import bitarray
 from numpy.typing import NDArray
-from pybloom_live import BloomFilter
 
 from twinsieve.stages.contract import Window
-from twinsieve.stages.exact.bloom_kernel import CURSOR_LIVE, bloom_bytes, bloom_place, new_bloom
+from twinsieve.stages.exact.bloom_kernel import CURSOR_LIVE, bloom_bytes, new_bloom
 from twinsieve.stages.exact.bloom_sizing import AGE_PARTS, GENERATIONS, bloom_sizing
 from twinsieve.stages.exact.sections import SectionReader, Sections
 
@@ -25,7 +22,7 @@ class BloomGenerations:
 
     window: N kept messages and/or an age; error_rate: of all generations together, 1e-15..0.5
     generations: full ones that a window of messages makes, 2..32
-    bloom: what kernels take; filters: the same as pybloom-live's filters
+    bloom: what kernels take
     Memory is fixed from the start. raises: UsageError
     """
 
@@ -35,30 +32,6 @@ class BloomGenerations:
         self.sizing = sizing
         self._generations = generations
         self.bloom = new_bloom(sizing)
-
-    @cached_property
-    def filters(self) -> tuple[BloomFilter, ...]:
-        """A pybloom-live filter for each row, with the row as its bit array; its keys are digests as pairs.
-
-        Its count is of keys added through it, never of the kernels'.
-        """
-        sizing = self.sizing
-
-        # A key is asked of one filter after another, and has the same places in all of them.
-        @lru_cache(maxsize=1)
-        def places(key: tuple[int, int]) -> list[int]:
-            d0, d1 = map(np.uint64, key)
-            width = sizing.slice_bits
-            return [int(bloom_place(d0, d1, part, width)) - part * width for part in range(sizing.slices)]
-
-        filters = []
-        for row in self.bloom.bits.reshape(sizing.rows, -1):
-            made = BloomFilter(sizing.capacity, sizing.error_rate)
-            # Both are public attributes: one stands for memory, the other for hash functions.
-            made.bitarray = bitarray(buffer=row[: -(-made.num_bits // 8)].data, endian="little")
-            made.make_hashes = places
-            filters.append(made)
-        return tuple(filters)
 
     @staticmethod
     def bytes_for(window: Window, error_rate: float, generations: int = GENERATIONS) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.fingerprint.tokens import fill_runs, fill_tokens
-from twinsieve.stages.intrinsics import mix64
+from twinsieve.stages.intrinsics import cell_of, mix64
 from twinsieve.stages.kernel import ZERO, kernel
 
 SIMHASH_BITS = 128
@@ -57,27 +57,33 @@ class _Work(NamedTuple):
     features: NDArray[np.uint64]
     weights: NDArray[np.int64]
     copies: NDArray[np.uint64]
-    table: NDArray[np.int32]
+    table: NDArray[np.uint64]
 
 
 @kernel(callee=True)
-def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.int32]) -> int:
+def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.uint64]) -> int:
     """Number of distinct features, which are moved to the front in order of first occurrence.
 
-    table: int32, room for a power of two ≥ 2 * count
+    table: uint64, room for a power of two ≥ 2 * count
     """
     size = 1
     while size < 2 * count:
         size *= 2
-    table[:size] = -1
+    seen = table[:size]
+    seen[:] = np.uint64(0)
     distinct = 0
+    has_zero = False
     for i in range(count):
         feature = features[i]
-        place = np.int64(feature >> np.uint64(20)) & (size - 1)
-        while table[place] >= 0 and features[table[place]] != feature:
-            place = (place + 1) & (size - 1)
-        if table[place] < 0:
-            table[place] = distinct
+        # 0 is an empty cell of the table, so a feature that is 0 is noted beside it.
+        if feature == np.uint64(0):
+            is_new = not has_zero
+            has_zero = True
+        else:
+            cell = cell_of(seen, feature)
+            is_new = seen[cell] == np.uint64(0)
+            seen[cell] = feature
+        if is_new:
             features[distinct] = feature
             distinct += 1
     return distinct
@@ -249,7 +255,7 @@ def fill_simhashes(
         np.empty(most, np.uint64),
         np.empty(most if weighted else 0, np.int64),
         np.empty(most if counted else 0, np.uint64),
-        np.empty(4 * most if rules.weighting == DISTINCT or counted else 0, np.int32),
+        np.empty(4 * most if rules.weighting == DISTINCT or counted else 0, np.uint64),
     )
     sums = np.empty(SIMHASH_BITS, np.int64)
     order = np.empty(key_bits, np.int64)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.intrinsics import cell_of
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.window.buckets import Buckets, bucket_of, own_probe
 from twinsieve.stages.window.chunk import Chunk
@@ -24,14 +24,14 @@ class ChunkIndex(NamedTuple):
 
     kept_rows: int32[n], kept_indices: int64[n]: what was kept, in order
     counts: int64[2], rows kept and cells in use
-    keys: int64[cells], bucket or NONE; heads, sizes: int32[cells]; used: int32[n * t], cells in use
+    keys: uint64[cells], bucket + 1 or 0; heads, sizes: int32[cells]; used: int32[n * t], cells in use
     next: int32[n * t]: node i * t + table (the i-th kept row in one table) to the one kept before it
     """
 
     kept_rows: NDArray[np.int32]
     kept_indices: NDArray[np.int64]
     counts: NDArray[np.int64]
-    keys: NDArray[np.int64]
+    keys: NDArray[np.uint64]
     heads: NDArray[np.int32]
     sizes: NDArray[np.int32]
     used: NDArray[np.int32]
@@ -45,7 +45,7 @@ def new_chunk_index(rows: int, tables: int) -> ChunkIndex:
         np.zeros(rows, np.int32),
         np.zeros(rows, np.int64),
         np.zeros(2, np.int64),
-        np.full(cells, NONE, np.int64),
+        np.zeros(cells, np.uint64),
         np.zeros(cells, np.int32),
         np.zeros(cells, np.int32),
         np.zeros(rows * tables, np.int32),
@@ -57,19 +57,15 @@ def new_chunk_index(rows: int, tables: int) -> ChunkIndex:
 def clear(index: ChunkIndex) -> None:
     """Begin a chunk that has kept nothing yet."""
     for i in range(index.counts[1]):
-        index.keys[index.used[i]] = NONE
+        index.keys[index.used[i]] = np.uint64(0)
     index.counts[0] = 0
     index.counts[1] = 0
 
 
 @kernel(callee=True)
-def cell_of(index: ChunkIndex, bucket: int) -> np.int64:
-    """The cell of a bucket: its keys[cell] is the bucket, or NONE if nothing kept stands in it."""
-    mask = len(index.keys) - 1
-    cell = np.int64((np.uint64(bucket) * GOLDEN) >> np.uint64(32)) & mask
-    while index.keys[cell] != bucket and index.keys[cell] != NONE:
-        cell = (cell + 1) & mask
-    return cell
+def cell_of_bucket(index: ChunkIndex, bucket: int) -> np.int64:
+    """The cell of a bucket; keys[cell] is 0 if nothing kept stands in it."""
+    return cell_of(index.keys, np.uint64(bucket + 1))
 
 
 @kernel(callee=True)
@@ -89,10 +85,10 @@ def add_kept(
         if chunk.probes[row] <= probe:
             return
         bucket = bucket_of(chunk, row, probe, buckets)
-        cell = cell_of(index, bucket)
+        cell = cell_of_bucket(index, bucket)
         node = number * tables + table
-        if index.keys[cell] == NONE:
-            index.keys[cell] = bucket
+        if index.keys[cell] == np.uint64(0):
+            index.keys[cell] = np.uint64(bucket + 1)
             index.sizes[cell] = 0
             index.heads[cell] = NONE
             index.used[index.counts[1]] = cell

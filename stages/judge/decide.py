@@ -23,7 +23,7 @@ from twinsieve.stages.exact.bloom_kernel import (
     bloom_prefetch,
 )
 from twinsieve.stages.intrinsics import popcount
-from twinsieve.stages.judge.chunk_index import NONE, ChunkIndex, add_kept, cell_of
+from twinsieve.stages.judge.chunk_index import NONE, ChunkIndex, add_kept, cell_of_bucket
 from twinsieve.stages.judge.decide_exact import bloom_time, judge_exact
 from twinsieve.stages.judge.params import (
     EXACT_BLOOM,
@@ -235,8 +235,8 @@ def _best_of_chunk(
         return best
     tables = buckets.bands + buckets.tables
     for probe in range(chunk.probes[row]):
-        cell = cell_of(kept, bucket_of(chunk, row, np.int64(probe), buckets))
-        if kept.keys[cell] == NONE:
+        cell = cell_of_bucket(kept, bucket_of(chunk, row, np.int64(probe), buckets))
+        if kept.keys[cell] == np.uint64(0):
             continue
         node = np.int64(kept.heads[cell])
         left = WAYS
@@ -306,8 +306,8 @@ def _still_visible(chunk: Chunk, row: int, kept_index: int, buckets: Buckets, ke
     """Whether an entry from before the chunk would still stand in one of the row's buckets now."""
     for probe in range(chunk.probes[row]):
         start = bucket_of(chunk, row, np.int64(probe), buckets)
-        cell = cell_of(kept, start)
-        pushed = np.int64(0) if kept.keys[cell] == NONE else np.int64(kept.sizes[cell])
+        cell = cell_of_bucket(kept, start)
+        pushed = np.int64(0) if kept.keys[cell] == np.uint64(0) else np.int64(kept.sizes[cell])
         for way in range(WAYS - pushed):
             entry = buckets.entries[start + way]
             if entry == np.uint64(0):

@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from twinsieve.stages import compiled
-from twinsieve.stages.compiled import MachineTarget, folder_name
+from twinsieve.stages.compiled import KernelFiles, folder_name
+from twinsieve.stages.numba_private import MachineTarget
 
 _SMALL = """
 import numpy as np
@@ -279,14 +280,14 @@ def test_kept_kernels_load_without_the_compiler(cache: Path, run: Run) -> None:
 class Planted:
     """A file that was put where a kernel is looked for; whether it was run."""
 
-    cache: compiled.KernelCache
+    files: KernelFiles
     folder: Path
     file: Path
     mark: Path
 
     @property
     def was_run(self) -> bool:
-        assert self.cache.load_overload((), None) is None
+        assert self.files.load("()") is None
         return self.mark.exists()
 
 
@@ -308,12 +309,12 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planted:
     folder.chmod(0o700)
     monkeypatch.setattr(compiled, "folders", lambda: compiled.Folders((folder,), folder))
     compiled._say_not_trusted.cache_clear()
-    cache = compiled.KernelCache(copied_package, lambda *_: None)
+    files = KernelFiles("a.kernel")
     content = pickle.dumps(_Runs(tmp_path / "mark"))
-    file = folder / cache._file_name(())
+    file = folder / files.file_name("()")
     file.write_bytes(hashlib.blake2b(content, digest_size=16).digest() + content)
     file.chmod(0o600)
-    return Planted(cache, folder, file, tmp_path / "mark")
+    return Planted(files, folder, file, tmp_path / "mark")
 
 
 def test_a_file_of_this_user_is_run(planted: Planted) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pybloom_live import BloomFilter
 
-from tests.stages.exact.filters import add, contains
+from tests.stages.exact.filters import add, contains, filters_on
 from twinsieve.stages.contract import Window
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
@@ -141,7 +141,7 @@ def test_a_hit_names_the_first_index_of_the_oldest_generation_of_pybloom(
 ) -> None:
     story = _Story(window, BloomGenerations(window, 0.3, generations=4))
     _play(story, steps)
-    filters = story.seen.filters
+    filters = filters_on(story.seen)
     oldest, live = story.seen.bloom.cursor.tolist()
     rows = [(oldest + number) % story.seen.sizing.rows for number in range(live)]
     for index in range(len(story.entries) + 20):
@@ -211,7 +211,7 @@ def test_100_000_keys_asked_through_pybloom_get_the_answers_of_the_kernel() -> N
     keys = _random(100_000, seed=7)
     add(seen, keys[:40_000])
     pairs = list(map(tuple, keys.tolist()))
-    filters = seen.filters
+    filters = filters_on(seen)
     newest = filters[1]
     for pair in pairs[40_000:50_000]:
         newest.add(pair, skip_check=True)
@@ -235,7 +235,7 @@ def test_the_kernels_memory_is_the_bit_array_of_the_filter_and_no_copy() -> None
     assert held < 1.01 * seen.bytes_used + 1_000_000
     assert peak < held + 2 * sizing.stride
     rows = seen.bloom.bits.reshape(sizing.rows, -1)
-    for bloom, row in zip(seen.filters, rows, strict=True):
+    for bloom, row in zip(filters_on(seen), rows, strict=True):
         assert np.shares_memory(np.frombuffer(bloom.bitarray, dtype=np.uint8), row)
 
 
@@ -244,7 +244,7 @@ def test_pybloom_on_the_same_memory_gives_the_answer_of_the_kernel(messages: int
     seen = BloomGenerations(Window(messages), error_rate)
     add(seen, _KEYS[: min(messages, 1_000)])
     keys = [(int(d0), int(d1)) for d0, d1 in _KEYS]
-    filters = seen.filters
+    filters = filters_on(seen)
     by_pybloom = [any(key in bloom for bloom in filters) for key in keys]
     assert by_pybloom == contains(seen, _KEYS).tolist()
 
@@ -253,7 +253,7 @@ def test_a_key_added_through_pybloom_is_found_by_the_kernel() -> None:
     seen = BloomGenerations(Window(100), 1e-6)
     add(seen, _KEYS[:1])
     assert not contains(seen, _KEYS[1:2])[0]
-    seen.filters[0].add((int(_KEYS[1, 0]), int(_KEYS[1, 1])))
+    filters_on(seen)[0].add((int(_KEYS[1, 0]), int(_KEYS[1, 1])))
     assert contains(seen, _KEYS[1:2])[0]
 
 

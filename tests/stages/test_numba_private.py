@@ -1,0 +1,88 @@
+"""What is built on Numba's private parts is refused with any Numba but 0.68, and callees serve kernels alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import numba
+import numpy as np
+import pytest
+from numba import int64, njit
+from numpy.typing import NDArray
+
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.numba_private import REQUIREMENT, Callee, require_version
+
+
+def _prints(numbers: NDArray[np.int64]) -> int:
+    print(numbers)
+    return len(numbers)
+
+
+def _counts(numbers: NDArray[np.int64]) -> int:
+    return len(numbers)
+
+
+def _callee(function: Callable[..., int]) -> Callee:
+    entry = cast("Any", njit)(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    return Callee(function, entry.targetoptions)
+
+
+def test_a_callee_that_needs_objects_of_python_is_not_compiled() -> None:
+    with pytest.raises(TypeError, match="_prints needs objects of Python: make it an entry, not a callee"):
+        _callee(_prints).compile((int64[:],))
+
+
+def test_a_callee_serves_kernels_and_not_python() -> None:
+    callee = _callee(_counts)
+
+    @njit  # type: ignore[untyped-decorator]
+    def entry(numbers: NDArray[np.int64]) -> int:
+        return callee(numbers)  # type: ignore[no-any-return]
+
+    assert entry(np.zeros(3, np.int64)) == 3
+    with pytest.raises(TypeError, match="_counts has no entry for Python: only kernels call it"):
+        callee(np.zeros(3, np.int64))
+
+
+@pytest.mark.parametrize("version", ["0.67.0", "0.69.0", "0.680.1", "1.0"])
+def test_a_version_that_the_private_parts_do_not_fit_is_refused(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba, "__version__", version)
+    with pytest.raises(UsageError, match=rf"Numba {version} is installed.*install 'numba>=0\.68,<0\.69'"):
+        require_version()
+
+
+def test_later_versions_of_0_68_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba, "__version__", "0.68.20")
+    require_version()
+
+
+def test_the_package_requires_what_the_error_names(root: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    assert REQUIREMENT in project["dependencies"]
+
+
+@pytest.mark.parametrize("command", ["warm-up", "dedup", "run"])
+def test_another_numba_ends_a_command_with_one_line_before_any_kernel_is_made(
+    command: str, root: Path
+) -> None:
+    """The modules that another version may lack are not looked for: here they cannot be imported."""
+    settings = str(root / "config" / "kafka.yaml")
+    arguments = {"warm-up": [], "dedup": ["/dev/null"], "run": ["-c", settings]}[command]
+    script = (
+        "import sys, numba; numba.__version__ = '0.70.0'; sys.modules['numba.core.caching'] = None\n"
+        f"from twinsieve.pipeline.commands import cli; sys.argv = {['twinsieve', command, *arguments]!r}\n"
+        "sys.exit(cli.main())"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert ended.returncode == UsageError.exit_code, ended.stderr
+    (line,) = ended.stderr.splitlines()
+    assert "Numba 0.70.0 is installed" in line
+    assert ended.stdout == ""
