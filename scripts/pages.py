@@ -1,6 +1,7 @@
 """Write the parts of the documentation that come from the code: python -m scripts.pages.
 
-A part stands between `<!-- from the code: NAME -->` and `<!-- end -->`; what stands there is written anew.
+A part stands between `<!-- from the code: NAME -->` and `<!-- end -->`; what stands there is replaced. So
+are the comments of the examples in config/, but for the first; their values stay.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from scripts.settings_text import all_keys, example
 from twinsieve.stages.differ.rules import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,26 +27,28 @@ def rules_table() -> str:
     return "\n".join(rows) + "\n"
 
 
-PARTS: dict[str, Callable[[], str]] = {"rules": rules_table}
+PARTS: dict[str, Callable[[], str]] = {"rules": rules_table, "settings": all_keys}
 """What each part holds, by its name."""
 
 
-def rewritten(page: str) -> str:
-    """The page with its parts as the code has them now."""
-    return _PART.sub(lambda found: f"{found[1]}{PARTS[found[2]]()}{found[3]}", page)
+def rewritten(path: Path) -> str:
+    """The page with its parts as the code has them now; an example of settings as a whole."""
+    if path.suffix == ".yaml":
+        return example(path, complete=path.stem == "production")
+    return _PART.sub(lambda part: f"{part[1]}{PARTS[part[2]]()}{part[3]}", path.read_text("utf-8"))
 
 
 def pages() -> list[Path]:
-    """All pages that hold such a part."""
+    """All pages that hold such a part, and the examples of settings."""
     every = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    return [path for path in every if _PART.search(path.read_text("utf-8"))]
+    with_parts = [path for path in every if _PART.search(path.read_text("utf-8"))]
+    return [*with_parts, *sorted((ROOT / "config").glob("*.yaml"))]
 
 
 def main() -> None:
     """Write every page anew that has changed."""
     for path in pages():
-        before = path.read_text("utf-8")
-        after = rewritten(before)
+        before, after = path.read_text("utf-8"), rewritten(path)
         if after != before:
             path.write_text(after, "utf-8")
             print(f"wrote {path.relative_to(ROOT)}")

@@ -220,14 +220,17 @@ class ExactConfig:
 
 
 class Range(NamedTuple):
-    """A limit that settings may name: a whole number from `low` to `high`."""
+    """A limit that settings may name: what it does, and the whole numbers that it may be."""
 
-    low: int
-    high: int
+    line: str
+    low: int = 0
+    high: int = STORED_LENGTH
 
 
 class PerMille(NamedTuple):
-    """A limit that settings may name, there as a share from 0 to 1."""
+    """A limit that settings may name, there as a share from 0 to 1: what it does."""
+
+    line: str
 
 
 OFF, GUARDS, FULL = 0, 1, 2
@@ -240,28 +243,30 @@ class Differences(NamedTuple):
 
     level: OFF; GUARDS, all rules but amounts; FULL, all rules
 
-    The rest are limits of amounts: the keys of `near.limits`, with their bounds and defaults.
-
-    short: bodies with fewer characters are short
-    replaced_short, replaced: per mille of what is paired that may be replaced, in short bodies and others
-    only_short: per mille that each of two short bodies may have to itself; 1000 for no limit
-    longest: characters of an unspaced script that one replacement may have (a word counts as up to four)
-    in_place: from that many characters on a replacement before the end keeps apart (at the head from one on),
-        where the bodies differ in at most `places` runs; 0: never
-    inside: characters that one body may have more in one place, between what both have
-    own: new pairs of characters, and letters of new words, that the later body may have in one run
+    The rest are limits of amounts: the keys of `near.limits`, with their bounds and defaults. Shares are out
+    of 1000. A word of a spaced script counts as up to four characters.
     """
 
     level: int = GUARDS
-    short: Annotated[int, Range(0, STORED_LENGTH)] = 32
-    replaced_short: Annotated[int, PerMille()] = 80
-    replaced: Annotated[int, PerMille()] = 250
-    only_short: Annotated[int, PerMille()] = 250
-    longest: Annotated[int, Range(0, STORED_LENGTH)] = 7
-    in_place: Annotated[int, Range(0, STORED_LENGTH)] = 2
-    places: Annotated[int, Range(1, STORED_LENGTH)] = 2
-    inside: Annotated[int, Range(0, STORED_LENGTH)] = 512
-    own: Annotated[int, Range(0, STORED_LENGTH)] = 35
+    short: Annotated[int, Range("bodies with fewer characters are short")] = 32
+    replaced_short: Annotated[
+        int, PerMille("share of what is paired that may be replaced in short bodies")
+    ] = 80
+    replaced: Annotated[int, PerMille("and in others")] = 250
+    only_short: Annotated[
+        int, PerMille("share that each of two short bodies may have to itself; 1: no limit")
+    ] = 250
+    longest: Annotated[int, Range("characters of the longest replacement")] = 7
+    in_place: Annotated[
+        int, Range("a replacement before the end of this many characters keeps two apart, 0: never")
+    ] = 2
+    places: Annotated[int, Range("where they differ in no more places than these", low=1)] = 2
+    inside: Annotated[
+        int, Range("characters that one of two may have more in one place between what both have")
+    ] = 512
+    own: Annotated[
+        int, Range("new pairs of characters, or letters of new words, of the later one in one place")
+    ] = 35
 
 
 @dataclass(frozen=True, slots=True)

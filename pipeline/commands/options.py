@@ -1,6 +1,6 @@
 """Options that several commands take, and the settings they add up to.
 
-Commands import what they work with when they are called: `--help` takes no time for it then.
+Commands import what they work with when they are called: `--help` reads at most the schema of settings.
 """
 
 from __future__ import annotations
@@ -82,6 +82,27 @@ def _one_word(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
         first, other = list(dict.fromkeys(given))[:2]
         raise click.UsageError(f"{param.opts[0]} is given as {first!r} and as {other!r}; leave one out", ctx)
     return given[0] if given else None
+
+
+class _SettingOption(click.Option):
+    """A flag for one key of the settings; its help is the schema's, read when it is shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The names of the flag, and the line of its key."""
+        from twinsieve.pipeline.settings.show import help_line
+
+        key = _KEYS[self.name or ""]
+        self.help = f"{key}: {help_line(key)}{self.help or ''}"
+        return super().get_help_record(ctx)
+
+
+def _setting(
+    flag: str, metavar: str, *, callback: Callable[..., Any] | None = None, note: str = ""
+) -> Callable[[_Command], _Command]:
+    """A flag for the key that `_KEYS` names; note: said behind the line of the schema."""
+    return click.option(
+        flag, cls=_SettingOption, multiple=True, callback=callback or _one_word, metavar=metavar, help=note
+    )
 
 
 def _once(*names: str, **more: Any) -> Callable[[_Command], _Command]:
@@ -179,24 +200,12 @@ settings_options = gathered(
         metavar="FILE",
         help="Settings, a YAML file; examples: twinsieve config list.",
     ),
-    click.option(
-        "--text-field",
-        multiple=True,
-        callback=_as_list,
-        metavar="NAME",
-        help="input.text_field (text); repeat it to join several fields.",
-    ),
-    _once("--id-field", metavar="NAME", help="input.id_field (auto: id, where messages have it)."),
-    _once(
-        "--time-field", metavar="NAME", help="input.time_field (auto: created_at, where messages have it)."
-    ),
-    _once("--profile", metavar="NAME", help="profile: default, microblog, plain, titles or sms (default)."),
-    _once(
-        "--similarity",
-        metavar="SHARE",
-        help="near.similarity: alike from, 0.5 to 1 (0.85, or the profile's).",
-    ),
-    _once("--threads", metavar="N", help="near.shards: threads that compare (one a core)."),
+    _setting("--text-field", "NAME", callback=_as_list, note="; repeat it to join several"),
+    _setting("--id-field", "NAME"),
+    _setting("--time-field", "NAME"),
+    _setting("--profile", "NAME"),
+    _setting("--similarity", "SHARE"),
+    _setting("--threads", "N"),
     click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, as near.shards=2."),
 )
 """-c, --set and flags of often used keys, which arrive as `flags`."""

@@ -27,13 +27,14 @@ from twinsieve.pipeline.operate.topic_plan import (
     plan_of,
     trims_log,
 )
-from twinsieve.pipeline.settings.model import HOUR_MS, Settings
+from twinsieve.pipeline.settings.model import Settings
 
 _HEADERS_BYTES = 4 << 10
 """What the headers of a duplicate or dead letter may add to the message that came in."""
 _LEAST_BYTES = 1024
 """A dead letter without anything of its message: batch, reason and origin."""
 _FOR_EVER = -1
+_HOUR_MS = 3_600_000
 _STAMPED_BY = "message.timestamp.type"
 _T = TypeVar("_T")
 _NO_INPUT = "input topic does not exist; create it, or correct input.topics"
@@ -299,5 +300,5 @@ def _safety(settings: Settings, info: TopicInfo) -> Iterator[str]:
 
 
 def _span(milliseconds: int) -> str:
-    hours = milliseconds / HOUR_MS
+    hours = milliseconds / _HOUR_MS
     return f"{hours / 24:g} d" if hours >= 48 else f"{hours:g} h" if hours >= 1 else f"{milliseconds} ms"

@@ -1,9 +1,11 @@
 """All settings of twinsieve, with their defaults.
 
 `Settings` is the schema: the same keys stand in the YAML file, in the environment
-(`TWINSIEVE_NEAR__SIMILARITY`) and in `--set near.similarity=0.85`. Values are checked one by one here and
-against each other in `checks.py`; `load.py` reads them, `stage_config.py` hands them to the
-stages. `config/` explains each key. Durations are held in milliseconds and sizes in bytes, whatever
+(`TWINSIEVE_NEAR__SIMILARITY`) and in `--set near.similarity=0.85`. A key is declared once, by `setting`:
+`lint --show`, the examples in `config/` and the page of settings come from there (`python -m scripts.pages`).
+What the stages take has its default in their configuration.
+Values are checked one by one here and against each other in `checks.py`; `load.py` reads them,
+`stage_config.py` hands them to the stages. Durations are held in milliseconds and sizes in bytes, whatever
 unit they came in.
 """
 
@@ -11,9 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, create_model
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, create_model
 
 from twinsieve.pipeline.settings.values import (
+    Auto,
     Count,
     DurationMs,
     Flag,
@@ -27,13 +30,13 @@ from twinsieve.pipeline.settings.values import (
     SizeBytes,
     Text,
     Whole,
-    read_auto,
 )
 from twinsieve.stages import contract
-from twinsieve.stages.contract import Differences
+from twinsieve.stages.contract import LEVELS, BandLayout, Differences, ExactConfig, NearConfig, TimeConfig
+from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.text.rules import TextConfig
 
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 _HEARTBEAT_MS = 500
 
 
@@ -43,75 +46,127 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, populate_by_name=True)
 
 
-class WindowSettings(Section):
-    """How much is remembered: at most `messages` kept ones, and none older than `age` (none: no limit)."""
+def setting(default: Any, line: str, *, alias: str | None = None, expert: bool = False) -> Any:
+    """One key: its default, what it does in a line for people, its name in a file where that is another one.
 
-    messages: Count = 1_000_000
-    age_ms: OptionalDurationMs = Field(default=DAY_MS, alias="age")
+    expert: hardly anybody needs it; it stands on the page of settings, in no example
+    """
+    extra: dict[str, Any] = {"expert": True} if expert else {}
+    return Field(default=default, description=line, alias=alias, json_schema_extra=extra)
+
+
+_EXACT, _NEAR, _TIME, _LAYOUT = ExactConfig(), NearConfig(), TimeConfig(), BandLayout()
+_TEXT, _FEATURES, _DIGEST = TextConfig(), FeatureConfig(), DigestConfig()
+"""Defaults of what the stages take stand there."""
+
+_AGE = "none older than this; none: no limit, and the log is kept for ever"
+
+
+class WindowSettings(Section):
+    """How much is remembered."""
+
+    messages: Count = setting(
+        _NEAR.window.messages, "kept messages that later ones are compared with, at most 16000000"
+    )
+    age_ms: OptionalDurationMs = setting(_NEAR.window.age_ms, _AGE, alias="age")
 
 
 class ExactWindowSettings(WindowSettings):
     """A Bloom filter remembers longer than the ring, for a few bytes a message."""
 
-    messages: Count = 10_000_000
-    age_ms: OptionalDurationMs = Field(default=7 * DAY_MS, alias="age")
+    messages: Count = setting(_EXACT.window.messages, "kept messages remembered")
+    age_ms: OptionalDurationMs = setting(_EXACT.window.age_ms, _AGE, alias="age")
 
 
 class TextSettings(Section):
-    """How a body is made of a text, beside the profile; compare: what keeps two apart that is another one."""
+    """How a body is made of a text, beside the profile."""
 
-    fold_variants: Literal["none", "simplified", "traditional"] = "none"
-    drop: tuple[Text, ...] = ()
-    compare: tuple[Literal["links", "mentions", "tags"], ...] = ()
+    fold_variants: Literal["none", "simplified", "traditional"] = setting(
+        _TEXT.fold_variants, "turn Chinese variants into one form; needs OpenCC"
+    )
+    drop: tuple[Text, ...] = setting(
+        _TEXT.drop, "own RE2 patterns to remove before the profile's rules, as ['^广告[:：]']"
+    )
+    compare: tuple[Literal["links", "mentions", "tags"], ...] = setting(
+        _TEXT.compare, "links, mentions, tags: another one in place of one keeps two apart"
+    )
 
 
 class FeatureSettings(Section):
-    """What the SimHash is made of; paths are relative to the settings file."""
+    """What the SimHash is made of."""
 
-    kind: Literal["chars", "shingles", "keywords"] = "chars"
-    unit: Literal["chars", "words"] = "chars"
-    width: Annotated[Whole, Field(ge=1, le=64)] = 3
-    top_k: Annotated[Whole, Field(ge=1, le=1000)] = 10
-    min_features: Annotated[Whole, Field(ge=1, le=1000)] = 1
-    weights: Literal["none", "tf", "tfidf", "position"] = "tf"
-    parts_of_speech: tuple[Text, ...] = ()
-    dictionary_file: OptionalText = None
-    stop_words_file: OptionalText = None
-    idf_file: OptionalText = None
+    kind: Literal["chars", "shingles", "keywords"] = setting(
+        _FEATURES.features,
+        "chars: characters and pairs, words in other scripts; "
+        "keywords: words by jieba, about 240 µs a message",
+    )
+    unit: Literal["chars", "words"] = setting(_FEATURES.unit, "of shingles")
+    width: Annotated[Whole, Field(ge=1, le=64)] = setting(_FEATURES.width, "units in a shingle")
+    top_k: Annotated[Whole, Field(ge=1, le=1000)] = setting(_FEATURES.top_k, "keywords a text, by TF-IDF")
+    min_features: Annotated[Whole, Field(ge=1, le=1000)] = setting(
+        _FEATURES.min_features, "with fewer there is no SimHash; the MinHash lane still sees the text"
+    )
+    weights: Literal["none", "tf", "tfidf", "position"] = setting(
+        _FEATURES.weights, "how much a feature counts"
+    )
+    parts_of_speech: tuple[Text, ...] = setting(
+        _FEATURES.parts_of_speech, "of keywords: jieba's flags to use; []: all"
+    )
+    dictionary_file: OptionalText = setting(None, "own words for jieba, a line each: word [frequency] [flag]")
+    stop_words_file: OptionalText = setting(None, "words that are no keywords, a line each")
+    idf_file: OptionalText = setting(None, "weights by `twinsieve train-idf`; none: jieba's table")
 
 
 class DigestSettings(Section):
     """The 128-bit digest of a key text; the seed is a secret and never stands in the file itself."""
 
-    method: Literal["mmh3", "blake2b"] = "mmh3"
-    seed: Annotated[Whole, Field(ge=0, lt=1 << 64, repr=False)] = 0
-    seed_file: OptionalText = None
+    method: Literal["mmh3", "blake2b"] = setting(
+        _DIGEST.method, "mmh3: fast; blake2b: keyed, where strangers could search for equal digests"
+    )
+    seed: Annotated[Whole, Field(ge=0, lt=1 << 64, repr=False)] = setting(_DIGEST.seed, "a secret number")
+    seed_file: OptionalText = setting(
+        None, "a file that holds a secret number; or TWINSIEVE_DIGEST__SEED; else 0"
+    )
 
 
 class ExactSettings(Section):
     """Stage one: equal key texts, or equal fields."""
 
-    method: Literal["bloom", "trie", "none"] = "bloom"
-    error_rate: Ratio = 1e-6
+    method: Literal["bloom", "trie", "none"] = setting(_EXACT.method, "trie: never wrong, more memory")
+    error_rate: Ratio = setting(_EXACT.error_rate, "bloom: share of new messages taken for old ones")
+    fields: tuple[Text, ...] = setting(
+        (),
+        "equal in these means equal, whatever the text; near is off then, unless set. "
+        "Numbers count as they are spelled (1.50 is not 1.5), strings by their characters",
+    )
     window: ExactWindowSettings = Field(default_factory=ExactWindowSettings)
-    fields: tuple[Text, ...] = ()
 
 
 class LayoutSettings(Section):
-    """Shape of the candidate index, part of the fingerprint scheme; a profile may have its own."""
+    """Shape of the candidate index, part of the fingerprint scheme: a change needs a new state."""
 
-    bands: Annotated[Whole, Field(ge=1, le=64)] = 24
-    rows: Annotated[Whole, Field(ge=1, le=8)] = 4
-    tables: Annotated[Whole, Field(ge=1, le=16)] = 6
-    key_bits: Annotated[Whole, Field(ge=8, le=32)] = 24
-    weak: Annotated[Whole, Field(ge=0, le=6)] = 2
-    simhash_from: Annotated[Whole, Field(ge=1, le=1_000_000)] = 64
-    grams: Literal["chars", "by_script"] = "chars"
+    bands: Annotated[Whole, Field(ge=1, le=64)] = setting(_LAYOUT.bands, "MinHash bands", expert=True)
+    rows: Annotated[Whole, Field(ge=1, le=8)] = setting(_LAYOUT.rows, "MinHash values a band", expert=True)
+    tables: Annotated[Whole, Field(ge=1, le=16)] = setting(_LAYOUT.tables, "SimHash tables", expert=True)
+    key_bits: Annotated[Whole, Field(ge=8, le=32)] = setting(
+        _LAYOUT.key_bits, "bits of a table's key", expert=True
+    )
+    weak: Annotated[Whole, Field(ge=0, le=6)] = setting(
+        _LAYOUT.weak, "least certain bits that are flipped: 2^weak looks a table", expert=True
+    )
+    simhash_from: Annotated[Whole, Field(ge=1, le=1_000_000)] = setting(
+        _LAYOUT.simhash_from, "characters from which a body uses the SimHash tables", expert=True
+    )
+    grams: Literal["chars", "by_script"] = setting(
+        _LAYOUT.grams,
+        "of MinHash; chars: characters and pairs; by_script: in alphabets pairs and triples",
+        expert=True,
+    )
 
 
 def _limits() -> type[Section]:
-    """A key for each limit of `Differences`, with its bounds and default."""
-    fields: dict[str, Any] = {}
+    """A key for each limit of `Differences`, with its bounds, default and line."""
+    keys: dict[str, Any] = {}
     for name, hint in get_type_hints(Differences, include_extras=True).items():
         for bound in getattr(hint, "__metadata__", ()):
             limited = (
@@ -119,8 +174,9 @@ def _limits() -> type[Section]:
                 if isinstance(bound, contract.PerMille)
                 else Annotated[Whole, Field(ge=bound.low, le=bound.high)]
             )
-            fields[name] = (limited, Differences._field_defaults[name])
-    return create_model("LimitSettings", __base__=Section, __doc__=Differences.__doc__, **fields)
+            keys[name] = (limited, setting(Differences._field_defaults[name], bound.line))
+    about = "What may differ under `differences: full` (DIFFERENCES.md)."
+    return create_model("LimitSettings", __base__=Section, __doc__=about, **keys)
 
 
 if TYPE_CHECKING:
@@ -130,34 +186,51 @@ else:
 
 
 class NearSettings(Section):
-    """Stage two: alike bodies. `similarity` is held as an integer out of 10,000.
+    """Stage two: alike bodies."""
 
-    A profile may have its own similarity, differences, limits and layout (PROFILES) where none is written.
-    """
-
-    method: Literal["text", "hamming", "none"] = "text"
-    similarity: Similarity = 8_500
-    window: WindowSettings = Field(default_factory=WindowSettings)
-    differences: Literal["off", "guards", "full"] = "guards"
-    limits: LimitSettings = Field(default_factory=LimitSettings)
-    words_file: OptionalText = None
-    same_id: Literal["drop", "pass"] = "drop"
-    candidates: Literal["index", "scan"] = "index"
-    bucket_load: Annotated[float, Field(ge=0.5, le=64.0, allow_inf_nan=False)] = 8.4
-    shards: Annotated[int, BeforeValidator(read_auto), Field(ge=0, le=64)] = 0
-    layout: LayoutSettings = Field(default_factory=LayoutSettings)
-    distances: dict[Annotated[Whole, Field(ge=1)], Annotated[Whole, Field(ge=0, le=7)]] = Field(
-        default_factory=lambda: {8: 3}
+    method: Literal["text", "hamming", "none"] = setting(
+        _NEAR.method, "text: compares texts; hamming: bits of SimHash, recall guaranteed"
     )
-    blocks: Annotated[int, BeforeValidator(read_auto), Field(ge=0, le=64)] = 0
+    similarity: Similarity = setting(_NEAR.similarity, "alike from here on, 0.5 to 1, or the profile's")
+    differences: Literal["off", "guards", "full"] = setting(
+        LEVELS[_NEAR.differences.level],
+        "guards: numbers, days, opposites, cards … keep two apart; full: all rules; or the profile's",
+    )
+    words_file: OptionalText = setting(None, "lists of words of your own, beside those of twinsieve")
+    same_id: Literal["drop", "pass"] = setting(
+        _NEAR.same_id, "edits of one id: drop them like others, or pass them all"
+    )
+    candidates: Literal["index", "scan"] = setting(
+        _NEAR.candidates, "index: bands and tables, measured recall; scan: compares with all, slow"
+    )
+    shards: Auto = setting(0, "threads that compare; auto: one a core")
+    distances: dict[Annotated[Whole, Field(ge=1)], Annotated[Whole, Field(ge=0, le=7)]] = setting(
+        dict(_NEAR.distances),
+        "hamming, {characters: k}: from that length on at most k of 64 bits apart, k 0 to 7",
+    )
+    bucket_load: Annotated[float, Field(ge=0.5, le=64.0, allow_inf_nan=False)] = setting(
+        _NEAR.bucket_load, "entries to expect in a bucket of 8 when the window is full", expert=True
+    )
+    blocks: Auto = setting(
+        _NEAR.blocks, "hamming: parts of a fingerprint; tables = C(blocks, k); auto: k + 2", expert=True
+    )
+    window: WindowSettings = Field(default_factory=WindowSettings)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    layout: LayoutSettings = Field(default_factory=LayoutSettings)
 
 
 class TimeSettings(Section):
-    """Stream time: how far ahead a message may set it, and what becomes of late messages."""
+    """Stream time."""
 
-    max_ahead_ms: DurationMs = Field(default=300_000, alias="max_ahead")
-    late: Literal["insert", "judge"] = "insert"
-    late_after_ms: DurationMs = Field(default=HOUR_MS, alias="late_after")
+    max_ahead_ms: DurationMs = setting(
+        _TIME.max_ahead_ms, "how far a message's time may lie ahead of its arrival", alias="max_ahead"
+    )
+    late: Literal["insert", "judge"] = setting(
+        _TIME.late, "late messages; insert: may lead later ones; judge: never lead"
+    )
+    late_after_ms: DurationMs = setting(
+        _TIME.late_after_ms, "so far behind stream time is late", alias="late_after"
+    )
 
 
 class InputSettings(Section):
@@ -167,63 +240,109 @@ class InputSettings(Section):
     Several text fields are one text, a line each; a message needs one of them.
     """
 
-    topics: tuple[Text, ...] = ("posts",)
-    encoding: Literal["json", "text"] = "json"
-    part: Literal["value", "key"] = "value"
-    text_field: Names = ("text",)
-    id_field: OptionalText = "id"
-    time_field: OptionalText = "created_at"
-    max_bytes: SizeBytes = 4 << 20
-    null_value: Literal["pass", "drop", "dead_letter"] = "pass"
-    null_text: Literal["auto", "pass", "dead_letter", "fail"] = "auto"
-    start: Literal["earliest", "latest"] = "earliest"
-    trimmed: Literal["stop", "continue"] = "stop"
+    topics: tuple[Text, ...] = setting(("posts",), "Kafka topics to read; they must exist")
+    encoding: Literal["json", "text"] = setting("json", "json: objects; text: the message is the text")
+    part: Literal["value", "key"] = setting("value", "where the object or text is")
+    text_field: Names = setting(
+        ("text",), "path of the text: status.text, entities[0].text, or several as [title, body]"
+    )
+    id_field: OptionalText = setting("id", "path of the id; none: there is none")
+    time_field: OptionalText = setting(
+        "created_at", "path of the time: ISO 8601, seconds, milliseconds; none: when it came into Kafka"
+    )
+    max_bytes: SizeBytes = setting(4 << 20, "larger messages are dead letters")
+    null_value: Literal["pass", "drop", "dead_letter"] = setting("pass", "what becomes of tombstones")
+    null_text: Literal["auto", "pass", "dead_letter", "fail"] = setting(
+        "auto",
+        "a text that is null or missing; pass: it comes out and leads nobody; fail: on files alone; "
+        "auto: dead_letter on Kafka where output.dead_letter is a topic, else pass",
+    )
+    start: Literal["earliest", "latest"] = setting("earliest", "where a new app begins")
+    trimmed: Literal["stop", "continue"] = setting(
+        "stop", "input that retention has deleted; continue: go on, and say how much was lost"
+    )
 
 
 class OutputSettings(Section):
-    """Where messages go. `none` switches duplicates and dead letters off."""
+    """Where messages go."""
 
-    topic: Text = "posts.unique"
-    duplicates: OptionalText = "posts.duplicates"
-    dead_letter: OptionalText = "posts.dead"
-    origin_header: Flag = True
-    kept_apart_header: Flag = False
+    topic: Text = setting("posts.unique", "topic for kept messages, as they came")
+    duplicates: OptionalText = setting(
+        "posts.duplicates", "topic for dropped ones with their leader; none: not written"
+    )
+    dead_letter: OptionalText = setting(
+        "posts.dead", "topic for what cannot be read, with the reason; none: only counted"
+    )
+    origin_header: Flag = setting(True, "kept messages get the header twinsieve-origin")
+    kept_apart_header: Flag = setting(
+        False, "those alike to another one get twinsieve-kept-apart: number 9/11"
+    )
 
 
 class SecuritySettings(Section):
     """How to reach the broker; passwords come from the environment or from files."""
 
-    protocol: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = "plaintext"
-    ca_file: OptionalText = None
-    certificate_file: OptionalText = None
-    key_file: OptionalText = None
-    key_password: SecretStr | None = None
-    key_password_file: OptionalText = None
-    check_hostname: Flag = True
-    mechanism: Literal["plain", "scram-sha-256", "scram-sha-512"] = "scram-sha-512"
-    username: OptionalText = None
-    password: SecretStr | None = None
-    password_file: OptionalText = None
+    protocol: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = setting(
+        "plaintext", "TLS and logins"
+    )
+    mechanism: Literal["plain", "scram-sha-256", "scram-sha-512"] = setting("scram-sha-512", "of SASL")
+    username: OptionalText = setting(None, "for SASL")
+    password: SecretStr | None = setting(None, "for SASL")
+    password_file: OptionalText = setting(
+        None, "a file with the password; or TWINSIEVE_KAFKA__SECURITY__PASSWORD"
+    )
+    ca_file: OptionalText = setting(None, "certificates to trust; none: the system's")
+    certificate_file: OptionalText = setting(None, "own certificate for mutual TLS")
+    key_file: OptionalText = setting(None, "and its key")
+    key_password: SecretStr | None = setting(None, "and its password")
+    key_password_file: OptionalText = setting(
+        None, "a file with its password; or TWINSIEVE_KAFKA__SECURITY__KEY_PASSWORD"
+    )
+    check_hostname: Flag = setting(True, "the broker's certificate must carry its name")
 
 
 class KafkaSettings(Section):
     """The broker, the client, and how much goes into one poll, block and transaction."""
 
-    client: Literal["kafka-python", "confluent"] = "kafka-python"
-    bootstrap: Text = "localhost:9092"
+    client: Literal["kafka-python", "confluent"] = setting(
+        "kafka-python", "confluent: faster, needs the extra of that name"
+    )
+    bootstrap: Text = setting("localhost:9092", "brokers to ask first")
+    compression: Literal["none", "lz4", "zstd", "gzip"] = setting("lz4", "of what comes out")
+    poll_messages: Annotated[Whole, Field(ge=1, le=100_000)] = setting(
+        5_000, "messages a poll; a transaction takes up to 20,000 or 32 MiB, whatever this says"
+    )
+    message_bytes: SizeBytes = setting(
+        8 << 20, "largest message to write, and room for each partition in a fetch"
+    )
+    max_unpacked_bytes: SizeBytes = setting(
+        64 << 20, "most that one compressed batch may unpack to when read; beyond, a stop"
+    )
+    pending_messages: Annotated[Whole, Field(ge=1, le=10_000_000)] = setting(
+        50_000, "originals that wait for their answer, a partition; then it pauses"
+    )
+    pending_bytes: SizeBytes = setting(
+        512 << 20, "memory of those of all partitions of a process, and a poll more"
+    )
+    session_timeout_ms: DurationMs = setting(
+        6_000, "a process that is silent for this time has left", alias="session_timeout"
+    )
+    transaction_timeout_ms: DurationMs = setting(
+        10_000, "an open transaction is given up after this", alias="transaction_timeout"
+    )
+    request_timeout_ms: DurationMs = setting(
+        40_000, "a broker that does not answer is given up", alias="request_timeout"
+    )
+    block_bytes: SizeBytes = setting(
+        900 << 10, "blocks of the fingerprint log, below the topic's limit", expert=True
+    )
+    answer_timeout_ms: DurationMs = setting(
+        10_000, "ask again after this time without an answer", alias="answer_timeout", expert=True
+    )
+    idle_report_ms: DurationMs = setting(
+        1_000, "how soon an idle worker reports its progress", alias="idle_report", expert=True
+    )
     security: SecuritySettings = Field(default_factory=SecuritySettings)
-    compression: Literal["none", "lz4", "zstd", "gzip"] = "lz4"
-    poll_messages: Annotated[Whole, Field(ge=1, le=100_000)] = 5_000
-    block_bytes: SizeBytes = 900 << 10
-    message_bytes: SizeBytes = 8 << 20
-    max_unpacked_bytes: SizeBytes = 64 << 20
-    pending_messages: Annotated[Whole, Field(ge=1, le=10_000_000)] = 50_000
-    pending_bytes: SizeBytes = 512 << 20
-    answer_timeout_ms: DurationMs = Field(default=10_000, alias="answer_timeout")
-    idle_report_ms: DurationMs = Field(default=1_000, alias="idle_report")
-    session_timeout_ms: DurationMs = Field(default=6_000, alias="session_timeout")
-    transaction_timeout_ms: DurationMs = Field(default=10_000, alias="transaction_timeout")
-    request_timeout_ms: DurationMs = Field(default=40_000, alias="request_timeout")
 
     @property
     def heartbeat_ms(self) -> int:
@@ -234,25 +353,32 @@ class KafkaSettings(Section):
 class TopicSettings(Section):
     """The internal topics `<app>.fingerprints`, `.verdicts`, `.decisions`, and who makes topics."""
 
-    auto_create: Flag = False
-    verdict_partitions: Annotated[Whole, Field(ge=1, le=1_000)] = 4
-    output_partitions: OptionalCount = None
-    replication: Annotated[Whole, Field(ge=1, le=9)] = 1
-    min_in_sync: Annotated[Whole, Field(ge=1, le=9)] = 1
+    auto_create: Flag = setting(False, "make missing topics at the start; else `twinsieve topics create`")
+    verdict_partitions: Annotated[Whole, Field(ge=1, le=1_000)] = setting(4, "of <app>.verdicts")
+    replication: Annotated[Whole, Field(ge=1, le=9)] = setting(1, "copies of each topic")
+    min_in_sync: Annotated[Whole, Field(ge=1, le=9)] = setting(
+        1, "copies that must have a message before it counts"
+    )
+    output_partitions: OptionalCount = setting(
+        None, "of output topics; none: as many as the input", expert=True
+    )
 
 
 class StateSettings(Section):
-    """Where snapshots go: a folder, or any fsspec address."""
+    """Where snapshots go."""
 
-    dir: Text = "./state"
-    snapshot_every_ms: DurationMs = Field(default=300_000, alias="snapshot_every")
-    keep: Annotated[Whole, Field(ge=1, le=100)] = 2
+    dir: Text = setting("./state", "a folder or an fsspec address, as s3://bucket/twinsieve")
+    snapshot_every_ms: DurationMs = setting(300_000, "how often", alias="snapshot_every")
+    keep: Annotated[Whole, Field(ge=1, le=100)] = setting(2, "how many")
 
 
 class HttpSettings(Section):
-    """Where /healthz, /readyz and /metrics answer; `none` switches them off."""
+    """Where /healthz, /readyz and /metrics answer."""
 
-    listen: OptionalText = "127.0.0.1:8080"
+    listen: OptionalText = setting(
+        "127.0.0.1:8080",
+        "0.0.0.0:8080: to all who reach it, unasked (lint warns); [::]:8080: IPv6 too; none: off",
+    )
 
     @property
     def address(self) -> tuple[str, int] | None:
@@ -262,24 +388,35 @@ class HttpSettings(Section):
 
 
 class LogSettings(Section):
-    """What goes to stderr, and how: our own records from this level on, warnings of the packages below."""
+    """What goes to stderr, and how."""
 
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    format: Literal["logfmt", "json"] = "logfmt"
+    level: Literal["debug", "info", "warning", "error"] = setting(
+        "info", "of the packages below: no less than warning"
+    )
+    format: Literal["logfmt", "json"] = setting("logfmt", "key=value, or an object; both one line a record")
 
 
 class Settings(Section):
     """Everything that can be set."""
 
-    app: Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$")] = "twinsieve"
-    profile: Literal["default", "microblog", "plain", "titles", "sms"] = "default"
+    app: Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$")] = setting(
+        "twinsieve", "names the consumer group, the state and the internal topics; no dots"
+    )
+    profile: Literal["default", "microblog", "plain", "titles", "sms"] = setting(
+        "default",
+        "default and microblog drop tags, chains, tails, links, @names; plain, titles and sms the last two "
+        "alone; microblog, titles and sms have a similarity, differences, limits and an index of their own "
+        "(docs/DIFFERENCES.md)",
+    )
+    scope: tuple[Text, ...] = setting(
+        (), "fields: messages that differ in them never meet, as [tenant]; see exact.fields"
+    )
     text: TextSettings = Field(default_factory=TextSettings)
     features: FeatureSettings = Field(default_factory=FeatureSettings)
     digest: DigestSettings = Field(default_factory=DigestSettings)
     exact: ExactSettings = Field(default_factory=ExactSettings)
     near: NearSettings = Field(default_factory=NearSettings)
     time: TimeSettings = Field(default_factory=TimeSettings)
-    scope: tuple[Text, ...] = ()
     input: InputSettings = Field(default_factory=InputSettings)
     output: OutputSettings = Field(default_factory=OutputSettings)
     kafka: KafkaSettings = Field(default_factory=KafkaSettings)

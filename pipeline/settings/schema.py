@@ -8,8 +8,10 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.values import Written
 
 SECRETS = frozenset({"digest.seed", "kafka.security.password", "kafka.security.key_password"})
 """Never written into a settings file, never shown; each has a `…_file` beside it."""
@@ -26,19 +28,23 @@ Kind = Literal["section", "list", "mapping", "value"]
 
 
 @cache
+def declared() -> dict[str, FieldInfo]:
+    """Every dotted key, sections included, and how it is declared, in the order of the schema."""
+    return dict(_below(Settings, ""))
+
+
+@cache
 def schema() -> dict[str, Kind]:
     """Every dotted key, sections included, in the order of the schema."""
-    return {key: _kind(annotation) for key, annotation in _below(Settings, "")}
+    return {key: _kind(info.annotation) for key, info in declared().items()}
 
 
-def _below(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Every key below a section, and the type that it is annotated with."""
+def _below(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInfo]]:
     for name, info in model.model_fields.items():
         key = prefix + (info.alias or name)
-        annotation: Any = info.annotation
-        yield key, annotation
-        if _kind(annotation) == "section":
-            yield from _below(annotation, f"{key}.")
+        yield key, info
+        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+            yield from _below(info.annotation, f"{key}.")
 
 
 def _kind(annotation: Any) -> Kind:
@@ -77,8 +83,18 @@ def did_you_mean(section: str, name: str) -> str:
 
 def literals(key: str) -> tuple[str, ...]:
     """The words that a key, or an entry of a list, takes; () where it is no choice."""
-    annotations = dict(_below(Settings, ""))
-    annotation = annotations.get(key)
-    if annotation is None and _kind(annotations.get(key.rpartition(".")[0])) == "list":
-        annotation = get_args(annotations[key.rpartition(".")[0]])[0]
+    info = declared().get(key) or declared().get(key.rpartition(".")[0])
+    annotation: Any = None if info is None else info.annotation
+    if get_origin(annotation) is tuple:
+        annotation = get_args(annotation)[0]
     return get_args(annotation) if get_origin(annotation) is Literal else ()
+
+
+def written_as(info: FieldInfo) -> Written | None:
+    """How the type of a key is written, where it says so."""
+    return next((each for each in reversed(info.metadata) if isinstance(each, Written)), None)
+
+
+def is_expert(info: FieldInfo) -> bool:
+    """Whether hardly anybody needs this key."""
+    return bool((info.json_schema_extra or {}).get("expert"))  # type: ignore[union-attr]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
-from twinsieve.pipeline.settings.model import PROFILES, NearSettings, Settings
-from twinsieve.pipeline.settings.schema import SECRETS
-from twinsieve.pipeline.settings.values import PER_MILLE, duration_text, size_text
+from twinsieve.pipeline.settings.model import AUTO, PROFILES, NearSettings, Settings
+from twinsieve.pipeline.settings.schema import SECRETS, declared, literals, schema, written_as
 from twinsieve.pipeline.settings.yaml_tree import KeyPath, Tree
 from twinsieve.stages.contract import SIMILARITY_SCALE
 from twinsieve.stages.errors import shown, without_secrets
-
-_AUTO = frozenset({"near.shards", "near.blocks"})
-_SHARES = frozenset({"near.limits.replaced_short", "near.limits.replaced", "near.limits.only_short"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,32 @@ class Shown:
 def settings_in_force(settings: Settings, tree: Tree) -> list[Shown]:
     """Every setting in the order of the schema; `tree` is what `check_tree` has read them from."""
     return list(_below(settings, (), tree))
+
+
+@cache
+def written_defaults() -> dict[str, str]:
+    """What may be written for every key that takes a value, and changes nothing; none for secrets.
+
+    >>> written_defaults()["near.similarity"], written_defaults()["near.window.age"]
+    ('0.85', 'auto')
+    """
+    shown_defaults = settings_in_force(Settings(), Tree())
+    return {
+        each.key: "auto" if each.key in AUTO else each.value
+        for each in shown_defaults
+        if each.key not in SECRETS
+    }
+
+
+def help_line(key: str) -> str:
+    """What a key takes where it is a choice, what it does, and its default.
+
+    >>> help_line("features.unit")
+    'chars | words; of shingles (chars)'
+    """
+    choices = " | ".join(literals(key)) if schema()[key] == "value" else ""
+    default = f"auto: {AUTO[key]}" if key in AUTO else written_defaults()[key]
+    return f"{'; '.join(part for part in (choices, declared()[key].description) if part)} ({default})"
 
 
 _SAFE_WITHOUT_FULL = 8_000
@@ -61,7 +85,7 @@ def _below(section: BaseModel, above: KeyPath, tree: Tree) -> list[Shown]:
             shown += _below(value, path, tree)
             continue
         key = ".".join(map(str, path))
-        shown.append(Shown(key, _value(key, name, value), _origin(path, tree, settings_value=value)))
+        shown.append(Shown(key, value_text(key, info, value), _origin(path, tree, settings_value=value)))
     return shown
 
 
@@ -78,28 +102,19 @@ def _origin(path: KeyPath, tree: Tree, *, settings_value: object) -> str:
     return "default, none on files" if path[1:] == ("window", "age") else "default"
 
 
-def _value(key: str, name: str, value: object) -> str:
+def value_text(key: str, info: FieldInfo, value: object) -> str:
+    """The value of a key as settings write it; a secret is not shown."""
     if key in SECRETS:
-        return "(not shown)" if value else _plain(value)
-    if key in _AUTO and value == 0:
-        return "auto"
-    if key == "near.similarity" and isinstance(value, int):
-        return "auto" if value == 0 else f"{value / SIMILARITY_SCALE:g}"
-    if key in _SHARES and isinstance(value, int):
-        return f"{value / PER_MILLE:g}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        if name.endswith("_ms"):
-            return duration_text(value)
-        if name.endswith("_bytes"):
-            return size_text(value)
+        return "(not shown)" if value else "none"
+    written = written_as(info)
+    if written is not None and value is not None and not isinstance(value, (str, tuple)):
+        return written.text(value)
     return shown(_plain(value)) if isinstance(value, str) else without_secrets(_plain(value))
 
 
 def _plain(value: object) -> str:
-    if value is None or (isinstance(value, SecretStr) and not value):
+    if value is None:
         return "none"
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, tuple):
         return f"[{', '.join(map(_quoted, value))}]"
     if isinstance(value, dict):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.model import DROPS_TAGS, Settings, WindowSettings
+from twinsieve.pipeline.settings.model import DROPS_TAGS, Section, Settings, WindowSettings
 from twinsieve.pipeline.settings.named_files import open_regular
 from twinsieve.stages.contract import (
     LEVELS,
@@ -39,9 +41,6 @@ MAX_WORDS_BYTES = 1 << 20
 """Of lists of words for differences."""
 
 _SHOWN_FINDINGS = 20
-_SAME_FEATURES = {"unit", "width", "top_k", "parts_of_speech", "min_features", "weights"}
-"""Settings of features that the stages take as they are."""
-_SAME_NEAR = {"method", "similarity", "same_id", "candidates", "bucket_load", "blocks"}
 
 
 def scheme_of(settings: Settings) -> Scheme:
@@ -68,7 +67,7 @@ def scheme_config(settings: Settings) -> SchemeConfig:
             dictionary=_dictionary(features.dictionary_file),
             stop_words=tuple(line for _, line in _lines(features.stop_words_file)),
             idf=_idf(features.idf_file),
-            **features.model_dump(include=_SAME_FEATURES),
+            **_same(features, FeatureConfig),
         ),
         layout=band_layout(settings),
         digest=DigestConfig(method=settings.digest.method, seed=settings.digest.seed),
@@ -85,14 +84,14 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
     exact, near = settings.exact, settings.near
     return SieveConfig(
         exact=ExactConfig(method=exact.method, error_rate=exact.error_rate, window=_window(exact.window)),
-        near=NearConfig(
+        near=replace(
+            NearConfig(**_same(near, NearConfig)),
             window=_window(near.window),
             distances=tuple(sorted(near.distances.items())),
             shards=near.shards or os.cpu_count() or 1,
             differences=Differences(LEVELS.index(near.differences), **near.limits.model_dump()),
             words=_words(near.words_file),
             details=settings.output.kept_apart_header,
-            **near.model_dump(include=_SAME_NEAR),
         ),
         time=TimeConfig(**settings.time.model_dump()),
         layout=band_layout(settings),
@@ -100,6 +99,11 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
         scoped=bool(settings.scope),
         key_is_text=not settings.exact.fields,
     )
+
+
+def _same(section: Section, config: type[Any]) -> dict[str, Any]:
+    """The settings that a configuration of the stages has under the same name."""
+    return {each.name: getattr(section, each.name) for each in fields(config) if hasattr(section, each.name)}
 
 
 def _words(name: str | None) -> str:

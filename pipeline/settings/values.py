@@ -7,9 +7,10 @@ what they say or are refused. The same readers serve the file, the environment a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
@@ -172,19 +173,49 @@ def _read_names(value: object) -> object:
     return value if isinstance(value, (list, tuple)) else [value]
 
 
+class Written(NamedTuple):
+    """How values of a type are written in settings: in a word, and the text of one."""
+
+    takes: str
+    text: Callable[[Any], str] = str
+
+
+_DURATION, _SIZE = Written("a duration", duration_text), Written("a size", size_text)
 Whole = Annotated[int, BeforeValidator(_read_whole)]
 Count = Annotated[Whole, Field(ge=1, le=10**12)]
-Flag = Annotated[bool, BeforeValidator(_read_bool)]
-Ratio = Annotated[float, BeforeValidator(_read_ratio)]
-Share = Annotated[int, BeforeValidator(_read_share)]
-Similarity = Annotated[int, BeforeValidator(read_similarity)]
-DurationMs = Annotated[int, BeforeValidator(read_duration_ms), Field(ge=0, le=10 * 365 * 86_400_000)]
-SizeBytes = Annotated[int, BeforeValidator(read_size_bytes), Field(ge=1, le=1 << 50)]
+Auto = Annotated[
+    int,
+    BeforeValidator(read_auto),
+    Field(ge=0, le=64),
+    Written("auto, 1 to 64", lambda value: str(value or "auto")),
+]
+Flag = Annotated[bool, BeforeValidator(_read_bool), Written("true, false", lambda value: str(value).lower())]
+Ratio = Annotated[
+    float,
+    BeforeValidator(_read_ratio),
+    Written("between 0 and 1", lambda value: format(Decimal(repr(value)), "f")),
+]
+Share = Annotated[
+    int, BeforeValidator(_read_share), Written("0 to 1", lambda value: f"{value / PER_MILLE:g}")
+]
+Similarity = Annotated[
+    int,
+    BeforeValidator(read_similarity),
+    Written("0.5 to 1", lambda value: f"{value / SIMILARITY_SCALE:g}"),
+]
+DurationMs = Annotated[
+    int, BeforeValidator(read_duration_ms), Field(ge=0, le=10 * 365 * 86_400_000), _DURATION
+]
+SizeBytes = Annotated[int, BeforeValidator(read_size_bytes), Field(ge=1, le=1 << 50), _SIZE]
 Text = Annotated[str, BeforeValidator(_read_text), Field(min_length=1, max_length=4096)]
-Names = Annotated[tuple[Text, ...], BeforeValidator(_read_names), Field(min_length=1)]
-OptionalDurationMs = Annotated[DurationMs | None, BeforeValidator(_read_none)]
-OptionalCount = Annotated[Count | None, BeforeValidator(_read_none)]
-OptionalText = Annotated[Text | None, BeforeValidator(_read_none)]
+Names = Annotated[
+    tuple[Text, ...], BeforeValidator(_read_names), Field(min_length=1), Written("a name, a list")
+]
+OptionalDurationMs = Annotated[
+    DurationMs | None, BeforeValidator(_read_none), Written("a duration, none", duration_text)
+]
+OptionalCount = Annotated[Count | None, BeforeValidator(_read_none), Written("a whole number, none")]
+OptionalText = Annotated[Text | None, BeforeValidator(_read_none), Written("a text, none")]
 
 
 def moment_ms(value: object) -> int | None:

@@ -8,11 +8,11 @@ import pytest
 
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.load import check_tree, tree_of
-from twinsieve.pipeline.settings.model import AUTO, Settings
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.schema import SECRETS, schema
-from twinsieve.pipeline.settings.show import settings_in_force
+from twinsieve.pipeline.settings.show import written_defaults
 from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
-from twinsieve.pipeline.settings.yaml_tree import Tree, read_flow
+from twinsieve.pipeline.settings.yaml_tree import read_flow
 
 _BESIDE: dict[str, dict[str, object]] = {
     "nothing": {},
@@ -20,11 +20,7 @@ _BESIDE: dict[str, dict[str, object]] = {
     "text alone": {"input": {"encoding": "text"}},
 }
 """What may stand beside a default, and changes what some of them mean."""
-_DEFAULTS = {
-    one.key: "auto" if one.key in AUTO else one.value
-    for one in settings_in_force(Settings(), Tree())
-    if one.key not in SECRETS
-}
+_DEFAULTS = written_defaults()
 
 
 def read(values: dict[str, object], *, on_files: bool) -> Settings:
