@@ -24,11 +24,17 @@ class Cluster:
     """n brokers; `bootstrap` reaches all of them without security.
 
     extra: properties that every node gets besides the usual ones
+    lives_long: its brokers take minutes of a core to compile themselves well, for runs of minutes under load
     apart: a lone controller beside the brokers, which lives on when they are killed; else each broker is one too
     """
 
     def __init__(
-        self, nodes: int = 1, extra: Mapping[str, str] | None = None, *, apart: bool = False
+        self,
+        nodes: int = 1,
+        extra: Mapping[str, str] | None = None,
+        *,
+        apart: bool = False,
+        lives_long: bool = False,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="twinsieve-kafka-"))
         clients = free_ports(nodes)
@@ -57,7 +63,7 @@ class Cluster:
                 properties["inter.broker.listener.name"] = "PLAINTEXT"
             for key, value in (extra or {}).items():
                 properties[key] = f"{properties[key]},{value}" if key in _APPENDED else value
-            return Node(folder, properties)
+            return Node(folder, properties, lives_long=lives_long)
 
         self.nodes = [node(number, client) for number, client in enumerate(clients, 1)]
         self._controllers = [node(number, None) for number in ids if number > nodes]

@@ -52,9 +52,10 @@ def free_ports(count: int) -> list[int]:
 class Node:
     """One JVM with broker and controller; its log and data live in `folder`."""
 
-    def __init__(self, folder: Path, properties: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, properties: Mapping[str, str], *, lives_long: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._properties = dict(properties)
+        self._jvm_options = [_COMPILES_WELL] if lives_long else []
         self._data = Path(properties["log.dirs"])
         self._config = folder / "server.properties"
         self._config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
@@ -106,7 +107,7 @@ class Node:
         with open(self._log, "ab") as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
-                [*orphaned, *_java(*jvm_options), "kafka.Kafka", str(self._config)],
+                [*orphaned, *_java(*self._jvm_options, *jvm_options), "kafka.Kafka", str(self._config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -189,6 +190,10 @@ def _stopped(process: int) -> bool:
         # A thread has ended since it was listed; so not all stood still.
         return False
     return all(thread.rpartition(")")[2].split()[0] == "T" for thread in threads)
+
+
+_COMPILES_WELL = "-XX:TieredStopAtLevel=4"
+"""As Java does by itself, and a broker in production."""
 
 
 def _java(*more: str) -> list[str]:

@@ -147,7 +147,7 @@ def soak(
     combined: the broker is its own controller, and so dies with it
     hard: clocks of processes are wrong by minutes, one of them jumps, and the outputs take small batches alone
     """
-    with Cluster(extra=_BROKER, apart=not combined).start() as cluster:
+    with Cluster(extra=_BROKER, apart=not combined, lives_long=True).start() as cluster:
         app = f"soak-{client[:2]}"
         deployment = Deployment(cluster.bootstrap, client, app, clocks=_CLOCKS if hard else None)
         deployment.create_topics()

@@ -100,5 +100,7 @@ def test_an_editable_installation_runs_the_files_of_the_checkout(
         checkout / "stages" / "judge" / "sieve.py",
     }
     assert own.run("twinsieve", "config", "show", "kafka") == (checkout / "config" / "kafka.yaml").read_text()
-    (checkout / "pipeline" / "basics" / "program.py").write_text("def program_version() -> str:\n    return 'edited'\n")
+    (checkout / "pipeline" / "basics" / "program.py").write_text(
+        "def program_version() -> str:\n    return 'edited'\n"
+    )
     assert own.run("python", "-m", "twinsieve", "--version") == "twinsieve edited\n"
