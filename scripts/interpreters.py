@@ -56,7 +56,8 @@ def found_pythons() -> list[Path]:
         folders += sorted(home.glob("*/bin"))
     found: dict[tuple[int, ...], Path] = {}
     for path in dict.fromkeys(folder / name for folder in folders for name in names):
-        version = tuple(map(int, version_of(path).split("."))) if path.is_file() else ()
+        text = version_of(path) if path.is_file() else ""
+        version = tuple(map(int, text.split("."))) if text else ()
         if version[:1] == (3,) and version[1] in MINORS:
             found.setdefault(version, path)
     return [path for _, path in sorted(found.items())]

@@ -38,6 +38,7 @@ def test_every_patch_version_is_found_once_and_the_oldest_comes_first(
         "bin/python3": "3.11.2",
         "bin/python3.11": "3.11.2",
         "more/python3.13": "3.13.0",
+        "more/python3.12": "",
         "more/python3": "3.10.13",
         "home/.pyenv/versions/3.11.10/bin/python3": "3.11.10",
         "home/.pyenv/versions/3.11.10/bin/python3.11": "3.11.10",
