@@ -346,9 +346,7 @@ def _message(path: KeyPath, detail: Mapping[str, Any]) -> str:
         return f"{key} is {_shown(value)}; it needs keys below it"
     if kind == "tuple_type":
         return f"{key} is {_shown(value)}; it needs a list, as in [a, b]"
-    if kind == "too_short" and not isinstance(value, str):
-        return f"{key} is an empty list; name one field at least"
-    if isinstance(value, (dict, list)):
+    if isinstance(value, (dict, list)) and value:
         return f"{key} is {_shown(value)}; it needs a single value"
     context = detail.get("ctx", {})
     if kind == "value_error":

@@ -170,7 +170,10 @@ def _read_text(value: object) -> str:
 
 
 def _read_names(value: object) -> object:
-    return value if isinstance(value, (list, tuple)) else [value]
+    names = value if isinstance(value, (list, tuple)) else [value]
+    if not names:
+        raise ValueError("is an empty list; name one field at least")
+    return names
 
 
 class Written(NamedTuple):
@@ -208,9 +211,7 @@ DurationMs = Annotated[
 ]
 SizeBytes = Annotated[int, BeforeValidator(read_size_bytes), Field(ge=1, le=1 << 50), _SIZE]
 Text = Annotated[str, BeforeValidator(_read_text), Field(min_length=1, max_length=4096)]
-Names = Annotated[
-    tuple[Text, ...], BeforeValidator(_read_names), Field(min_length=1), Written("a name, a list")
-]
+Names = Annotated[tuple[Text, ...], BeforeValidator(_read_names), Written("a name, a list")]
 OptionalDurationMs = Annotated[
     DurationMs | None, BeforeValidator(_read_none), Written("a duration, none", duration_text)
 ]
