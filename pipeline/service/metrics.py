@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Enum, Gauge, Histogram, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.basics.program import program_version
-from twinsieve.pipeline.broker.ports import Clock, Hook, no_hook
+from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexPhase, IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.snapshot_store import Moved
+from twinsieve.pipeline.service.collectors import Delays, Known, Maybe
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
@@ -30,131 +27,15 @@ from twinsieve.stages.differ.rules import Rule, counts_by_name
 
 _STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 _DELAY_BOUNDS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0, 86400.0)
-_WAITING = frozenset({WorkerStep.POLLED, WorkerStep.ANSWERED, IndexStep.POLLED})
+WAITING_STEPS = frozenset({WorkerStep.POLLED, WorkerStep.ANSWERED, IndexStep.POLLED})
 """Steps that end when something has arrived, or has not for some time."""
-_BEGUN = frozenset({WorkerStep.BEGUN, IndexStep.BEGUN})
-_OPEN = (
+OPEN_STEPS = (
     *(WorkerStep.BEGUN, WorkerStep.SENT, WorkerStep.OFFSETS_SENT),
     *(IndexStep.BEGUN, IndexStep.DECIDED, IndexStep.ANSWERED, IndexStep.OFFSETS_SENT),
 )
-_COMMITTED = frozenset({WorkerStep.COMMITTED, IndexStep.COMMITTED})
 
 _NO_INDEX = "none"
 _NO_TEXT = "no_text"
-
-
-Known = Callable[[], bool]
-Value = float | Callable[[], float]
-
-
-class Maybe(Collector):
-    """A gauge that has series only for what was told last, and none while `known` says so.
-
-    A value that is a function is asked at each look.
-    """
-
-    def __init__(
-        self,
-        registry: CollectorRegistry,
-        name: str,
-        text: str,
-        labels: Sequence[str] = (),
-        *,
-        known: Known = lambda: True,
-    ) -> None:
-        self._describes = name, text, labels
-        self._known = known
-        self._values: Mapping[tuple[str, ...], Value] = {}
-        registry.register(self)
-
-    def tell(self, values: Mapping[tuple[str, ...], Value]) -> None:
-        """These are the series from now on, by the values of their labels."""
-        self._values = dict(values)
-
-    def describe(self) -> list[Metric]:
-        """The name, for the registry."""
-        return [self._family()]
-
-    def collect(self) -> list[Metric]:
-        """The series of now."""
-        family = self._family()
-        for labels, value in self._values.items() if self._known() else ():
-            family.add_metric(labels, value() if callable(value) else value)
-        return [family]
-
-    def _family(self) -> GaugeMetricFamily:
-        name, text, labels = self._describes
-        return GaugeMetricFamily(name, text, labels=labels)
-
-
-class Delays(Collector):
-    """A histogram that takes many values at once."""
-
-    def __init__(self, registry: CollectorRegistry, name: str, text: str, bounds: Sequence[float]) -> None:
-        self._describes = name, text
-        self._bounds = np.array(bounds)
-        self._held = np.zeros(len(bounds) + 1, np.int64), 0.0
-        registry.register(self)
-
-    def observe(self, seconds: NDArray[np.float64]) -> None:
-        """Count these; what is below 0, by a clock that runs ahead, counts as 0."""
-        taken = np.maximum(seconds, 0.0)
-        counts, total = self._held
-        places = np.searchsorted(self._bounds, taken)
-        self._held = counts + np.bincount(places, minlength=len(counts)), total + float(taken.sum())
-
-    def describe(self) -> list[Metric]:
-        """The name, for the registry."""
-        return [HistogramMetricFamily(*self._describes)]
-
-    def collect(self) -> list[Metric]:
-        """What was counted until now."""
-        counts, total = self._held
-        names = [*map(floatToGoString, self._bounds.tolist()), "+Inf"]
-        buckets = list(zip(names, np.cumsum(counts).tolist(), strict=True))
-        return [HistogramMetricFamily(*self._describes, buckets=buckets, sum_value=total)]
-
-
-class StepTimer:
-    """A hook that times the steps of one role, and counts the transactions that it does not commit.
-
-    step: called after each step too
-    """
-
-    def __init__(self, metrics: Metrics, clock: Clock, role: str, step: Hook) -> None:
-        self._clock = clock
-        self._step = step
-        self._aborts = partial(metrics.aborts.labels, role)
-        self._found = {
-            name: (metrics.waits if name in _WAITING else metrics.steps).labels(name).observe
-            for name in (*WorkerStep, *IndexStep)
-        }
-        self._open: str | None = None
-        """The last step of the transaction that is open."""
-        self._last_s = clock.monotonic_s()
-
-    def begin_round(self) -> None:
-        """A round begins now: what the one before left open was not committed, and the pause is no step's."""
-        self._end()
-        self._last_s = self._clock.monotonic_s()
-
-    def _end(self) -> None:
-        if self._open is not None:
-            self._aborts(self._open).inc()
-        self._open = None
-
-    def __call__(self, step: str) -> None:
-        now_s = self._clock.monotonic_s()
-        self._found[step](now_s - self._last_s)
-        self._last_s = now_s
-        if step in _BEGUN:
-            # A worker makes several transactions in a round, and may go on after one that failed.
-            self._end()
-        if step in _OPEN:
-            self._open = step
-        elif step in _COMMITTED:
-            self._open = None
-        self._step(step)
 
 
 class ProcessPhase(StrEnum):
@@ -391,8 +272,8 @@ class Metrics:
             (self.dead_letters, list(DeadLetterReason)),
             (self.kept_apart, [reason.words for reason in Rule if reason]),
             (self.given_up, list(GivenUp)),
-            (self.steps, [step for step in (*WorkerStep, *IndexStep) if step not in _WAITING]),
-            (self.waits, sorted(_WAITING)),
+            (self.steps, [step for step in (*WorkerStep, *IndexStep) if step not in WAITING_STEPS]),
+            (self.waits, sorted(WAITING_STEPS)),
         ]
         for metric, labels in known:
             for label in labels:
@@ -406,13 +287,9 @@ class Metrics:
         self._hears[role] = hears
         for metric in (self.rebalances, self.broker_errors):
             metric.labels(role)
-        for step in _OPEN:
+        for step in OPEN_STEPS:
             if step.startswith(role):
                 self.aborts.labels(role, step)
-
-    def timer(self, role: str, step: Hook = no_hook) -> StepTimer:
-        """What times the steps of a role; step: called after each of them."""
-        return StepTimer(self, self._clock, role, step)
 
     def see_answer(self, role: str) -> None:
         """A broker has answered this role just now."""

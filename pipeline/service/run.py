@@ -21,11 +21,13 @@ from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.service.build import Builder, make_scheme
 from twinsieve.pipeline.service.http import HealthServer
-from twinsieve.pipeline.service.loops import IndexLoop, Loop, LoopPhase, WorkerLoop
+from twinsieve.pipeline.service.index_loop import IndexLoop
+from twinsieve.pipeline.service.loop import Loop, LoopPhase
 from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
 from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
+from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.checks import shadow
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config

@@ -20,12 +20,13 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.service.build import Builder, make_scheme
-from twinsieve.pipeline.service.loops import IndexLoop, WorkerLoop
+from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock, drive, log_progress, process
 from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.warm_up import warm_up
+from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind

@@ -9,7 +9,7 @@ import pytest
 
 from tests.memory.broker import ManualClock
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
-from twinsieve.pipeline.service.loops import Loop
+from twinsieve.pipeline.service.loop import Loop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import drive
 

@@ -1,0 +1,213 @@
+"""The loop that drives an index, which judges, stands by, or leaves its group after failures in a row."""
+
+from __future__ import annotations
+
+import logging
+
+from twinsieve.pipeline.basics.pauses import Pauses
+from twinsieve.pipeline.broker.ports import Clock
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError
+from twinsieve.pipeline.index.config import MAX_BLOCKS
+from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.index.snapshot_store import Moved
+from twinsieve.pipeline.index.transaction import Pace
+from twinsieve.pipeline.operate.log_sizes import LogSizes
+from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.service.loop import POLL_S, Loop
+from twinsieve.pipeline.service.metrics import Metrics
+
+_log = logging.getLogger("twinsieve")
+_LOAD_S = 60.0
+"""For each GiB of a snapshot, the most that filling the sieve takes after its last byte, in one go."""
+_BEHIND_S = 10.0
+_SAY_BEHIND_S = 60.0
+"""An index that judges what has waited for longer than the first says so once in the second."""
+_ASIDE_AFTER = 3
+"""Failures in a row after which an index leaves its group, and comes back after a pause."""
+_ASIDE = Pauses(first_s=30.0, longest_s=600.0)
+"""Such pauses, until a decision is recorded."""
+_SAY_EVERY_S = 10.0
+"""Seconds between two lines on how far a snapshot has been read or written."""
+
+
+class IndexLoop(Loop):
+    """Drives an index, judging or standing by."""
+
+    def __init__(self, builder: Builder, clock: Clock, metrics: Metrics) -> None:
+        super().__init__("index", clock, metrics, builder.alive_s)
+        self._builder = builder
+        self._index: Index | None = None
+        self._stood_by = False
+        self._sizes: LogSizes | None = None
+        self._seen_at = 0
+        self._seen_s = 0.0
+        self._moved_from: tuple[int, float] | None = None
+        """Bytes and time of the last line on a snapshot that is being read or written."""
+        self._pace = Pace(MAX_BLOCKS)
+        self._refused = 0
+        """Failures of its own in a row."""
+        self._aside_s = 0.0
+        """The last pause, 0.0 once a decision was recorded."""
+        self._aside_until_s: float | None = None
+        self._why_aside = ""
+        self._say_behind_s = 0.0
+        self._is_told_behind = False
+        self._set_gauges()
+
+    @property
+    def _works_alone(self) -> bool:
+        return self._asks_nobody or self._is_aside or (self._index is not None and self._index.judges)
+
+    @property
+    def _is_aside(self) -> bool:
+        return self._aside_until_s is not None
+
+    @property
+    def remark(self) -> str:
+        """How far behind it is, or why it does not try."""
+        if self._aside_until_s is not None:
+            left_s = max(0.0, self._aside_until_s - self._clock.monotonic_s())
+            return f"left its group, tries again in {left_s:.0f} s: {self._why_aside}"
+        behind_s = self._index.behind_s if self._index is not None and self._index.live else 0.0
+        return f"judges what arrived {behind_s:.0f} s ago" if behind_s >= _BEHIND_S else ""
+
+    def _failed(self, error: BrokerError) -> None:
+        super()._failed(error)
+        index = self._index
+        moved_on = isinstance(error.__cause__, MovedOnError) or isinstance(error, MovedOnError)
+        if index is None or not index.holds_log or moved_on or not isinstance(error, FatalError):
+            return
+        self._refused += 1
+        if self._refused < _ASIDE_AFTER or not index.step_aside():
+            return
+        self._aside_s = _ASIDE.after(self._aside_s)
+        _log.warning(
+            "index: failed %d times in a row here; it leaves its group for %.0f s, so that another process "
+            "may judge (%s)",
+            *(self._refused, self._aside_s, error),
+        )
+        self._metrics.asides.inc()
+        self._why_aside = str(error)
+        self._answered_s = self._clock.monotonic_s()
+        self._aside_until_s = self._clock.monotonic_s() + self._aside_s
+
+    def _step(self) -> None:
+        if self._aside_until_s is not None:
+            if self._clock.monotonic_s() < self._aside_until_s:
+                self._stop.wait(POLL_S)
+                return
+            self._answered_s = self._clock.monotonic_s()
+            self._aside_until_s = None
+        index = self._index or self._restored()
+        for ruling in index.step(POLL_S):
+            self._metrics.ruled(ruling)
+            self._did_its_work()
+            self._refused, self._aside_s = 0, 0.0
+        self._is_ready = index.ready
+        changes = index.phase.changes()
+        for phase in changes:
+            _log.info("index: %s at block %d", phase, index.state.at)
+        if changes or index.told:
+            self._set_gauges()
+        self._tell(index)
+
+    def _restored(self) -> Index:
+        """A new index, with what the newest snapshot holds; reading that may take minutes."""
+        try:
+            index = self._index = self._builder.index(self._timer, self._moved, self._pace)
+        finally:
+            if self._asks_nobody:
+                self._answered_s = self._clock.monotonic_s()
+            self._asks_nobody = False
+            self._moved_from = None
+            self._metrics.see_restore(None)
+        self._seen_at, self._seen_s = index.state.at, self._clock.monotonic_s()
+        self._stood_by = False
+        return index
+
+    def _moved(self, moved: Moved) -> None:
+        """Bytes of a snapshot have moved, and the role waits for all of them."""
+        now_s = self._turned_s = self._clock.monotonic_s()
+        self._asks_nobody = True
+        if moved.doing == "reading":
+            self._metrics.see_restore(moved)
+            if moved.done == moved.size:
+                self._turned_s += _LOAD_S * moved.size / 2**30
+        before, before_s = self._moved_from or (moved.done, now_s)
+        if self._moved_from is None or now_s - before_s >= _SAY_EVERY_S:
+            rate = (moved.done - before) / max(now_s - before_s, 0.001)
+            _log.info(
+                "index: %s snapshot bytes=%d of=%d rate=%.0f/s left=%s",
+                *(moved.doing, moved.done, moved.size, rate, _left_s(moved.size - moved.done, rate)),
+            )
+            self._moved_from = moved.done, now_s
+
+    def _tell(self, index: Index) -> None:
+        """Log and count what the index has noted."""
+        for line in index.told:
+            _log.info("index: %s", line)
+        index.told.clear()
+        self._log_notices(index.notices)
+        self._metrics.take_judged(index)
+
+    def _set_gauges(self) -> None:
+        self._metrics.see_judging(self._index)
+        self._see_clock(self._index)
+
+    def _query_lag(self) -> None:
+        if self._index is None:
+            return
+        self._metrics.see_index(self._index)
+        if self._index.live:
+            self._tell_behind(self._index)
+            # One process of an app shows them, the one that judges.
+            self._sizes = self._sizes or self._builder.log_sizes()
+            sizes = self._sizes.ask()
+            if sizes is not None:
+                self._metrics.see_log(sizes)
+        stood_by, self._stood_by = self._stood_by, self._index.ready and not self._index.live
+        # An index that stands by from one query to the next is at work. One query is not enough:
+        # a rebalance leaves every member without its share for a moment.
+        if stood_by and self._stood_by:
+            self._did_its_work()
+        if self._index.ready:
+            return
+        at, end, now_s = self._index.state.at, self._index.follower.log_end(), self._clock.monotonic_s()
+        rate = (at - self._seen_at) / max(now_s - self._seen_s, 0.001)
+        self._seen_at, self._seen_s = at, now_s
+        _log.info(
+            "index: restoring block=%d of=%d rate=%.0f/s left=%s", at, end, rate, _left_s(end - at, rate)
+        )
+
+    def _tell_behind(self, index: Index) -> None:
+        """Log now and then how far behind it is, and that it is no more."""
+        behind_s, now_s = index.behind_s, self._clock.monotonic_s()
+        if behind_s < _BEHIND_S:
+            if self._is_told_behind:
+                _log.info("index: judges what arrives; nothing waits any more")
+            self._is_told_behind = False
+        elif not self._is_told_behind or now_s >= self._say_behind_s:
+            self._is_told_behind, self._say_behind_s = True, now_s + _SAY_BEHIND_S
+            waiting = max(0, index.follower.log_end() - index.state.at)
+            _log.warning("index: judges what arrived %.0f s ago; waiting=%d blocks", behind_s, waiting)
+
+    def _finish(self) -> None:
+        index = self._index
+        if index is not None:
+            try:
+                index.close()
+            except AbortableError as error:
+                _log.warning("index: stopped without leaving cleanly (%s); nothing is lost", error)
+            self._tell(index)
+            self._index = None
+
+    def _give_up(self) -> None:
+        index, self._index = self._index, None
+        if index is not None:
+            self._tell(index)
+            index.abandon()
+
+
+def _left_s(left: int, rate: float) -> str:
+    """How long `left` takes, as a log line says it."""
+    return f"{left / rate:.0f}s" if rate > 0 else "unknown"
