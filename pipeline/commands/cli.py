@@ -37,7 +37,7 @@ _COMMANDS = {
 }
 """Name → module in `pipeline.commands`, and what `--help` says, so that help needs none of them."""
 
-_CALLED_ELSEWHERE = {
+_OPTIONS_ELSEWHERE = {
     "--threshold": "--similarity SHARE",
     "--column": "--text-field NAME",
     "--columns": "--text-field NAME, once for each",
@@ -74,8 +74,10 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        found: click.Command = import_module(f"twinsieve.pipeline.commands.{_COMMANDS[cmd_name][0]}").command
-        return found
+        command: click.Command = import_module(
+            f"twinsieve.pipeline.commands.{_COMMANDS[cmd_name][0]}"
+        ).command
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -103,12 +105,12 @@ def _nearest(name: str) -> str:
         begun = len(name) > 1 and command.startswith(name) and command not in _ACTS_ON_KAFKA
         return 1.0 if begun else SequenceMatcher(None, name, command).ratio()
 
-    close = [one for one in _COMMANDS if alike(one) >= _ACTS_ON_KAFKA.get(one, _LIKENESS)]
+    close = [command for command in _COMMANDS if alike(command) >= _ACTS_ON_KAFKA.get(command, _LIKENESS)]
     return f"did you mean {max(close, key=alike)!r}?" if close else f"there are {', '.join(_COMMANDS)}"
 
 
-def _say_version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:  # noqa: ARG001
-    if asked:
+def _show_version(ctx: click.Context, param: click.Parameter, is_asked_for: bool) -> None:  # noqa: ARG001
+    if is_asked_for:
         click.echo(f"twinsieve {program_version()}")
         ctx.exit()
 
@@ -120,7 +122,7 @@ def _say_version(ctx: click.Context, param: click.Parameter, asked: bool) -> Non
     is_flag=True,
     expose_value=False,
     is_eager=True,
-    callback=_say_version,
+    callback=_show_version,
     help="Show the version and exit.",
 )
 def cli() -> None:
@@ -143,10 +145,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except click.ClickException as error:
         where = getattr(error, "ctx", None)
-        said = error.format_message()
-        if isinstance(error, click.NoSuchOption) and error.option_name in _CALLED_ELSEWHERE:
-            said = f"no option {error.option_name}; use {_CALLED_ELSEWHERE[error.option_name]}"
-        say_error(f"{where.command_path if where else 'twinsieve'}: {said}")
+        message = error.format_message()
+        if isinstance(error, click.NoSuchOption) and error.option_name in _OPTIONS_ELSEWHERE:
+            message = f"no option {error.option_name}; use {_OPTIONS_ELSEWHERE[error.option_name]}"
+        say_error(f"{where.command_path if where else 'twinsieve'}: {message}")
         return 2
     except (click.Abort, KeyboardInterrupt):
         say_error("twinsieve: interrupted")

@@ -93,11 +93,11 @@ def _pair(line: str, place: str) -> Pair:
     return Pair(later, earlier, value, kind != "near")
 
 
-def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], at: int) -> Truth:
+def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], similarity: int) -> Truth:
     """The ideal leader pass: a row is to be dropped iff an earlier *kept* row matches it.
 
     ids: unique, in file order; pairs that name other rows are left out, so a prefix of a file may be judged
-    at: out of SIMILARITY_SCALE; near pairs match from there on, equal ones always
+    similarity: out of SIMILARITY_SCALE; near pairs match from there on, equal ones always
     raises: UsageError if an id stands twice, or a pair's `later` does not come after its `earlier`
 
     >>> pairs = [Pair("b", "a", 9000, False), Pair("c", "b", 9000, False), Pair("c", "a", 8000, False)]
@@ -122,11 +122,11 @@ def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], at: int) -> Truth:
             )
         if pair.equal:
             seen_before[later] = True
-        if pair.equal or pair.similarity >= at:
+        if pair.equal or pair.similarity >= similarity:
             matches[later].append((-pair.similarity, earlier))
     leaders, similarities = [-1] * len(ids), [-1] * len(ids)
-    for row, found in enumerate(matches):
-        kept = [match for match in found if leaders[match[1]] < 0]
+    for row, row_matches in enumerate(matches):
+        kept = [match for match in row_matches if leaders[match[1]] < 0]
         if kept:
             negative, leaders[row] = min(kept)
             similarities[row] = -negative

@@ -33,19 +33,19 @@ def grants(settings: Settings, *, dry_run: bool = False) -> list[Grant]:
     names = Names(settings.app)
     plan = plan_of(settings, emits=not dry_run)
     creates = ("Create",) if dry_run or settings.topics.auto_create else ()
-    found = [Grant("topic", name, ("Read", "Describe", "DescribeConfigs")) for name in plan.inputs]
-    found += [
+    rights = [Grant("topic", name, ("Read", "Describe", "DescribeConfigs")) for name in plan.inputs]
+    rights += [
         Grant("topic", name, ("Write", "Describe", "DescribeConfigs", *creates)) for name in plan.outputs
     ]
-    found += [
+    rights += [
         Grant("topic", need.name, ("Read", "Write", "Describe", "DescribeConfigs", *creates))
         for need in plan.internal
     ]
     if trims_log(settings):
-        found += [Grant("topic", name, ("Delete",)) for name in (names.fingerprints, names.decisions)]
-    found.append(Grant("group", names.prefix, ("Read", "Describe"), prefix=True))
-    found.append(Grant("transactional-id", names.prefix, ("Write", "Describe"), prefix=True))
-    return found
+        rights += [Grant("topic", name, ("Delete",)) for name in (names.fingerprints, names.decisions)]
+    rights.append(Grant("group", names.prefix, ("Read", "Describe"), prefix=True))
+    rights.append(Grant("transactional-id", names.prefix, ("Write", "Describe"), prefix=True))
+    return rights
 
 
 def acls(

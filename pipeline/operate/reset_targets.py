@@ -29,7 +29,7 @@ class Target(NamedTuple):
     number: int = 0
 
 
-_ONE = re.compile(r"(?P<topic>[^\[\]=]+)\[(?P<number>[0-9]{1,9})\]=(?P<to>.+)")
+_PARTITION_TARGET = re.compile(r"(?P<topic>[^\[\]=]+)\[(?P<number>[0-9]{1,9})\]=(?P<to>.+)")
 _HINT = (
     "write earliest, latest, an offset, a time as 2024-05-01T12:00:00+08:00, or topic[partition]=one of these"
 )
@@ -60,12 +60,12 @@ def read_targets(texts: Sequence[str]) -> ResetTargets:
     everywhere: Target | None = None
     named: dict[Partition, Target] = {}
     for text in texts:
-        match = _ONE.fullmatch(text)
+        match = _PARTITION_TARGET.fullmatch(text)
         if match is not None:
-            at = Partition(match["topic"], int(match["number"]))
-            if at in named:
-                raise UsageError(f"--to {text!r}: {at} has a target already; give it one")
-            named[at] = _read(match["to"])
+            partition = Partition(match["topic"], int(match["number"]))
+            if partition in named:
+                raise UsageError(f"--to {text!r}: {partition} has a target already; give it one")
+            named[partition] = _read(match["to"])
         elif everywhere is not None:
             raise UsageError(f"--to {text!r}: all partitions have a target already; give one, or topic[p]=…")
         else:

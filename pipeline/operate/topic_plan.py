@@ -99,8 +99,8 @@ def remembered_ms(settings: Settings) -> int | None:
         )
         if method != "none"
     ]
-    known = [age for age in ages if age is not None]
-    return max(known, default=0) if len(known) == len(ages) else None
+    limits = [age for age in ages if age is not None]
+    return max(limits, default=0) if len(limits) == len(ages) else None
 
 
 def trims_log(settings: Settings) -> bool:
@@ -112,8 +112,8 @@ def trims_log(settings: Settings) -> bool:
     >>> [trims_log(Settings.model_validate({"state": {"dir": name}})) for name in ("state", "s3://bucket/a")]
     [False, True]
     """
-    protocol, found, _ = settings.state.dir.partition("://")
-    return bool(found) and "::" not in protocol and protocol not in _PRIVATE
+    protocol, separator, _ = settings.state.dir.partition("://")
+    return bool(separator) and "::" not in protocol and protocol not in _PRIVATE
 
 
 def log_kept_ms(settings: Settings) -> int | None:

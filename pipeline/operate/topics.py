@@ -33,7 +33,7 @@ _HEADERS_BYTES = 4 << 10
 """What the headers of a duplicate or dead letter may add to the message that came in."""
 _LEAST_BYTES = 1024
 """A dead letter without anything of its message: batch, reason and origin."""
-_FOR_EVER = -1
+_FOREVER = -1
 _STAMPED_BY = "message.timestamp.type"
 _T = TypeVar("_T")
 _NO_INPUT = "input topic does not exist; create it, or correct input.topics"
@@ -66,7 +66,7 @@ class TopicFinding:
         return f"{self.topic}: {self.text}"
 
 
-def asked(settings: Settings, broker: Broker, question: Callable[[Settings, Admin], _T]) -> _T:
+def answer_of(settings: Settings, broker: Broker, question: Callable[[Settings, Admin], _T]) -> _T:
     """The answer to one question; the broker is closed. raises: BrokerError"""
     with closing(broker), closing(broker.admin()) as admin:
         return question(settings, admin)
@@ -83,13 +83,13 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
     raises: BrokerError when the broker is away or describing a topic is not allowed
     """
     plan = plan_of(settings, emits=emits)
-    found = admin.topics(plan.names, settings=True)
+    infos = admin.topics(plan.names, settings=True)
     findings = [
         TopicFinding(name, Severity.STOPS, _NO_INPUT if name in plan.inputs else _NOT_THERE)
         for name in plan.names
-        if found[name] is None
+        if infos[name] is None
     ]
-    there = {name: info for name, info in found.items() if info is not None}
+    there = {name: info for name, info in infos.items() if info is not None}
     findings += [
         TopicFinding(need.name, severity, text)
         for need in plan.internal
@@ -113,19 +113,19 @@ def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]
     raises: BrokerError when an input topic is missing or the broker refuses
     """
     plan = plan_of(settings, emits=emits)
-    found = admin.topics(plan.names, settings=True)
+    infos = admin.topics(plan.names, settings=True)
     for name in plan.inputs:
-        if found[name] is None:
+        if infos[name] is None:
             raise BrokerError(f"{name}: {_NO_INPUT}", retryable=False)
-    inputs = [info for name in plan.inputs if (info := found[name]) is not None]
+    inputs = [info for name in plan.inputs if (info := infos[name]) is not None]
     partitions = max(info.partitions for info in inputs)
     largest = max(info.message_bytes for info in inputs)
     wanted = [
         output_topic(settings, name, partitions, largest + _HEADERS_BYTES)
         for name in plan.outputs
-        if found[name] is None
+        if infos[name] is None
     ]
-    wanted += [internal_topic(settings, need) for need in plan.internal if found[need.name] is None]
+    wanted += [internal_topic(settings, need) for need in plan.internal if infos[need.name] is None]
     for topic in wanted:
         admin.create_topic(topic)
     return [topic.name for topic in wanted]
@@ -182,27 +182,27 @@ def _shape(need: Need, info: TopicInfo) -> Iterator[str]:
 
 def _kept(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple[Severity, str]]:
     """What is wrong with how long messages are kept, or dear about it."""
-    retention = info.number("retention.ms", _FOR_EVER)
-    for_ever = retention == _FOR_EVER
-    if not for_ever and (need.retention_ms is None or retention < need.retention_ms):
-        wanted = _FOR_EVER if need.kept_ms is None else need.kept_ms
+    retention = info.number("retention.ms", _FOREVER)
+    is_forever = retention == _FOREVER
+    if not is_forever and (need.retention_ms is None or retention < need.retention_ms):
+        wanted = _FOREVER if need.kept_ms is None else need.kept_ms
         least = "" if need.retention_ms in (None, wanted) else f", or at least {need.retention_ms}"
         yield (
             Severity.WARNS,
             f"messages are deleted after {_span(retention)}, but {need.why_retention}; "
             f"set retention.ms to {wanted}{least}",
         )
-    elif need.kept_ms is not None and (for_ever or retention > need.kept_ms):
+    elif need.kept_ms is not None and (is_forever or retention > need.kept_ms):
         yield (
             Severity.WARNS,
-            f"messages are kept {'for ever' if for_ever else f'for {_span(retention)}'}, but "
+            f"messages are kept {'for ever' if is_forever else f'for {_span(retention)}'}, but "
             f"{need.why_enough} {_span(need.kept_ms)}; set retention.ms to {need.kept_ms}"
-            f"{_each_day(settings, need)}",
+            f"{_daily_bytes(settings, need)}",
         )
-    elif for_ever:
+    elif is_forever:
         yield from _endless(settings, need)
-    size = info.number("retention.bytes", _FOR_EVER)
-    if size != _FOR_EVER:
+    size = info.number("retention.bytes", _FOREVER)
+    if size != _FOREVER:
         yield (
             Severity.WARNS,
             f"messages are deleted beyond {size} bytes, however new; set retention.bytes to -1",
@@ -225,11 +225,11 @@ def _endless(settings: Settings, need: Need) -> Iterator[tuple[Severity, str]]:
             Severity.COSTS,
             "messages are kept for ever, for a window has no age and a restore reads everything; give "
             "near.window and exact.window an age, or share snapshots (state.dir: s3://…), behind which the "
-            f"index deletes{_each_day(settings, need)}",
+            f"index deletes{_daily_bytes(settings, need)}",
         )
 
 
-def _each_day(settings: Settings, need: Need) -> str:
+def _daily_bytes(settings: Settings, need: Need) -> str:
     """Of the log, what a day takes; the others take little beside it."""
     if need.name != Names(settings.app).fingerprints:
         return ""

@@ -11,12 +11,12 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Met
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-Known = Callable[[], bool]
+Condition = Callable[[], bool]
 Value = float | Callable[[], float]
 
 
-class Maybe(Collector):
-    """A gauge that has series only for what was told last, and none while `known` says so.
+class OptionalGauge(Collector):
+    """A gauge that has series only for what was told last, and none while `is_available` is False.
 
     A value that is a function is asked at each look.
     """
@@ -28,14 +28,14 @@ class Maybe(Collector):
         text: str,
         labels: Sequence[str] = (),
         *,
-        known: Known = lambda: True,
+        is_available: Condition = lambda: True,
     ) -> None:
-        self._describes = name, text, labels
-        self._known = known
+        self._description = name, text, labels
+        self._is_available = is_available
         self._values: Mapping[tuple[str, ...], Value] = {}
         registry.register(self)
 
-    def tell(self, values: Mapping[tuple[str, ...], Value]) -> None:
+    def set(self, values: Mapping[tuple[str, ...], Value]) -> None:
         """These are the series from now on, by the values of their labels."""
         self._values = dict(values)
 
@@ -46,38 +46,38 @@ class Maybe(Collector):
     def collect(self) -> list[Metric]:
         """The series of now."""
         family = self._family()
-        for labels, value in self._values.items() if self._known() else ():
+        for labels, value in self._values.items() if self._is_available() else ():
             family.add_metric(labels, value() if callable(value) else value)
         return [family]
 
     def _family(self) -> GaugeMetricFamily:
-        name, text, labels = self._describes
+        name, text, labels = self._description
         return GaugeMetricFamily(name, text, labels=labels)
 
 
-class Delays(Collector):
+class DelayHistogram(Collector):
     """A histogram that takes many values at once."""
 
     def __init__(self, registry: CollectorRegistry, name: str, text: str, bounds: Sequence[float]) -> None:
-        self._describes = name, text
+        self._description = name, text
         self._bounds = np.array(bounds)
-        self._held = np.zeros(len(bounds) + 1, np.int64), 0.0
+        self._counts_and_sum = np.zeros(len(bounds) + 1, np.int64), 0.0
         registry.register(self)
 
     def observe(self, seconds: NDArray[np.float64]) -> None:
         """Count these; what is below 0, by a clock that runs ahead, counts as 0."""
         taken = np.maximum(seconds, 0.0)
-        counts, total = self._held
+        counts, total = self._counts_and_sum
         places = np.searchsorted(self._bounds, taken)
-        self._held = counts + np.bincount(places, minlength=len(counts)), total + float(taken.sum())
+        self._counts_and_sum = counts + np.bincount(places, minlength=len(counts)), total + float(taken.sum())
 
     def describe(self) -> list[Metric]:
         """The name, for the registry."""
-        return [HistogramMetricFamily(*self._describes)]
+        return [HistogramMetricFamily(*self._description)]
 
     def collect(self) -> list[Metric]:
         """What was counted until now."""
-        counts, total = self._held
+        counts, total = self._counts_and_sum
         names = [*map(floatToGoString, self._bounds.tolist()), "+Inf"]
         buckets = list(zip(names, np.cumsum(counts).tolist(), strict=True))
-        return [HistogramMetricFamily(*self._describes, buckets=buckets, sum_value=total)]
+        return [HistogramMetricFamily(*self._description, buckets=buckets, sum_value=total)]

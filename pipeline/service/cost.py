@@ -44,12 +44,12 @@ class Cover:
         if self.by != "messages" or self.asked_hours is None:
             return None
         key = f"{self.name}.window.messages"
-        asked, needed = _shown(self.asked_hours), math.ceil(self.asked_hours * _HOUR_S * rate)
-        said = f"{self.name}: {_shown(self.hours)} of {asked}; raise {key} ({asked} hold {needed:,}"
+        age, needed = _shown(self.asked_hours), math.ceil(self.asked_hours * _HOUR_S * rate)
+        line = f"{self.name}: {_shown(self.hours)} of {age}; raise {key} ({age} hold {needed:,}"
         if self.max_messages is not None and needed > self.max_messages:
             reach = _shown(self.max_messages / rate / _HOUR_S)
-            return f"{said}, at most {self.max_messages:,}: {reach})"
-        return f"{said})"
+            return f"{line}, at most {self.max_messages:,}: {reach})"
+        return f"{line})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class Cost:
         if self.log_kept_ms is None:
             return f"{a_day}; kept for ever, for a window has no age and snapshots are not shared"
         days = self.log_kept_ms / 1000 / 24 / _HOUR_S
-        held = self.log_bytes_a_day * days / 1e9
-        return f"{a_day}; kept for {_shown(24 * days)}: {held:,.1f} GB on each replica"
+        gigabytes = self.log_bytes_a_day * days / 1e9
+        return f"{a_day}; kept for {_shown(24 * days)}: {gigabytes:,.1f} GB on each replica"
 
     @property
     def total_bytes(self) -> int:
@@ -105,18 +105,18 @@ def cost_of(settings: Settings, rate: float) -> Cost:
 
 def _cover(name: str, window: WindowSettings, rate: float, max_messages: int | None) -> Cover:
     by_messages = window.messages / rate / _HOUR_S
-    asked = None if window.age_ms is None else window.age_ms / 1000 / _HOUR_S
-    if asked is None or by_messages < asked:
-        return Cover(name, by_messages, asked, "messages", max_messages)
-    return Cover(name, asked, asked, "age", max_messages)
+    age_hours = None if window.age_ms is None else window.age_ms / 1000 / _HOUR_S
+    if age_hours is None or by_messages < age_hours:
+        return Cover(name, by_messages, age_hours, "messages", max_messages)
+    return Cover(name, age_hours, age_hours, "age", max_messages)
 
 
 def _shown(hours: float) -> str:
     """In the unit in which it is short to say."""
     for unit, in_hours, least in (("d", 24.0, 72.0), ("h", 1.0, 1.0), ("min", 1 / 60, 1 / 60)):
         if hours >= least:
-            held = hours / in_hours
-            return f"{held:.3g} {unit}" if held < 1000 else f"{held:,.0f} {unit}"
+            amount = hours / in_hours
+            return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:,.0f} {unit}"
     return f"{hours * _HOUR_S:.3g} s"
 
 

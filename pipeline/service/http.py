@@ -41,13 +41,13 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         # A name may stand for both; scrapers ask 127.0.0.1 more often than ::1.
-        self.address_family, _, _, _, where = min(found, key=lambda one: one[0] != socket.AF_INET)
+        self.address_family, _, _, _, chosen = min(addresses, key=lambda info: info[0] != socket.AF_INET)
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
         self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        super().__init__((str(where[0]), int(where[1])), handler)
+        super().__init__((str(chosen[0]), int(chosen[1])), handler)
 
     def server_bind(self) -> None:
         """Without the base's question for the name of this host, which may take a name server's time.
@@ -126,8 +126,8 @@ class HealthServer:
                 self.do_GET()
 
             def _answer(self, why_not: str, remark: str = "") -> None:
-                said = why_not or (f"ok; {remark}" if remark else "ok")
-                line = said[:_MAX_REASON].encode("unicode_escape")
+                text = why_not or (f"ok; {remark}" if remark else "ok")
+                line = text[:_MAX_REASON].encode("unicode_escape")
                 self._send(503 if why_not else 200, line + b"\n")
 
             def _send(self, status: int, body: bytes, kind: str = _TEXT) -> None:

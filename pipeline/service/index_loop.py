@@ -20,13 +20,13 @@ _log = logging.getLogger("twinsieve")
 _LOAD_S = 60.0
 """For each GiB of a snapshot, the most that filling the sieve takes after its last byte, in one go."""
 _BEHIND_S = 10.0
-_SAY_BEHIND_S = 60.0
+_LOG_BEHIND_S = 60.0
 """An index that judges what has waited for longer than the first says so once in the second."""
 _ASIDE_AFTER = 3
 """Failures in a row after which an index leaves its group, and comes back after a pause."""
 _ASIDE = Pauses(first_s=30.0, longest_s=600.0)
 """Such pauses, until a decision is recorded."""
-_SAY_EVERY_S = 10.0
+_LOG_EVERY_S = 10.0
 """Seconds between two lines on how far a snapshot has been read or written."""
 
 
@@ -39,7 +39,7 @@ class IndexLoop(Loop):
         self._index: Index | None = None
         self._stood_by = False
         self._sizes: LogSizes | None = None
-        self._seen_at = 0
+        self._seen_block = 0
         self._seen_s = 0.0
         self._moved_from: tuple[int, float] | None = None
         """Bytes and time of the last line on a snapshot that is being read or written."""
@@ -50,13 +50,13 @@ class IndexLoop(Loop):
         """The last pause, 0.0 once a decision was recorded."""
         self._aside_until_s: float | None = None
         self._why_aside = ""
-        self._say_behind_s = 0.0
-        self._is_told_behind = False
+        self._log_behind_s = 0.0
+        self._is_lag_logged = False
         self._set_gauges()
 
     @property
     def _works_alone(self) -> bool:
-        return self._asks_nobody or self._is_aside or (self._index is not None and self._index.judges)
+        return self._is_offline or self._is_aside or (self._index is not None and self._index.judges)
 
     @property
     def _is_aside(self) -> bool:
@@ -100,8 +100,8 @@ class IndexLoop(Loop):
             self._aside_until_s = None
         index = self._index or self._restored()
         for ruling in index.step(POLL_S):
-            self._metrics.ruled(ruling)
-            self._did_its_work()
+            self._metrics.count_ruling(ruling)
+            self._worked()
             self._refused, self._aside_s = 0, 0.0
         self._is_ready = index.ready
         changes = index.phase.changes()
@@ -109,32 +109,32 @@ class IndexLoop(Loop):
             _log.info("index: %s at block %d", phase, index.state.at)
         if changes or index.told:
             self._set_gauges()
-        self._tell(index)
+        self._take_notes(index)
 
     def _restored(self) -> Index:
         """A new index, with what the newest snapshot holds; reading that may take minutes."""
         try:
             index = self._index = self._builder.index(self._timer, self._moved, self._pace)
         finally:
-            if self._asks_nobody:
+            if self._is_offline:
                 self._answered_s = self._clock.monotonic_s()
-            self._asks_nobody = False
+            self._is_offline = False
             self._moved_from = None
-            self._metrics.see_restore(None)
-        self._seen_at, self._seen_s = index.state.at, self._clock.monotonic_s()
+            self._metrics.set_restore(None)
+        self._seen_block, self._seen_s = index.state.at, self._clock.monotonic_s()
         self._stood_by = False
         return index
 
     def _moved(self, moved: Moved) -> None:
         """Bytes of a snapshot have moved, and the role waits for all of them."""
         now_s = self._turned_s = self._clock.monotonic_s()
-        self._asks_nobody = True
+        self._is_offline = True
         if moved.doing == "reading":
-            self._metrics.see_restore(moved)
+            self._metrics.set_restore(moved)
             if moved.done == moved.size:
                 self._turned_s += _LOAD_S * moved.size / 2**30
         before, before_s = self._moved_from or (moved.done, now_s)
-        if self._moved_from is None or now_s - before_s >= _SAY_EVERY_S:
+        if self._moved_from is None or now_s - before_s >= _LOG_EVERY_S:
             rate = (moved.done - before) / max(now_s - before_s, 0.001)
             _log.info(
                 "index: %s snapshot bytes=%d of=%d rate=%.0f/s left=%s",
@@ -142,52 +142,53 @@ class IndexLoop(Loop):
             )
             self._moved_from = moved.done, now_s
 
-    def _tell(self, index: Index) -> None:
+    def _take_notes(self, index: Index) -> None:
         """Log and count what the index has noted."""
         for line in index.told:
             _log.info("index: %s", line)
         index.told.clear()
         self._log_notices(index.notices)
-        self._metrics.take_judged(index)
+        self._metrics.count_index(index)
 
     def _set_gauges(self) -> None:
-        self._metrics.see_judging(self._index)
-        self._see_clock(self._index)
+        self._metrics.set_judging(self._index)
+        self._set_clock(self._index)
 
     def _query_lag(self) -> None:
         if self._index is None:
             return
-        self._metrics.see_index(self._index)
+        self._metrics.set_index_state(self._index)
         if self._index.live:
-            self._tell_behind(self._index)
+            self._log_lag(self._index)
             # One process of an app shows them, the one that judges.
             self._sizes = self._sizes or self._builder.log_sizes()
-            sizes = self._sizes.ask()
+            sizes = self._sizes.newest()
             if sizes is not None:
-                self._metrics.see_log(sizes)
+                self._metrics.set_log_bytes(sizes)
         stood_by, self._stood_by = self._stood_by, self._index.ready and not self._index.live
         # An index that stands by from one query to the next is at work. One query is not enough:
         # a rebalance leaves every member without its share for a moment.
         if stood_by and self._stood_by:
-            self._did_its_work()
+            self._worked()
         if self._index.ready:
             return
-        at, end, now_s = self._index.state.at, self._index.follower.log_end(), self._clock.monotonic_s()
-        rate = (at - self._seen_at) / max(now_s - self._seen_s, 0.001)
-        self._seen_at, self._seen_s = at, now_s
+        block, end, now_s = self._index.state.at, self._index.follower.log_end(), self._clock.monotonic_s()
+        rate = (block - self._seen_block) / max(now_s - self._seen_s, 0.001)
+        self._seen_block, self._seen_s = block, now_s
         _log.info(
-            "index: restoring block=%d of=%d rate=%.0f/s left=%s", at, end, rate, _left_s(end - at, rate)
+            "index: restoring block=%d of=%d rate=%.0f/s left=%s",
+            *(block, end, rate, _left_s(end - block, rate)),
         )
 
-    def _tell_behind(self, index: Index) -> None:
+    def _log_lag(self, index: Index) -> None:
         """Log now and then how far behind it is, and that it is no more."""
         behind_s, now_s = index.behind_s, self._clock.monotonic_s()
         if behind_s < _BEHIND_S:
-            if self._is_told_behind:
+            if self._is_lag_logged:
                 _log.info("index: judges what arrives; nothing waits any more")
-            self._is_told_behind = False
-        elif not self._is_told_behind or now_s >= self._say_behind_s:
-            self._is_told_behind, self._say_behind_s = True, now_s + _SAY_BEHIND_S
+            self._is_lag_logged = False
+        elif not self._is_lag_logged or now_s >= self._log_behind_s:
+            self._is_lag_logged, self._log_behind_s = True, now_s + _LOG_BEHIND_S
             waiting = max(0, index.follower.log_end() - index.state.at)
             _log.warning("index: judges what arrived %.0f s ago; waiting=%d blocks", behind_s, waiting)
 
@@ -198,13 +199,13 @@ class IndexLoop(Loop):
                 index.close()
             except AbortableError as error:
                 _log.warning("index: stopped without leaving cleanly (%s); nothing is lost", error)
-            self._tell(index)
+            self._take_notes(index)
             self._index = None
 
     def _give_up(self) -> None:
         index, self._index = self._index, None
         if index is not None:
-            self._tell(index)
+            self._take_notes(index)
             index.abandon()
 
 

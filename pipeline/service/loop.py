@@ -105,14 +105,14 @@ class Loop(ABC):
         self._new_clients_s = clock.monotonic_s() + _NEW_CLIENTS_S
         self._is_unanswered = False
         """The last question was not answered."""
-        self._asks_nobody = False
+        self._is_offline = False
         """The role is at work without a broker, for minutes perhaps."""
-        self._is_told_silent = False
+        self._is_silence_logged = False
         self._queries = LagQueries(clock)
         self._timer = StepTimer(metrics, clock, name, self._on_step)
         self.phase = Machine(LOOP_WAYS, LoopPhase.STARTING)
         metrics.role.labels(name).state(LoopPhase.STARTING)
-        metrics.begin(name, lambda: self.hears)
+        metrics.begin(name, lambda: self.is_answered)
         self._is_ready = False
         self.error: BaseException | None = None
 
@@ -132,14 +132,14 @@ class Loop(ABC):
         return ""
 
     @property
-    def hears(self) -> bool:
+    def is_answered(self) -> bool:
         """A broker answers it: the last question was answered, and that is not too long ago."""
         return not self._is_unanswered and not self._is_silent
 
     @property
     def ready(self) -> bool:
         """It does what it is for, or stands by, and a broker answers it."""
-        return self._is_ready and self.hears
+        return self._is_ready and self.is_answered
 
     @property
     def _is_silent(self) -> bool:
@@ -149,13 +149,13 @@ class Loop(ABC):
     @property
     def _works_alone(self) -> bool:
         """No broker is asked, so none can answer."""
-        return self._asks_nobody
+        return self._is_offline
 
-    def look(self) -> None:
+    def log_silence(self) -> None:
         """Log when no broker answers any more. Called now and then from beside the role, which may hang in
         the very call that has no answer."""
-        if self._is_silent and not self._is_told_silent:
-            self._is_told_silent = True
+        if self._is_silent and not self._is_silence_logged:
+            self._is_silence_logged = True
             _log.warning("%s: no broker has answered for %.0f s; it asks on", self.name, _SILENT_S)
 
     def _on_step(self, step: str) -> None:
@@ -165,17 +165,17 @@ class Loop(ABC):
             # No broker was asked meanwhile.
             self._answered_s = self._turned_s
         if step in _ANSWERED:
-            self._hear()
+            self._on_answer()
 
-    def _hear(self) -> None:
+    def _on_answer(self) -> None:
         """A broker has answered."""
         now_s = self._clock.monotonic_s()
-        if self._is_told_silent:
-            self._is_told_silent = False
+        if self._is_silence_logged:
+            self._is_silence_logged = False
             _log.info("%s: a broker answers again, after %.0f s", self.name, now_s - self._answered_s)
         self._answered_s = now_s
         self._new_clients_s = now_s + _NEW_CLIENTS_S
-        self._metrics.see_answer(self.name)
+        self._metrics.set_answered(self.name)
 
     def run(self) -> None:
         """Until stopped. raises: SieveError when going on makes no sense"""
@@ -183,7 +183,7 @@ class Loop(ABC):
             while not self._stop.is_set():
                 self._turned_s = self._clock.monotonic_s()
                 self._turn()
-            self._go(LoopPhase.STOPPING)
+            self._enter(LoopPhase.STOPPING)
             self._finish()
         except BaseException as error:
             self.error = error
@@ -193,16 +193,16 @@ class Loop(ABC):
             self._give_up()
             self._set_gauges()
 
-    def _go(self, phase: LoopPhase) -> None:
+    def _enter(self, phase: LoopPhase) -> None:
         self.phase.go(phase)
         for entered in self.phase.changes():
             _log.info("%s: the role is %s now", self.name, entered)
         self._metrics.role.labels(self.name).state(phase)
 
-    def _did_its_work(self) -> None:
+    def _worked(self) -> None:
         """The role has emitted, judged or stood by."""
         if self.phase.now is LoopPhase.STARTING:
-            self._go(LoopPhase.WORKING)
+            self._enter(LoopPhase.WORKING)
 
     def _log_notices(self, notices: list[str]) -> None:
         for notice in notices:
@@ -216,11 +216,11 @@ class Loop(ABC):
             self._step()
             if self._queries.due_after(self._clock.monotonic_s() - began_s):
                 self._set_gauges()
-                self._ask()
+                self._query_broker()
             self._pause_s = 0.0
             # A step may find nothing because no broker answers: that it succeeds says nothing then.
-            if self.phase.now is LoopPhase.RETRYING and self.hears and not self._is_aside:
-                self._go(LoopPhase.WORKING)
+            if self.phase.now is LoopPhase.RETRYING and self.is_answered and not self._is_aside:
+                self._enter(LoopPhase.WORKING)
         except BrokerError as error:
             self._failed(error)
             if isinstance(error, FatalError):
@@ -238,11 +238,11 @@ class Loop(ABC):
             self._set_gauges()
             _log.warning("%s: %s", self.name, error)
             if self.phase.now is LoopPhase.WORKING:
-                self._go(LoopPhase.RETRYING)
+                self._enter(LoopPhase.RETRYING)
             self._pause_s = _FAILED.after(self._pause_s)
             self._stop.wait(self._pause_s)
 
-    def _ask(self) -> None:
+    def _query_broker(self) -> None:
         """Ask a broker for what only it knows. raises: BrokerError"""
         try:
             self._query_lag()
@@ -252,10 +252,10 @@ class Loop(ABC):
         finally:
             self._queries.queried()
         self._is_unanswered = False
-        self._hear()
+        self._on_answer()
 
-    def _see_clock(self, role: Worker | Index | None) -> None:
-        self._metrics.see_clock(self.name, role.clocks.ahead_s if role is not None else None)
+    def _set_clock(self, role: Worker | Index | None) -> None:
+        self._metrics.set_clock_offset(self.name, role.clocks.ahead_s if role is not None else None)
 
     @property
     def _is_aside(self) -> bool:

@@ -17,7 +17,7 @@ from twinsieve.pipeline.index.config import IndexPhase, IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.snapshot_store import Moved
-from twinsieve.pipeline.service.collectors import Delays, Known, Maybe
+from twinsieve.pipeline.service.collectors import Condition, DelayHistogram, OptionalGauge
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
@@ -57,17 +57,17 @@ class Metrics:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._hears: dict[str, Known] = {}
+        self._answered: dict[str, Condition] = {}
         self._answered_s: dict[str, float] = {}
         self._ahead_s: dict[str, float | None] = {}
         self._judges = False
-        self.registry = at = CollectorRegistry()
-        counter = partial(Counter, registry=at)
-        gauge = partial(Gauge, registry=at)
-        enum = partial(Enum, registry=at)
-        maybe = partial(Maybe, at)
-        in_worker, in_index = partial(self._heard, "worker"), partial(self._heard, "index")
-        self.info = maybe(
+        self.registry = registry = CollectorRegistry()
+        counter = partial(Counter, registry=registry)
+        gauge = partial(Gauge, registry=registry)
+        enum = partial(Enum, registry=registry)
+        optional = partial(OptionalGauge, registry)
+        in_worker, in_index = partial(self._is_answered, "worker"), partial(self._is_answered, "index")
+        self.info = optional(
             "twinsieve_info",
             "1 beside what this process is; joins other metrics to their app.",
             ["app", "role", "version", "scheme"],
@@ -96,8 +96,8 @@ class Metrics:
             "twinsieve_trimmed_messages",
             "Input offsets that retention took before they were judged, once each. Alert on growth.",
         )
-        self.delay = Delays(
-            at,
+        self.delay = DelayHistogram(
+            registry,
             "twinsieve_end_to_end_seconds",
             "Time from the timestamp of an input message to the commit of its output.",
             _DELAY_BOUNDS_S,
@@ -110,15 +110,15 @@ class Metrics:
         self.pending_bytes = gauge(
             "twinsieve_pending_bytes", "Memory of the messages that wait for their answers."
         )
-        self.held = gauge(
+        self.held_partitions = gauge(
             "twinsieve_held_partitions",
             "Input partitions that wait for a partition without a leader.",
         )
-        self.lag = maybe(
+        self.lag = optional(
             "twinsieve_lag_messages",
             "Input offsets behind the last emitted message; no series while no broker tells the end.",
             ["topic", "partition"],
-            known=in_worker,
+            is_available=in_worker,
         )
         self.unanswered = gauge("twinsieve_unanswered_blocks", "Blocks that were asked and not answered yet.")
         self.resyncs = counter(
@@ -141,12 +141,12 @@ class Metrics:
             "Rounds of a role that a broker ended: it failed, refused or did not answer. Alert on growth.",
             ["role"],
         )
-        self.answered = maybe(
+        self.answered = optional(
             "twinsieve_broker_answered_timestamp_seconds",
             "When a broker answered a role last, in seconds since 1970.",
             ["role"],
         )
-        self.clock_offset = maybe(
+        self.clock_offset = optional(
             "twinsieve_clock_offset_seconds",
             "How far the clock of this process runs ahead of the broker's (below 0: behind), as a role hears "
             "it; no series while that is not known. Alert beyond 60 either way.",
@@ -157,14 +157,14 @@ class Metrics:
             "Time that a step of a role took, from the step before to its end; without steps that wait.",
             ["step"],
             buckets=_STEP_BOUNDS_S,
-            registry=at,
+            registry=registry,
         )
         self.waits = Histogram(
             "twinsieve_wait_seconds",
             "Time of steps that wait for something to arrive, which may be nothing.",
             ["step"],
             buckets=_STEP_BOUNDS_S,
-            registry=at,
+            registry=registry,
         )
         self.role = enum(
             "twinsieve_role_phase",
@@ -187,22 +187,22 @@ class Metrics:
             "Where the index of this process stands; none in a process without one.",
             states=[_NO_INDEX, *IndexPhase],
         )
-        self.restore_bytes = maybe(
+        self.restore_bytes = optional(
             "twinsieve_restore_bytes", "Size of the snapshot that is being read; no series at other times."
         )
-        self.restored_bytes = maybe(
+        self.restored_bytes = optional(
             "twinsieve_restored_bytes", "Bytes of it that were read; no series at other times."
         )
-        self.log_lag = maybe(
+        self.log_lag = optional(
             "twinsieve_index_lag_blocks",
             "Blocks of the log not judged, or not followed yet; no series while no broker tells its end.",
-            known=in_index,
+            is_available=in_index,
         )
-        self.behind = maybe(
+        self.behind = optional(
             "twinsieve_index_behind_seconds",
             "For how long the oldest block that waits to be judged has been in the log; series only where "
             "this process judges. Alert on minutes.",
-            known=in_index,
+            is_available=in_index,
         )
         self.gaps = counter(
             "twinsieve_index_gap_blocks",
@@ -229,21 +229,21 @@ class Metrics:
             "Messages that were kept though another one was alike, by what differs.",
             ["reason"],
         )
-        self.window_held = gauge("twinsieve_window_messages", "Kept messages in the near window.")
+        self.window_messages = gauge("twinsieve_window_messages", "Kept messages in the near window.")
         self.window_capacity = gauge(
             "twinsieve_window_capacity_messages", "How many kept messages the near window may hold."
         )
-        self.window_seconds = maybe(
+        self.window_seconds = optional(
             "twinsieve_window_seconds",
             "How far the near window reaches back from stream time; no series without times.",
         )
         self.sieve_bytes = gauge("twinsieve_sieve_bytes", "Memory of the sieve.")
-        self.snapshot_age = maybe(
+        self.snapshot_age = optional(
             "twinsieve_snapshot_age_seconds",
             "Time of the log that no stored snapshot holds, so that a restart would follow it; series only "
             "where this process judges and there is any. Alert far beyond state.snapshot_every.",
         )
-        self.snapshot_stored = maybe(
+        self.snapshot_stored = optional(
             "twinsieve_snapshot_last_success_timestamp_seconds",
             "When this process stored a snapshot last, in seconds since 1970; no series before the first.",
         )
@@ -251,23 +251,23 @@ class Metrics:
             "twinsieve_snapshot_failures",
             "Snapshots that could not be written; each is tried again within a minute. Alert on growth.",
         )
-        self.log_bytes = maybe(
+        self.log_bytes = optional(
             "twinsieve_log_bytes",
             "Bytes of the app's own topics on a broker's disk, of one replica, told by who judges; "
             "no series where no broker tells.",
             ["topic"],
-            known=lambda: self._judges and in_index(),
+            is_available=lambda: self._judges and in_index(),
         )
-        ProcessCollector(registry=at)
+        ProcessCollector(registry=registry)
         self._begin_at_zero()
 
-    def about(self, app: str, role: str, scheme: str = "") -> None:
+    def set_info(self, app: str, role: str, scheme: str = "") -> None:
         """Say what this process is; scheme: once it is known"""
-        self.info.tell({(app, role, program_version(), scheme): 1.0})
+        self.info.set({(app, role, program_version(), scheme): 1.0})
 
     def _begin_at_zero(self) -> None:
         """Every label that is known beforehand: else the first of its kind would be no increase."""
-        known: list[tuple[Counter | Histogram, list[str]]] = [
+        labels_of: list[tuple[Counter | Histogram, list[str]]] = [
             (self.messages, [*(kind.name.lower() for kind in Kind), _NO_TEXT]),
             (self.dead_letters, list(DeadLetterReason)),
             (self.kept_apart, [reason.words for reason in Rule if reason]),
@@ -275,33 +275,35 @@ class Metrics:
             (self.steps, [step for step in (*WorkerStep, *IndexStep) if step not in WAITING_STEPS]),
             (self.waits, sorted(WAITING_STEPS)),
         ]
-        for metric, labels in known:
+        for metric, labels in labels_of:
             for label in labels:
                 metric.labels(label)
 
-    def _heard(self, role: str) -> bool:
-        return role not in self._hears or self._hears[role]()
+    def _is_answered(self, role: str) -> bool:
+        return role not in self._answered or self._answered[role]()
 
-    def begin(self, role: str, hears: Known) -> None:
-        """A role of this process begins. hears: whether a broker answers it, asked at each look at a page"""
-        self._hears[role] = hears
+    def begin(self, role: str, is_answered: Condition) -> None:
+        """A role of this process begins. is_answered: called for each page"""
+        self._answered[role] = is_answered
         for metric in (self.rebalances, self.broker_errors):
             metric.labels(role)
         for step in OPEN_STEPS:
             if step.startswith(role):
                 self.aborts.labels(role, step)
 
-    def see_answer(self, role: str) -> None:
+    def set_answered(self, role: str) -> None:
         """A broker has answered this role just now."""
         self._answered_s[role] = self._clock.now_ms() / 1000
-        self.answered.tell({(each,): at_s for each, at_s in self._answered_s.items()})
+        self.answered.set({(name,): answered_s for name, answered_s in self._answered_s.items()})
 
-    def see_clock(self, role: str, ahead_s: float | None) -> None:
+    def set_clock_offset(self, role: str, ahead_s: float | None) -> None:
         """How far the clock of this process runs ahead of the broker's; None: not known."""
         self._ahead_s[role] = ahead_s
-        self.clock_offset.tell({(each,): ahead for each, ahead in self._ahead_s.items() if ahead is not None})
+        self.clock_offset.set(
+            {(name,): offset_s for name, offset_s in self._ahead_s.items() if offset_s is not None}
+        )
 
-    def emitted(self, emission: Emission) -> None:
+    def count_emission(self, emission: Emission) -> None:
         """Count what one transaction held."""
         counts = {kind.name.lower(): count for kind, count in emission.kinds.items()}
         if emission.no_text:
@@ -315,59 +317,59 @@ class Metrics:
             now_s = self._clock.now_ms() / 1000 - (self._ahead_s.get("worker") or 0.0)
             self.delay.observe(now_s - np.concatenate(emission.stamps) / 1000)
 
-    def see_waiting(self, worker: Worker | None) -> None:
+    def set_pending(self, worker: Worker | None) -> None:
         """Gauges of a worker, or of none, that no broker is asked for."""
         self.unanswered.set(worker.unanswered if worker is not None else 0)
-        self.held.set(worker.held if worker is not None else 0)
+        self.held_partitions.set(worker.held if worker is not None else 0)
         self.pending_bytes.set(worker.pending_bytes if worker is not None else 0)
         self.pending.clear()
         for partition, rows in worker.pending_rows.items() if worker is not None else ():
             self.pending.labels(partition.topic, str(partition.number)).set(rows)
         if worker is None:
-            self.lag.tell({})
+            self.lag.set({})
 
-    def see_worker(self, progress: Mapping[Partition, tuple[int, int]]) -> None:
+    def set_lags(self, progress: Mapping[Partition, tuple[int, int]]) -> None:
         """Lags of a worker, asked for now and then; `progress` is what it says of itself."""
-        self.lag.tell(
+        self.lag.set(
             {
                 (partition.topic, str(partition.number)): max(0, end - emitted)
                 for partition, (emitted, end) in progress.items()
             }
         )
 
-    def see_judging(self, index: Index | None) -> None:
+    def set_judging(self, index: Index | None) -> None:
         """Gauges of an index that no broker is asked for; None: it is still to be made."""
         self._judges = index is not None and index.live
         self.phase.state(index.phase.now if index is not None else IndexPhase.RESTORING)
         if index is None:
-            self.log_lag.tell({})
+            self.log_lag.set({})
         since_s = index.snapshots.since_s if index is not None and index.live else None
-        self.snapshot_age.tell({} if since_s is None else {(): partial(self._since, since_s)})
-        self.behind.tell({(): lambda: index.behind_s} if index is not None and index.live else {})
+        self.snapshot_age.set({} if since_s is None else {(): partial(self._since, since_s)})
+        self.behind.set({(): lambda: index.behind_s} if index is not None and index.live else {})
         stored_ms = index.snapshots.stored_ms if index is not None else None
         if stored_ms is not None:
-            self.snapshot_stored.tell({(): stored_ms / 1000})
+            self.snapshot_stored.set({(): stored_ms / 1000})
 
-    def _since(self, at_s: float) -> float:
-        return self._clock.monotonic_s() - at_s
+    def _since(self, since_s: float) -> float:
+        return self._clock.monotonic_s() - since_s
 
-    def see_restore(self, moved: Moved | None) -> None:
+    def set_restore(self, moved: Moved | None) -> None:
         """How far the snapshot has been read that an index restores from; None: none is being read."""
-        self.restore_bytes.tell({} if moved is None else {(): moved.size})
-        self.restored_bytes.tell({} if moved is None else {(): moved.done})
+        self.restore_bytes.set({} if moved is None else {(): moved.size})
+        self.restored_bytes.set({} if moved is None else {(): moved.done})
 
-    def see_index(self, index: Index) -> None:
+    def set_index_state(self, index: Index) -> None:
         """Gauges of an index, asked for now and then."""
-        self.log_lag.tell({(): max(0, index.follower.log_end() - index.state.at)})
+        self.log_lag.set({(): max(0, index.follower.log_end() - index.state.at)})
         stats = index.state.sieve.stats()
-        self.window_held.set(stats.held)
+        self.window_messages.set(stats.held)
         self.window_capacity.set(stats.capacity)
         self.sieve_bytes.set(stats.bytes_used)
         oldest_ms, newest_ms = stats.oldest_time_ms, stats.stream_time_ms
         if oldest_ms is not None and newest_ms is not None:
-            self.window_seconds.tell({(): (newest_ms - oldest_ms) / 1000})
+            self.window_seconds.set({(): (newest_ms - oldest_ms) / 1000})
 
-    def take_judged(self, index: Index) -> None:
+    def count_index(self, index: Index) -> None:
         """Count what an index has noted since this was called last; the index forgets it."""
         self.unjudged.inc(index.unjudged)
         self.sessions.inc(index.sessions)
@@ -379,18 +381,18 @@ class Metrics:
         index.unjudged = index.sessions = index.rebalances = index.snapshots.failures = 0
         index.given_up.clear()
 
-    def take_worked(self, worker: Worker) -> None:
+    def count_worker(self, worker: Worker) -> None:
         """The same of a worker."""
         self.resyncs.inc(worker.resyncs)
         self.trimmed.inc(worker.trimmed)
         self.rebalances.labels("worker").inc(worker.rebalances)
         worker.resyncs = worker.trimmed = worker.rebalances = 0
 
-    def see_log(self, sizes: Mapping[str, int]) -> None:
+    def set_log_bytes(self, sizes: Mapping[str, int]) -> None:
         """Bytes of topics, those that are known."""
-        self.log_bytes.tell({(topic,): size for topic, size in sizes.items()})
+        self.log_bytes.set({(topic,): size for topic, size in sizes.items()})
 
-    def ruled(self, ruling: Ruling) -> None:
+    def count_ruling(self, ruling: Ruling) -> None:
         """Count what an index has judged; what it only said again was counted then."""
         unconfirmed = (ruling.verdicts.flags & Flag.UNCONFIRMED) != 0
         count = int(np.count_nonzero(unconfirmed & (ruling.sources == Source.NEW)))

@@ -84,7 +84,7 @@ def run_service(
     scheme_config(settings)  # reports problems of the settings before the slow steps begin
     metrics = Metrics(clock)
     status = _Status(metrics)
-    metrics.about(settings.app, role)
+    metrics.set_info(settings.app, role)
     with ExitStack() as stack:
         if settings.http.address is not None:
             server = HealthServer(
@@ -117,7 +117,7 @@ def run_service(
         if stop.is_set():
             return
         scheme = make_scheme(settings)
-        metrics.about(settings.app, role, scheme.scheme_id)
+        metrics.set_info(settings.app, role, scheme.scheme_id)
         builder = Builder(
             settings,
             scheme,
@@ -145,7 +145,7 @@ class _Status:
         self.go(ProcessPhase.WAITING)
 
     def go(self, phase: ProcessPhase, why: str = "") -> None:
-        self._said = f"{phase.replace('_', ' ')}: {why}" if why else phase.replace("_", " ")
+        self._start_line = f"{phase.replace('_', ' ')}: {why}" if why else phase.replace("_", " ")
         self._metrics.process.state(phase)
 
     def runs(self, loops: list[Loop]) -> None:
@@ -158,7 +158,7 @@ class _Status:
 
     def why_not_ready(self) -> str:
         if not self._loops:
-            return self._said
+            return self._start_line
         behind = [loop for loop in self._loops if not loop.ready]
         return ", ".join(
             f"{loop.name}: {loop.phase.now}, not ready{f' ({loop.remark})' if loop.remark else ''}"
@@ -230,7 +230,7 @@ def drive(
         if stop.wait(0.2):
             break
         for loop in running:
-            loop.look()
+            loop.log_silence()
     # Workers first: they need the index for their last answers.
     late = []
     for group, limit_s in ((workers, end_s), (indexes, snapshot_s)):
@@ -240,8 +240,8 @@ def drive(
         began_s = time.monotonic()
         for loop in group:
             running[loop].join(max(0.0, began_s + min(limit_s, start_s) - time.monotonic()))
-            hears = loop.error is not None or loop.phase.now is not LoopPhase.STARTING
-            if running[loop].is_alive() and not hears:
+            is_started = loop.error is not None or loop.phase.now is not LoopPhase.STARTING
+            if running[loop].is_alive() and not is_started:
                 _log.info("%s: was still starting, so the process ends without it", loop.name)
                 continue
             running[loop].join(max(0.0, began_s + limit_s - time.monotonic()))
@@ -252,8 +252,8 @@ def drive(
         if loop.error is not None:
             raise loop.error
     if late:
-        said = f"{', '.join(late)}: a client hangs; nothing is lost, start it again"
-        raise BrokerError(said, retryable=True)
+        problem = f"{', '.join(late)}: a client hangs; nothing is lost, start it again"
+        raise BrokerError(problem, retryable=True)
 
 
 def _started(loop: Loop) -> threading.Thread:

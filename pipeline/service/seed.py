@@ -102,7 +102,7 @@ def run_seed(
             seeding,
             scheme,
             clock,
-            lambda its: ordered_broker(connect(its), clock, ends),
+            lambda chosen: ordered_broker(connect(chosen), clock, ends),
             slot,
             emit=False,
             background=background,
@@ -143,9 +143,10 @@ class SeedWatch:
             )
         committed = self.admin.group_offsets(Names(self.app).seed)
         self.left = sum(
-            max(0, end - (committed[at].offset if at in committed else 0)) for at, end in self.ends.items()
+            max(0, end - (committed[partition].offset if partition in committed else 0))
+            for partition, end in self.ends.items()
         )
-        return not self.left and all(at in committed for at in self.ends)
+        return not self.left and all(partition in committed for partition in self.ends)
 
 
 class SeedLoop(WorkerLoop):
@@ -164,7 +165,7 @@ class SeedLoop(WorkerLoop):
         super().__init__(builder, clock, metrics, index=index)
         self._watch = watch
         self._all_done = stop
-        self._asked_s = clock.monotonic_s()
+        self._checked_s = clock.monotonic_s()
         self.seeded = SeedResult()
 
     def _count(self, emission: Emission) -> None:
@@ -174,8 +175,8 @@ class SeedLoop(WorkerLoop):
 
     def _step(self) -> None:
         super()._step()
-        if self._clock.monotonic_s() - self._asked_s >= CHECK_S:
-            self._asked_s = self._clock.monotonic_s()
+        if self._clock.monotonic_s() - self._checked_s >= CHECK_S:
+            self._checked_s = self._clock.monotonic_s()
             done = self._watch.done()
             seeded = self.seeded
             _log.info(
@@ -209,8 +210,12 @@ def begin_seed(
         group = Names(settings.app).seed
         if since_ms is not None and not admin.group_offsets(group):
             starts = admin.offsets_at(dict.fromkeys(partitions, since_ms))
-            its_id = name_topic(info)
+            topic_id = name_topic(info)
             admin.set_group_offsets(
-                group, {at: moved(None, its_id, min(offset, ends[at])) for at, offset in starts.items()}
+                group,
+                {
+                    partition: moved(None, topic_id, min(offset, ends[partition]))
+                    for partition, offset in starts.items()
+                },
             )
         return ends

@@ -114,25 +114,25 @@ def _take(app: str, folder: Path) -> Slot:
 
 def _own(folder: Path) -> None:
     """Make the folder; among temporary files anybody may have made it before. raises: OSError"""
-    for missing in [one for one in (folder, *folder.parents) if not one.is_dir()][::-1]:
+    for missing in [path for path in (folder, *folder.parents) if not path.is_dir()][::-1]:
         with suppress(FileExistsError):
             missing.mkdir(mode=0o700)
-    held = folder.lstat()
-    if not stat.S_ISDIR(held.st_mode) and not folder.is_dir():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) and not folder.is_dir():
         raise NotADirectoryError("it is no folder")
     if folder.parent == Path(tempfile.gettempdir()) and (
-        stat.S_ISLNK(held.st_mode) or held.st_uid != os.getuid() or held.st_mode & 0o022
+        stat.S_ISLNK(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022
     ):
         raise PermissionError("it belongs to somebody else, or others may write to it; remove it")
 
 
 def _number_in(lock: IO[bytes]) -> str:
     """The number in the lock file, drawn if the file is new; the lock keeps other processes out meanwhile."""
-    held = lock.read(64)
-    if _NUMBER.fullmatch(held) is None:
-        held = secrets.token_hex(6).encode()
+    number = lock.read(64)
+    if _NUMBER.fullmatch(number) is None:
+        number = secrets.token_hex(6).encode()
         lock.seek(0)
         lock.truncate()
-        lock.write(held)
+        lock.write(number)
         os.fsync(lock.fileno())
-    return held.decode()
+    return number.decode()

@@ -26,8 +26,8 @@ from twinsieve.pipeline.settings.model import Settings
 
 _log = logging.getLogger("twinsieve")
 _PAUSE_S = 1.0
-_LOOK_S = 0.1
-_SAY_AGAIN_S = 60.0
+_CHECK_S = 0.1
+_LOG_AGAIN_S = 60.0
 _Answer = TypeVar("_Answer")
 
 
@@ -45,11 +45,11 @@ def until_answered(
     question: makes its own clients, and closes them; failed: told of each failure, before the next try
     raises: what the question raises, but a BrokerError that says that waiting may help
     """
-    said, said_s = "", 0.0
+    logged, logged_s = "", 0.0
     while not stop.is_set():
-        answer = _aside(question)
+        answer = _in_thread(question)
         while not answer.done() and not stop.is_set():
-            wait([answer], _LOOK_S)
+            wait([answer], _CHECK_S)
         if not answer.done():
             break
         try:
@@ -60,14 +60,14 @@ def until_answered(
             failed(error)
             # Counts and times in it do not make it another error.
             kind, now_s = re.sub(r"\d+", "0", str(error)), clock.monotonic_s()
-            if kind != said or now_s - said_s >= _SAY_AGAIN_S:
-                said, said_s = kind, now_s
+            if kind != logged or now_s - logged_s >= _LOG_AGAIN_S:
+                logged, logged_s = kind, now_s
                 _log.warning("run: waiting for a broker: %s", error)
         stop.wait(_PAUSE_S)
     return None
 
 
-def _aside(question: Callable[[], _Answer]) -> Future[_Answer]:
+def _in_thread(question: Callable[[], _Answer]) -> Future[_Answer]:
     """What it gives or raises, in a thread that does not outlive the process."""
     answer: Future[_Answer] = Future()
 
@@ -143,11 +143,11 @@ def refuse_another_output(settings: Settings, admin: Admin) -> None:
     """
     group = Names(settings.app).index
     # The index before this one may have died in a transaction, which is open until the next one takes over.
-    held = admin.group_offsets(group, stable=False).get(Partition(Names(settings.app).fingerprints, 0))
-    known = recorded_output(held)
-    if known and known != settings.output.topic:
+    committed = admin.group_offsets(group, stable=False).get(Partition(Names(settings.app).fingerprints, 0))
+    recorded = recorded_output(committed)
+    if recorded and recorded != settings.output.topic:
         raise BrokerError(
-            f"app {settings.app} writes to {known}, and output.topic is {settings.output.topic}: two "
+            f"app {settings.app} writes to {recorded}, and output.topic is {settings.output.topic}: two "
             "pipelines of one app would suppress each other's messages; use another app name, or, if the "
             "output has moved for good, stop every process and start the first one with "
             "`twinsieve run --move-output`",

@@ -23,7 +23,7 @@ class StepTimer:
         self._clock = clock
         self._step = step
         self._aborts = partial(metrics.aborts.labels, role)
-        self._found = {
+        self._observe = {
             name: (metrics.waits if name in WAITING_STEPS else metrics.steps).labels(name).observe
             for name in (*WorkerStep, *IndexStep)
         }
@@ -33,21 +33,21 @@ class StepTimer:
 
     def begin_round(self) -> None:
         """A round begins now: what the one before left open was not committed, and the pause is no step's."""
-        self._end()
+        self._count_abort()
         self._last_s = self._clock.monotonic_s()
 
-    def _end(self) -> None:
+    def _count_abort(self) -> None:
         if self._open is not None:
             self._aborts(self._open).inc()
         self._open = None
 
     def __call__(self, step: str) -> None:
         now_s = self._clock.monotonic_s()
-        self._found[step](now_s - self._last_s)
+        self._observe[step](now_s - self._last_s)
         self._last_s = now_s
         if step in _BEGUN:
             # A worker makes several transactions in a round, and may go on after one that failed.
-            self._end()
+            self._count_abort()
         if step in OPEN_STEPS:
             self._open = step
         elif step in _COMMITTED:

@@ -45,27 +45,27 @@ class WorkerLoop(Loop):
         worker = self._worker
         self._count(worker.step(POLL_S))
         self._is_ready = worker.ready
-        self._tell(worker)
+        self._take_notes(worker)
 
-    def _tell(self, worker: Worker) -> None:
+    def _take_notes(self, worker: Worker) -> None:
         """Log and count what the worker has noted."""
         self._log_notices(worker.notices)
-        self._metrics.take_worked(worker)
+        self._metrics.count_worker(worker)
 
     def _count(self, emission: Emission) -> None:
         if emission.kinds:
-            self._did_its_work()
-        self._metrics.emitted(emission)
+            self._worked()
+        self._metrics.count_emission(emission)
 
     def _set_gauges(self) -> None:
-        self._metrics.see_waiting(self._worker)
-        self._see_clock(self._worker)
+        self._metrics.set_pending(self._worker)
+        self._set_clock(self._worker)
 
     def _query_lag(self) -> None:
         if self._worker is not None:
             progress = self._worker.progress()
-            self._metrics.see_worker(progress)
-            unread = self._worker.unread({at: end for at, (_, end) in progress.items()})
+            self._metrics.set_lags(progress)
+            unread = self._worker.unread({partition: end for partition, (_, end) in progress.items()})
             still = self._stalls.stalled(unread, waiting=self._worker.unanswered > 0)
             if still:
                 raise FatalError(f"{still[0]}: there is input, but none arrives; new clients are needed")
@@ -94,7 +94,7 @@ class WorkerLoop(Loop):
     def _give_up(self) -> None:
         worker, self._worker = self._worker, None
         if worker is not None:
-            self._tell(worker)
+            self._take_notes(worker)
             self._refused = dict(worker.refused)
             worker.close()
 
@@ -117,8 +117,11 @@ class StallDetector:
         """
         before = self._seen
         self._seen = {
-            at: (position, before[at][1] + 1 if at in before and before[at][0] == position else 1)
-            for at, (position, end) in progress.items()
+            partition: (
+                position,
+                before[partition][1] + 1 if partition in before and before[partition][0] == position else 1,
+            )
+            for partition, (position, end) in progress.items()
             if position < end and not waiting
         }
-        return [at for at, (_, count) in self._seen.items() if count >= _CHECKS]
+        return [partition for partition, (_, count) in self._seen.items() if count >= _CHECKS]

@@ -35,7 +35,7 @@ class Scripted(Loop):
     def _step(self) -> None:
         step = next(self._steps, "stop")
         if step == "works":
-            self._did_its_work()
+            self._worked()
         elif step == "denied":
             raise FatalError("topic x: not allowed", denied=True)
         else:

@@ -25,7 +25,7 @@ class _Role(Loop):
         self.lets_go.set()
         self._error = error
         if begun and error is None:
-            self._did_its_work()
+            self._worked()
 
     def _step(self) -> None:
         if self._error is not None:

@@ -74,7 +74,7 @@ class Turned:
             for loop in self.loops:
                 if not self._stops[loop].is_pausing:
                     loop._turn()
-                loop.look()
+                loop.log_silence()
 
     def run(self, seconds: float, each_s: Callable[[], object] = lambda: None) -> None:
         """Turn for that time. each_s: called about once a second"""

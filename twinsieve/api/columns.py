@@ -93,20 +93,20 @@ def ids_of(column: object, first: int = 0, name: str = "ids") -> list[str | int 
     ids = values_of(column, name)
     if set(map(type, ids)) <= {str, int} and all(map(_is_whole, _largest(ids))):
         return ids
-    for row, one in enumerate(ids):
-        if is_null(one):
+    for row, value in enumerate(ids):
+        if is_null(value):
             ids[row] = None
-        elif isinstance(one, str):
-            ids[row] = str(one)
-        elif _is_whole(one):
-            ids[row] = int(one)
+        elif isinstance(value, str):
+            ids[row] = str(value)
+        elif _is_whole(value):
+            ids[row] = int(value)
         else:
             advice = "use int or str"
-            if isinstance(one, int) and not isinstance(one, bool):
+            if isinstance(value, int) and not isinstance(value, bool):
                 advice = f"a whole number has {_ID_BITS} bits at most; use str"
-            if isinstance(one, float):
+            if isinstance(value, float):
                 advice += " (in pandas, integers with missing values are of type Int64)"
-            raise UsageError(f"{name}[{first + row}] is {a_type(one)} ({shown(one)}); {advice}")
+            raise UsageError(f"{name}[{first + row}] is {a_type(value)} ({shown(value)}); {advice}")
     return ids
 
 
@@ -150,7 +150,7 @@ def shown(value: object) -> str:
 
 def _largest(ids: list[Any]) -> list[int]:
     """The two whole numbers that would have too many digits if any had."""
-    numbers = [one for one in ids if type(one) is int]
+    numbers = [value for value in ids if type(value) is int]
     return [min(numbers), max(numbers)] if numbers else []
 
 

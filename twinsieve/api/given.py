@@ -115,14 +115,14 @@ def read_items(
 def _values(items: Sequence[object], name: str, part: Part, first: int) -> list[Any]:
     if not isinstance(part, str):
         return [part(item) for item in items]
-    found = []
+    values = []
     for row, item in enumerate(items, start=first):
         try:
-            found.append(item[part])  # type: ignore[index]
+            values.append(item[part])  # type: ignore[index]
         except KeyError as error:
             raise UsageError(
                 f"{name}[{row}]: the item has no {part!r}; give a function that says what to take"
             ) from error
         except (TypeError, IndexError) as error:
             raise UsageError(f"{name}[{row}]: the item is {a_type(item)}, which has no {part!r}") from error
-    return found
+    return values

@@ -37,20 +37,20 @@ class LeaderIds:
 
     def add(self, positions: NDArray[np.int64], ids: Sequence[Id | None]) -> None:
         """Enter kept texts, positions ascending and above all before; those without id are left out."""
-        for position, one in zip(positions.tolist(), ids, strict=True):
-            if one is None:
+        for position, leader_id in zip(positions.tolist(), ids, strict=True):
+            if leader_id is None:
                 continue
             if len(self._newer.ids) >= self._window:
                 self._older, self._newer = self._newer, _Generation()
             self._newer.positions.append(position)
-            self._newer.ids.append(one)
+            self._newer.ids.append(leader_id)
 
     def find(self, positions: NDArray[np.int64]) -> NDArray[np.object_]:
         """object[n]: the id at each position, None where there is none (any more)."""
-        found = np.full(len(positions), None, dtype=object)
+        ids = np.full(len(positions), None, dtype=object)
         for generation in (self._older, self._newer):
-            generation.find(positions, found)
-        return found
+            generation.find(positions, ids)
+        return ids
 
     def __len__(self) -> int:
         return len(self._older.ids) + len(self._newer.ids)
@@ -84,15 +84,15 @@ class _Generation:
         self.positions = array("q", positions)
         self.ids = list(ids)
 
-    def find(self, positions: NDArray[np.int64], found: NDArray[np.object_]) -> None:
-        """Fill in what is known; the rest of `found` stays."""
+    def find(self, positions: NDArray[np.int64], ids: NDArray[np.object_]) -> None:
+        """Fill in the ids of positions that are kept here; the rest of `ids` stays."""
         if not self.ids:
             return
         # A view for this call alone: an array with a view on it cannot grow.
-        known = np.frombuffer(self.positions, dtype=np.int64)
-        slots = np.minimum(np.searchsorted(known, positions), len(known) - 1)
-        for row in np.flatnonzero(known[slots] == positions).tolist():
-            found[row] = self.ids[slots[row]]
+        kept = np.frombuffer(self.positions, dtype=np.int64)
+        slots = np.minimum(np.searchsorted(kept, positions), len(kept) - 1)
+        for row in np.flatnonzero(kept[slots] == positions).tolist():
+            ids[row] = self.ids[slots[row]]
 
 
 def _read_ids(content: bytes) -> list[Id]:

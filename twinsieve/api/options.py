@@ -114,7 +114,7 @@ def engine_config(settings: Settings, scheme_id: str) -> SieveConfig:
 
 
 def _overrides(options: Options) -> list[Override]:
-    found = []
+    overrides = []
     for option in fields(options):
         value: Any = getattr(options, option.name)
         if value is None:
@@ -125,21 +125,21 @@ def _overrides(options: Options) -> list[Override]:
             value = f"8:{value}"
         elif isinstance(value, timedelta):
             value = f"{value // timedelta(milliseconds=1)}ms"
-        found += [Override(key, str(value).lower(), option.name) for key in _KEYS[option.name]]
-    return found
+        overrides += [Override(key, str(value).lower(), option.name) for key in _KEYS[option.name]]
+    return overrides
 
 
 def _by_argument(findings: list[Finding], options: Options) -> list[str]:
     """What is wrong, once for each keyword argument, however many settings it stands for."""
-    found: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for finding in findings:
-        name, said = finding.place.source, str(finding)
+        name, line = finding.place.source, str(finding)
         for key in _KEYS.get(name, ()):
             if finding.message.startswith(f"{key} "):
                 value = getattr(options, name)
-                said = f"{name}{finding.message.removeprefix(key)}".replace(repr(str(value)), repr(value))
-        found[said] = None
-    return list(found)
+                line = f"{name}{finding.message.removeprefix(key)}".replace(repr(str(value)), repr(value))
+        lines[line] = None
+    return list(lines)
 
 
 def _is_count(value: object) -> bool:

@@ -118,7 +118,7 @@ def _settings_of(header: Mapping[str, Any], seed: int | None) -> Settings:
     try:
         settings = Settings.model_validate(plain)
     except ValidationError as error:
-        if seed is not None and any(one["loc"][-1] == "seed" for one in error.errors()):
+        if seed is not None and any(detail["loc"][-1] == "seed" for detail in error.errors()):
             raise UsageError("seed cannot be read; it is a whole number below 2^64") from error
         raise StateError(
             f"was saved by twinsieve {header['version']} with settings this one does not know; "
@@ -126,5 +126,5 @@ def _settings_of(header: Mapping[str, Any], seed: int | None) -> Settings:
         ) from error
     settings, problems = read_referenced(settings, Path(), set())
     if problems:
-        raise StateError(f"was saved with {'; '.join(f'{key}, which {said}' for key, said in problems)}")
+        raise StateError(f"was saved with {'; '.join(f'{key}, which {text}' for key, text in problems)}")
     return settings

@@ -47,11 +47,11 @@ def times_of(column: object, unit: TimeUnit | None, first: int = 0, name: str = 
             return _checked(stamps, first, name)
     values = values_of(column, name)
     return np.array(
-        [_one(value, unit, f"{name}[{first + row}]") for row, value in enumerate(values)], dtype=np.int64
+        [_moment(value, unit, f"{name}[{first + row}]") for row, value in enumerate(values)], dtype=np.int64
     )
 
 
-def _one(value: Any, unit: TimeUnit | None, where: str) -> int:
+def _moment(value: Any, unit: TimeUnit | None, where: str) -> int:
     if is_null(value):
         return NO_TIME
     if isinstance(value, datetime):
@@ -121,8 +121,8 @@ def _from_arrow(column: Any) -> NDArray[np.int64] | None:
     unit = column.type.unit
     numbers = column.cast("int64")
     missing = np.array(numbers.is_null().to_pylist(), dtype=np.bool_)
-    held = np.array(numbers.fill_null(0).to_pylist(), dtype=np.int64)
-    moments = _rounded(held, _PER_MS[unit]) if unit in _PER_MS else held * int(_MS[unit])
+    values = np.array(numbers.fill_null(0).to_pylist(), dtype=np.int64)
+    moments = _rounded(values, _PER_MS[unit]) if unit in _PER_MS else values * int(_MS[unit])
     return np.where(missing, NO_TIME, moments).astype(np.int64)
 
 

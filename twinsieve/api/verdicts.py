@@ -162,7 +162,7 @@ class Verdicts(Sequence[Verdict]):
     @property
     def reason(self) -> NDArray[np.str_]:
         """str[n]: why a text was kept though a kept one is alike to it, in words; else empty."""
-        words = np.array([_word(one) or "" for one in range(len(Rule))])
+        words = np.array([_word(code) or "" for code in range(len(Rule))])
         return words[self.reason_code]
 
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -218,7 +218,7 @@ class Verdicts(Sequence[Verdict]):
 
     def __repr__(self) -> str:
         lines = [self._summary()]
-        rows = [_cells(one) for one in self[:_SHOWN_ROWS]]
+        rows = [_cells(verdict) for verdict in self[:_SHOWN_ROWS]]
         if rows:
             rows.insert(0, _HEADINGS)
             widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -232,7 +232,7 @@ class Verdicts(Sequence[Verdict]):
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for notebooks."""
-        rows = [_cells(one) for one in self[:_SHOWN_ROWS]]
+        rows = [_cells(verdict) for verdict in self[:_SHOWN_ROWS]]
         head = "".join(f"<th>{name}</th>" for name in _HEADINGS)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
@@ -252,18 +252,20 @@ class Verdicts(Sequence[Verdict]):
 _HEADINGS = ["position", "kept", "stage", "leader", "leader_id", "similarity"]
 
 
-def _cells(one: Verdict) -> list[str]:
-    alike = "" if one.similarity is None else f"{'~' if one.estimated else ''}{one.similarity:.4f}"
-    if one.distance is not None:
-        alike = f"{one.distance} bits"
-    leader_id = "" if one.leader_id is None else str(one.leader_id)
+def _cells(verdict: Verdict) -> list[str]:
+    alike = ""
+    if verdict.similarity is not None:
+        alike = f"{'~' if verdict.estimated else ''}{verdict.similarity:.4f}"
+    if verdict.distance is not None:
+        alike = f"{verdict.distance} bits"
+    leader_id = "" if verdict.leader_id is None else str(verdict.leader_id)
     if len(leader_id) > 24:
         leader_id = leader_id[:23] + "…"
     return [
-        str(one.position),
-        "yes" if one.kept else "no",
-        one.stage,
-        "" if one.leader is None else str(one.leader),
+        str(verdict.position),
+        "yes" if verdict.kept else "no",
+        verdict.stage,
+        "" if verdict.leader is None else str(verdict.leader),
         leader_id.encode("unicode_escape").decode() if not leader_id.isprintable() else leader_id,
         alike,
     ]

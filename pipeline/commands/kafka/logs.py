@@ -59,9 +59,10 @@ class LineFormatter(logging.Formatter):
         if record.exc_info:
             fields["trace"] = _shown(self.formatException(record.exc_info), _MAX_TRACE)
         if self._json:
-            return "{" + ", ".join(f'"{key}": {self._quoted(held)}' for key, held in fields.items()) + "}"
+            return "{" + ", ".join(f'"{key}": {self._quoted(value)}' for key, value in fields.items()) + "}"
         return " ".join(
-            f"{key}={held if _BARE.fullmatch(held) else self._quoted(held)}" for key, held in fields.items()
+            f"{key}={value if _BARE.fullmatch(value) else self._quoted(value)}"
+            for key, value in fields.items()
         )
 
     def _quoted(self, text: str) -> str:

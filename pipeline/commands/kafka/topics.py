@@ -40,7 +40,7 @@ def check_topics(ctx: click.Context, /, flags: SettingsFlags) -> None:
     """
     from twinsieve.pipeline.operate.topics import Severity, check
 
-    findings = _asked(flags, check)
+    findings = _answer_of(flags, check)
     for finding in findings:
         click.echo(printable(str(finding)))
     ctx.exit(1 if any(finding.severity is not Severity.COSTS for finding in findings) else 0)
@@ -52,11 +52,11 @@ def create_topics(flags: SettingsFlags) -> None:
     """Create missing output and internal topics; never an input topic."""
     from twinsieve.pipeline.operate.topics import create, endless
 
-    made = _asked(flags, create)
-    for name in made:
+    created = _answer_of(flags, create)
+    for name in created:
         click.echo(printable(name))
     for finding in endless(flags.settings(on_files=False)):
-        if finding.topic in made:
+        if finding.topic in created:
             click.echo(printable(str(finding)), err=True)
 
 
@@ -83,9 +83,9 @@ def show_acls(principal: str, command_config: str, dry_run: bool, flags: Setting
         click.echo(printable(line))
 
 
-def _asked(flags: SettingsFlags, question: Callable[[Settings, Any], list[_T]]) -> list[_T]:
+def _answer_of(flags: SettingsFlags, question: Callable[[Settings, Any], list[_T]]) -> list[_T]:
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-    from twinsieve.pipeline.operate.topics import asked
+    from twinsieve.pipeline.operate.topics import answer_of
 
     settings = settings_to_connect(flags)
-    return asked(settings, connect_by_settings(settings), question)
+    return answer_of(settings, connect_by_settings(settings), question)
