@@ -1,8 +1,8 @@
 """The command line: `twinsieve COMMAND`.
 
 Exit codes: 0 done, 1 failed, 2 misused, 128 and its number after a signal.
-Data goes to stdout, talk to stderr, an error is one line. Where the
-reader of stdout went away, as `head` does, the process ends by SIGPIPE and says nothing, like other tools.
+Data goes to stdout, messages to stderr, an error is one line. If the
+reader of stdout ends, as `head` does, the process ends by SIGPIPE and prints nothing, like other tools.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COMMANDS = {
     "reset": ("kafka.reset", "Move the input offsets of a stopped app."),
     "topics": ("kafka.topics", "Check or create the topics; print the rights they need."),
 }
-"""Name → module in `pipeline.commands`, and what `--help` says, so that help needs none of them."""
+"""Name → module in `pipeline.commands`, and its line in `--help`, which then imports none of them."""
 
 _OPTIONS_ELSEWHERE = {
     "--threshold": "--similarity SHARE",
@@ -48,7 +48,7 @@ _OPTIONS_ELSEWHERE = {
     "--no-headers": "CSV with a header, or --format text for plain lines: columns are found by their names",
     "--dry-run": "-o /dev/null, which shows the summary alone",
 }
-"""Options as others call them, and what does the same here."""
+"""Names of options in other tools, and what does the same here."""
 
 _OBJECTS_A_COLLECTION = 50_000
 _LIKENESS = 0.75
@@ -58,7 +58,7 @@ _ACTS_ON_KAFKA = {"reset": 0.85, "seed": 0.85}
 
 
 class _ReaderGoneError(Exception):
-    """The reader of stdout or stderr went away. Click would make exit code 1 of a BrokenPipeError."""
+    """The reader of stdout or stderr has ended. Click would make exit code 1 of a BrokenPipeError."""
 
 
 class _Lazy(click.Group):
@@ -132,7 +132,7 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code; an error was printed on stderr in one line (settings: one line for each problem)."""
     _let_stdout_take_any_text()
-    # Imports make objects by the hundred thousand and no garbage: looking for it was a tenth of a start.
+    # Imports make objects by the hundred thousand and no garbage: searching for it took a tenth of a start.
     gc.set_threshold(_OBJECTS_A_COLLECTION)
     try:
         result = cli.main(
@@ -181,7 +181,7 @@ def _end_by_sigpipe() -> int:
 
 
 def _let_go_of_stdout() -> None:
-    """Point stdout at nothing, so that the flush at exit cannot fail with a traceback."""
+    """Connect stdout to /dev/null, so that the flush at exit cannot fail with a traceback."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

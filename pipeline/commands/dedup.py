@@ -222,10 +222,10 @@ def _progress(quiet: bool) -> Iterator[OnProgress | None]:
 
 
 class _Signals:
-    """What Ctrl-C, SIGTERM and a closed terminal do.
+    """The effect of Ctrl-C, SIGTERM and a closed terminal.
 
-    They stop the run in good order where it takes that (`stop`), else at once; a second one always at once.
-    After `no_more` they do nothing: the outputs get their names, which must not be left half way.
+    They stop the run in good order where it can do that (`stop`), else at once; a second one always at once.
+    After `no_more` they do nothing: the outputs get their names, and all must get them.
     """
 
     def __init__(self) -> None:
@@ -256,7 +256,7 @@ def _stopped_by_signals() -> Iterator[_Signals]:
     raises: SignalledError in place of KeyboardInterrupt, which click would announce with an empty line
     """
     signals = _Signals()
-    # One that is ignored (nohup, a background job of a script) stays so.
+    # A signal that is ignored (nohup, a background job of a script) stays ignored.
     caught = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
     before = [(number, signal.signal(number, signals.handle)) for number in caught]
     woken = signal.set_wakeup_fd(signals.stop.waker, warn_on_full_buffer=False)

@@ -63,7 +63,7 @@ VARIANTS = tuple(Variant(rule, level) for rule in get_args(BodyRule) for level i
 
 @dataclass(slots=True)
 class Run:
-    """What one variant did.
+    """The drops of one variant.
 
     kept_apart: kept rows that a leader was similar enough for, by the name of the reason
     """

@@ -20,9 +20,9 @@ from twinsieve.stages.judge.inspect import PairReport, inspect_pair, readable_bo
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Both messages and what the sieve says.
+    """Both messages and the result of each step of the sieve.
 
-    texts, bodies: of the earlier and the later one; lines: (step, what it says)
+    texts, bodies: of the earlier and the later message; lines: (step, its result in words)
     """
 
     texts: tuple[str, str]
@@ -33,7 +33,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is known of one message: its text, and from a file its exact key and the hash of its scope."""
+    """A message: its text, and if it is from a file its exact key and the hash of its scope."""
 
     text: str
     key: bytes | None = None
@@ -41,7 +41,7 @@ class Message:
 
 
 def explain(earlier: Message, later: Message, settings: Settings) -> Explanation:
-    """Every step's word on two messages, the earlier one taken as kept and inside the windows.
+    """The result of every step on two messages, with the earlier one kept and inside the windows.
 
     Where exact fields decide and the messages are texts alone, they count as different in those fields.
     """
@@ -131,7 +131,7 @@ def _exact(report: PairReport, settings: Settings, *, has_key: bool) -> str:
     if settings.exact.fields:
         fields = f"the fields {', '.join(settings.exact.fields)}"
         if not has_key:
-            return f"decided by {fields}, which two texts do not tell; taken as different here"
+            return f"decided by {fields}, which two texts do not have; taken as different here"
         return f"{fields} are {'equal' if report.same_key else 'not all equal'}"
     return "the key texts are equal" if report.same_key else "the key texts differ"
 
@@ -175,7 +175,7 @@ def _lane(shared: list[int], what: str) -> str:
 
 
 def _differences(report: PairReport, level: str, lengths: list[int]) -> str:
-    """What keeps the pair apart, what would under `full`, and what was not looked at."""
+    """The difference that keeps the pair apart, or would under `full`, and the part that was not compared."""
     if report.in_force:
         where = f" (numbers or negations behind the first {STORED_LENGTH} characters)"
         return f"keep them apart: {report.in_force.words}{where * (report.in_force is Rule.TAIL)}"

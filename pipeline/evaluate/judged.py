@@ -38,7 +38,7 @@ class JudgedPair:
 
 @dataclass(frozen=True, slots=True)
 class JudgedVerdict:
-    """What the sieve says of a pair alone, the earlier message first.
+    """The verdict on a pair alone, the earlier message first.
 
     similarity: of the drop, or None for a kept one; reason: why it was kept though alike
     """

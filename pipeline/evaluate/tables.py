@@ -57,5 +57,5 @@ def _most(counts: dict[str, int]) -> list[tuple[str, int]]:
 
 
 def _recall(counts: Counts) -> str:
-    """With how many rows it stands for; a share of none would read as a perfect one."""
+    """The recall and its number of rows; without rows a dash, because the recall would be 1."""
     return f"{counts.recall:.3f} ({counts.to_drop:,})" if counts.to_drop else "–"

@@ -31,7 +31,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What an ideal leader pass says of each row of a file, in file order.
+    """The result of an ideal leader pass for each row of a file, in file order.
 
     leaders: row number of the kept row it is dropped for (most similar, then oldest), or -1: to be kept
     similarities: out of SIMILARITY_SCALE, to that leader; -1 where kept
@@ -56,7 +56,7 @@ def read_pairs(path: Path) -> list[Pair]:
         names = ", ".join(HEADER.split())
         labels = "; labels of readers are given with --judged FILE" if lines and "label" in lines[0] else ""
         raise UsageError(
-            f"{path}:1: is no file of pairs; its first line names the columns {names}, "
+            f"{path}:1: is not a file of pairs; its first line must name the columns {names}, "
             f"with tabs between{labels}"
         )
     return [_pair(line, f"{path}:{number}") for number, line in enumerate(lines[1:], start=2)]
@@ -134,7 +134,7 @@ def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], similarity: int) -> Tr
 
 
 def covered_rows(ids: Sequence[str], pairs: Iterable[Pair]) -> int:
-    """How many first rows of a file the pairs speak of: up to the last one named.
+    """How many first rows of a file the pairs cover: up to the last row they name.
 
     >>> covered_rows(["a", "b", "c", "d"], [Pair("c", "a", 9000, False)])
     3

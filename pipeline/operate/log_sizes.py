@@ -1,4 +1,4 @@
-"""How many bytes topics take on a broker's disk, asked for now and then; nobody waits for the answer."""
+"""How many bytes topics take on a broker's disk, queried once a minute in the background."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EVERY_S = 60.0
 class LogSizes:
     """Bytes of these topics, of one replica of each partition.
 
-    connect: a broker for one question; background: asks, behind whatever else it does
+    connect: a broker for one query; background: runs the queries, after its other work
     """
 
     def __init__(
@@ -32,9 +32,9 @@ class LogSizes:
         self._is_refusal_logged = False
 
     def newest(self) -> Mapping[str, int] | None:
-        """What is newly known, None where nothing is; asks again when a minute has passed.
+        """Sizes that arrived since the last call, else None; starts a query each minute.
 
-        Empty where no broker tells: this process may not describe the cluster, or nobody answers.
+        Empty where no broker reports them: this process may not describe the cluster, or no broker answers.
         """
         now_s = self._clock.monotonic_s()
         sizes = None
@@ -54,12 +54,12 @@ class LogSizes:
         try:
             sizes = query.result()
         except BrokerError as error:
-            _log.info("index: sizes of topics are not known (%s)", error)
+            _log.info("index: cannot query the sizes of topics (%s)", error)
             return {}
         if not sizes and not self._is_refusal_logged:
             self._is_refusal_logged = True
             _log.info(
-                "index: no broker tells how large %s are; for the metric twinsieve_log_bytes grant Describe "
+                "index: no broker reports the sizes of %s; for the metric twinsieve_log_bytes grant Describe "
                 "on the cluster",
                 ", ".join(self._topics),
             )

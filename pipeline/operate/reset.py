@@ -1,7 +1,7 @@
 """`twinsieve reset`: an operator moves the offsets from which the workers read on.
 
-Offsets move, the marks of what was emitted stay (`broker/mark.py`). So nothing that came out comes out
-again: what the workers meet a second time is `replayed`; what was skipped before is judged now.
+Offsets move, the marks of what was emitted stay (`broker/mark.py`). So nothing that was emitted is emitted
+again: messages that the workers read a second time are `replayed`; skipped ones are judged now.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Move:
 
 
 def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move]:
-    """What moving the worker group of these settings to the targets means, in order of partitions.
+    """The moves that take the worker group of these settings to the targets, in order of partitions.
 
-    Only partitions that a target speaks of are in it. Nothing is changed.
+    Partitions without a target are left out. Nothing is changed.
 
     raises: BrokerError when the broker is away or a topic is missing; ConfigError with a line for each target
         that does not fit, or partition that no reset can help

@@ -23,7 +23,7 @@ class TargetKind(Enum):
 
 
 class Target(NamedTuple):
-    """Where a partition is to go; number: the offset, or the time in ms since 1970."""
+    """The new offset of a partition. number: the offset, or the time in ms since 1970"""
 
     kind: TargetKind
     number: int = 0
@@ -37,7 +37,7 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class ResetTargets:
-    """Where each partition is to go: one target for all of them, and others for some.
+    """A default target, and targets of single partitions.
 
     >>> targets = read_targets(["earliest", "posts[2]=2020-02-12"])
     >>> targets.of(Partition("posts", 0)).kind, targets.of(Partition("posts", 2)).number
@@ -82,5 +82,5 @@ def _read(text: str) -> Target:
         return Target(TargetKind.OFFSET, int(text))
     time = moment_ms(text) if "-" in text[1:] else None
     if time is None or time < 0:
-        raise UsageError(f"--to {text!r} is no target; {_HINT}")
+        raise UsageError(f"--to {text!r} is not a target; {_HINT}")
     return Target(TargetKind.TIME, time)

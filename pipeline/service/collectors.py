@@ -16,9 +16,9 @@ Value = float | Callable[[], float]
 
 
 class OptionalGauge(Collector):
-    """A gauge that has series only for what was told last, and none while `is_available` is False.
+    """A gauge with series only for the values set last, and with none while `is_available` returns False.
 
-    A value that is a function is asked at each look.
+    A value that is a function is called for each page.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class OptionalGauge(Collector):
         registry.register(self)
 
     def set(self, values: Mapping[tuple[str, ...], Value]) -> None:
-        """These are the series from now on, by the values of their labels."""
+        """Replace all series; keys: the values of the labels."""
         self._values = dict(values)
 
     def describe(self) -> list[Metric]:
@@ -44,7 +44,7 @@ class OptionalGauge(Collector):
         return [self._family()]
 
     def collect(self) -> list[Metric]:
-        """The series of now."""
+        """The present series."""
         family = self._family()
         for labels, value in self._values.items() if self._is_available() else ():
             family.add_metric(labels, value() if callable(value) else value)
@@ -65,7 +65,7 @@ class DelayHistogram(Collector):
         registry.register(self)
 
     def observe(self, seconds: NDArray[np.float64]) -> None:
-        """Count these; what is below 0, by a clock that runs ahead, counts as 0."""
+        """Count these; a value below 0, from a clock that runs ahead, counts as 0."""
         taken = np.maximum(seconds, 0.0)
         counts, total = self._counts_and_sum
         places = np.searchsorted(self._bounds, taken)
@@ -76,7 +76,7 @@ class DelayHistogram(Collector):
         return [HistogramMetricFamily(*self._description)]
 
     def collect(self) -> list[Metric]:
-        """What was counted until now."""
+        """All counts up to now."""
         counts, total = self._counts_and_sum
         names = [*map(floatToGoString, self._bounds.tolist()), "+Inf"]
         buckets = list(zip(names, np.cumsum(counts).tolist(), strict=True))

@@ -18,14 +18,14 @@ from twinsieve.pipeline.service.metrics import Metrics
 
 _log = logging.getLogger("twinsieve")
 _LOAD_S = 60.0
-"""For each GiB of a snapshot, the most that filling the sieve takes after its last byte, in one go."""
+"""The most time, for each GiB of a snapshot, that filling the sieve takes after the last byte."""
 _BEHIND_S = 10.0
 _LOG_BEHIND_S = 60.0
-"""An index that judges what has waited for longer than the first says so once in the second."""
+"""An index that judges blocks older than _BEHIND_S logs it every _LOG_BEHIND_S."""
 _ASIDE_AFTER = 3
 """Failures in a row after which an index leaves its group, and comes back after a pause."""
 _ASIDE = Pauses(first_s=30.0, longest_s=600.0)
-"""Such pauses, until a decision is recorded."""
+"""Lengths of these pauses; after a recorded decision they begin with the first again."""
 _LOG_EVERY_S = 10.0
 """Seconds between two lines on how far a snapshot has been read or written."""
 
@@ -45,7 +45,7 @@ class IndexLoop(Loop):
         """Bytes and time of the last line on a snapshot that is being read or written."""
         self._pace = Pace(MAX_BLOCKS)
         self._refused = 0
-        """Failures of its own in a row."""
+        """Failures in a row, without those where another index took over."""
         self._aside_s = 0.0
         """The last pause, 0.0 once a decision was recorded."""
         self._aside_until_s: float | None = None
@@ -64,7 +64,7 @@ class IndexLoop(Loop):
 
     @property
     def remark(self) -> str:
-        """How far behind it is, or why it does not try."""
+        """How far behind the index is, or why it has left its group."""
         if self._aside_until_s is not None:
             left_s = max(0.0, self._aside_until_s - self._clock.monotonic_s())
             return f"left its group, tries again in {left_s:.0f} s: {self._why_aside}"
@@ -112,7 +112,7 @@ class IndexLoop(Loop):
         self._take_notes(index)
 
     def _restored(self) -> Index:
-        """A new index, with what the newest snapshot holds; reading that may take minutes."""
+        """A new index, restored from the newest snapshot; reading it may take minutes."""
         try:
             index = self._index = self._builder.index(self._timer, self._moved, self._pace)
         finally:
@@ -126,7 +126,7 @@ class IndexLoop(Loop):
         return index
 
     def _moved(self, moved: Moved) -> None:
-        """Bytes of a snapshot have moved, and the role waits for all of them."""
+        """Record that bytes of a snapshot were read or written, while the role waits for all of them."""
         now_s = self._turned_s = self._clock.monotonic_s()
         self._is_offline = True
         if moved.doing == "reading":
@@ -160,7 +160,7 @@ class IndexLoop(Loop):
         self._metrics.set_index_state(self._index)
         if self._index.live:
             self._log_lag(self._index)
-            # One process of an app shows them, the one that judges.
+            # Only the process that judges shows the sizes.
             self._sizes = self._sizes or self._builder.log_sizes()
             sizes = self._sizes.newest()
             if sizes is not None:
@@ -181,11 +181,11 @@ class IndexLoop(Loop):
         )
 
     def _log_lag(self, index: Index) -> None:
-        """Log now and then how far behind it is, and that it is no more."""
+        """Log now and then how far behind the index is, and once that it has caught up."""
         behind_s, now_s = index.behind_s, self._clock.monotonic_s()
         if behind_s < _BEHIND_S:
             if self._is_lag_logged:
-                _log.info("index: judges what arrives; nothing waits any more")
+                _log.info("index: has caught up; no block waits")
             self._is_lag_logged = False
         elif not self._is_lag_logged or now_s >= self._log_behind_s:
             self._is_lag_logged, self._log_behind_s = True, now_s + _LOG_BEHIND_S

@@ -28,8 +28,8 @@ _STEPS_FIRST = 20
 """After a step slower than _STALL_S, run this many steps before the next lag query, so that queued messages
 go first."""
 _SILENT_S = 25.0
-"""A role that has asked in vain for this long hears no broker: longer than between two questions, and short
-enough that half a minute after the first failure everybody is told."""
+"""A role without an answer for this long is not ready: longer than the time between two queries, but less
+than half a minute after the first failure."""
 _ANSWERED = frozenset(
     {
         WorkerStep.OFFSETS_SENT,
@@ -43,21 +43,21 @@ _ANSWERED = frozenset(
 _FAILED = Pauses(first_s=0.1, longest_s=6.4)
 """After a step that failed, until one succeeds."""
 _NEW_CLIENTS_S = 300.0
-"""Brokers that none of a role's clients has reached for this long may have other addresses now; a client asks
-for them at the bootstrap addresses only when it is made (`kafka/confluent/options.py` says why)."""
+"""After this long without an answer a role makes new clients: brokers may have other addresses, and a client
+reads the bootstrap addresses only when it is made (reason: `kafka/confluent/options.py`)."""
 
 
 class LoopPhase(StrEnum):
     """What a loop does with its role; docs/DESIGN.md draws the ways."""
 
     STARTING = "starting"
-    """the role has done nothing yet: a missing permission ends the process"""
+    """the role has not emitted, judged or stood by yet: a missing permission ends the process"""
     WORKING = "working"
     """the role has emitted, judged or stood by, and the last step succeeded"""
     RETRYING = "retrying"
     """the last step failed; a missing permission may be granted again"""
     STOPPING = "stopping"
-    """nothing new is begun"""
+    """the role begins nothing new"""
 
 
 LOOP_WAYS: dict[LoopPhase, set[LoopPhase]] = {
@@ -69,7 +69,7 @@ LOOP_WAYS: dict[LoopPhase, set[LoopPhase]] = {
 
 
 class LagQueries:
-    """When a role asks its broker for lags: now and then, but not in front of messages that waited."""
+    """Decides when a role queries lags: every few seconds, but not before messages that waited."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -83,14 +83,14 @@ class LagQueries:
         return self._clock.monotonic_s() - self._queried_s >= every_s
 
     def queried(self) -> None:
-        """A query is done; one that took long is not due again at once."""
+        """Record the end of a query; the time to the next counts from here, also after a slow one."""
         self._queried_s = self._clock.monotonic_s()
 
 
 class Loop(ABC):
     """One role in a thread of its own. `run` returns after `stop`, or raises what ends the process.
 
-    error: what ends it, known before it has let go of its clients, which may take its time or hang
+    error: what ended the loop; set before the loop closes its clients, which may take long or hang
     """
 
     def __init__(self, name: str, clock: Clock, metrics: Metrics, alive_s: float = ALIVE_S) -> None:
@@ -100,13 +100,13 @@ class Loop(ABC):
         self._alive_s = alive_s
         self._stop = threading.Event()
         self._pause_s = 0.0
-        """The last one after a failure, 0.0 once a step succeeded."""
+        """The last pause after a failure; 0.0 after a step that succeeded."""
         self._turned_s = self._answered_s = clock.monotonic_s()
         self._new_clients_s = clock.monotonic_s() + _NEW_CLIENTS_S
         self._is_unanswered = False
-        """The last question was not answered."""
+        """The last query was not answered."""
         self._is_offline = False
-        """The role is at work without a broker, for minutes perhaps."""
+        """The role works without a broker, perhaps for minutes."""
         self._is_silence_logged = False
         self._queries = LagQueries(clock)
         self._timer = StepTimer(metrics, clock, name, self._on_step)
@@ -122,23 +122,23 @@ class Loop(ABC):
 
     @property
     def alive(self) -> bool:
-        """Something of it has gone on lately: a round, a step of it, a part of a snapshot; waiting for a
-        broker counts as that."""
+        """Whether the role made progress lately: a round, a step of it, or a part of a snapshot. A round that
+        waits for a broker counts."""
         return self._clock.monotonic_s() - self._turned_s < self._alive_s
 
     @property
     def remark(self) -> str:
-        """What an operator should know beside whether it is ready; empty where there is nothing."""
+        """What an operator should know besides readiness; empty if nothing."""
         return ""
 
     @property
     def is_answered(self) -> bool:
-        """A broker answers it: the last question was answered, and that is not too long ago."""
+        """Whether brokers answer this role: they answered its last query, and not too long ago."""
         return not self._is_unanswered and not self._is_silent
 
     @property
     def ready(self) -> bool:
-        """It does what it is for, or stands by, and a broker answers it."""
+        """Whether the role processes messages or stands by, and a broker answers it."""
         return self._is_ready and self.is_answered
 
     @property
@@ -148,27 +148,27 @@ class Loop(ABC):
 
     @property
     def _works_alone(self) -> bool:
-        """No broker is asked, so none can answer."""
+        """Whether the role sends nothing to a broker, so that no answer can come."""
         return self._is_offline
 
     def log_silence(self) -> None:
-        """Log when no broker answers any more. Called now and then from beside the role, which may hang in
-        the very call that has no answer."""
+        """Log once that brokers stopped answering. Another thread calls this: the role may hang in the call
+        that has no answer."""
         if self._is_silent and not self._is_silence_logged:
             self._is_silence_logged = True
-            _log.warning("%s: no broker has answered for %.0f s; it asks on", self.name, _SILENT_S)
+            _log.warning("%s: no broker has answered for %.0f s; the role keeps trying", self.name, _SILENT_S)
 
     def _on_step(self, step: str) -> None:
-        """A step of a round is done, which may be a long one."""
+        """Record the end of a step; a round may be long."""
         self._turned_s = self._clock.monotonic_s()
         if step == IndexStep.JUDGED:
-            # No broker was asked meanwhile.
+            # Judging sends nothing to a broker.
             self._answered_s = self._turned_s
         if step in _ANSWERED:
             self._on_answer()
 
     def _on_answer(self) -> None:
-        """A broker has answered."""
+        """Record that a broker has answered."""
         now_s = self._clock.monotonic_s()
         if self._is_silence_logged:
             self._is_silence_logged = False
@@ -178,7 +178,7 @@ class Loop(ABC):
         self._metrics.set_answered(self.name)
 
     def run(self) -> None:
-        """Until stopped. raises: SieveError when going on makes no sense"""
+        """Run rounds until `stop`. raises: SieveError where another try cannot help"""
         try:
             while not self._stop.is_set():
                 self._turned_s = self._clock.monotonic_s()
@@ -200,7 +200,7 @@ class Loop(ABC):
         self._metrics.role.labels(self.name).state(phase)
 
     def _worked(self) -> None:
-        """The role has emitted, judged or stood by."""
+        """Record that the role has emitted, judged or stood by."""
         if self.phase.now is LoopPhase.STARTING:
             self._enter(LoopPhase.WORKING)
 
@@ -218,14 +218,14 @@ class Loop(ABC):
                 self._set_gauges()
                 self._query_broker()
             self._pause_s = 0.0
-            # A step may find nothing because no broker answers: that it succeeds says nothing then.
+            # A step without messages succeeds also where no broker answers: success alone proves no answer.
             if self.phase.now is LoopPhase.RETRYING and self.is_answered and not self._is_aside:
                 self._enter(LoopPhase.WORKING)
         except BrokerError as error:
             self._failed(error)
             if isinstance(error, FatalError):
-                # What a role was never allowed to do is told once; a permission that was taken away may be
-                # granted again.
+                # A permission missing from the start ends the process; one that was taken away may be granted
+                # again.
                 if error.fenced or (error.denied and self.phase.now is LoopPhase.STARTING):
                     raise
                 self._give_up()
@@ -243,7 +243,7 @@ class Loop(ABC):
             self._stop.wait(self._pause_s)
 
     def _query_broker(self) -> None:
-        """Ask a broker for what only it knows. raises: BrokerError"""
+        """Query a broker for the values that only it knows. raises: BrokerError"""
         try:
             self._query_lag()
         except BrokerError as error:
@@ -259,28 +259,28 @@ class Loop(ABC):
 
     @property
     def _is_aside(self) -> bool:
-        """It leaves its work to other processes for a while."""
+        """Whether the role leaves its work to other processes for a while."""
         return False
 
-    def _failed(self, error: BrokerError) -> None:  # noqa: ARG002 - for a role that looks at it
-        """A round ended with this error, which has left the role as it is."""
+    def _failed(self, error: BrokerError) -> None:  # noqa: ARG002 - for roles that override this
+        """Count the error that ended a round; the role still stands as the error left it."""
         self._metrics.broker_errors.labels(self.name).inc()
 
     @abstractmethod
     def _step(self) -> None:
-        """One round, on a role that is made if there is none."""
+        """Run one round; make the role first if there is none."""
 
     @abstractmethod
     def _set_gauges(self) -> None:
-        """Gauges that no broker is asked for: true also while none answers, and when there is no role."""
+        """Set the gauges that need no broker; right also while no broker answers, and without a role."""
 
     @abstractmethod
     def _query_lag(self) -> None:
-        """Gauges and progress that a broker knows; asks a broker. raises: BrokerError"""
+        """Set the gauges and log the progress that need a query to a broker. raises: BrokerError"""
 
     @abstractmethod
     def _finish(self) -> None:
-        """The clean end."""
+        """End the role cleanly."""
 
     @abstractmethod
     def _give_up(self) -> None:

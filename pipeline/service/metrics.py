@@ -1,4 +1,4 @@
-"""Every metric of a running service, each name once. What is not known at the moment has no series."""
+"""Every metric of a running service, each name once. A value that is unknown at the moment has no series."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from twinsieve.stages.differ.rules import Rule, counts_by_name
 _STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 _DELAY_BOUNDS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0, 86400.0)
 WAITING_STEPS = frozenset({WorkerStep.POLLED, WorkerStep.ANSWERED, IndexStep.POLLED})
-"""Steps that end when something has arrived, or has not for some time."""
+"""Steps that wait until something arrives or a time has passed."""
 OPEN_STEPS = (
     *(WorkerStep.BEGUN, WorkerStep.SENT, WorkerStep.OFFSETS_SENT),
     *(IndexStep.BEGUN, IndexStep.DECIDED, IndexStep.ANSWERED, IndexStep.OFFSETS_SENT),
@@ -42,7 +42,7 @@ class ProcessPhase(StrEnum):
     """How far the start of a process is."""
 
     WAITING = "waiting_for_broker"
-    """no broker has said yet that the topics are as they must be"""
+    """no broker has answered yet, so the topics are not checked"""
     COMPILING = "compiling"
     """kernels are compiled, or loaded"""
     RUNNING = "running"
@@ -52,7 +52,7 @@ class ProcessPhase(StrEnum):
 class Metrics:
     """One process's metrics in a registry of their own; labels come from settings and fixed words alone.
 
-    What only a broker knows has no series while none answers the role that asks.
+    Values that only a broker knows have no series while no broker answers the role.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -116,18 +116,20 @@ class Metrics:
         )
         self.lag = optional(
             "twinsieve_lag_messages",
-            "Input offsets behind the last emitted message; no series while no broker tells the end.",
+            "Input offsets behind the last emitted message; no series while no broker reports the end.",
             ["topic", "partition"],
             is_available=in_worker,
         )
-        self.unanswered = gauge("twinsieve_unanswered_blocks", "Blocks that were asked and not answered yet.")
+        self.unanswered = gauge(
+            "twinsieve_unanswered_blocks", "Blocks that were sent to the index and not answered yet."
+        )
         self.resyncs = counter(
             "twinsieve_resyncs",
-            "Times a worker began anew from its committed offsets after a failure. Alert on a steady rate.",
+            "Times a worker began again from its committed offsets after a failure. Alert on a steady rate.",
         )
         self.rebalances = counter(
             "twinsieve_rebalances",
-            "Times the share of a role in its consumer group was dealt anew.",
+            "Times a rebalance assigned a role its share of the consumer group again.",
             ["role"],
         )
         self.aborts = counter(
@@ -148,8 +150,8 @@ class Metrics:
         )
         self.clock_offset = optional(
             "twinsieve_clock_offset_seconds",
-            "How far the clock of this process runs ahead of the broker's (below 0: behind), as a role hears "
-            "it; no series while that is not known. Alert beyond 60 either way.",
+            "How far the clock of this process runs ahead of the broker's (below 0: behind), as a role "
+            "measures it; no series while unknown. Alert beyond 60 either way.",
             ["role"],
         )
         self.steps = Histogram(
@@ -184,7 +186,7 @@ class Metrics:
         )
         self.phase = enum(
             "twinsieve_index_phase",
-            "Where the index of this process stands; none in a process without one.",
+            "Phase of the index of this process; none in a process without one.",
             states=[_NO_INDEX, *IndexPhase],
         )
         self.restore_bytes = optional(
@@ -195,7 +197,7 @@ class Metrics:
         )
         self.log_lag = optional(
             "twinsieve_index_lag_blocks",
-            "Blocks of the log not judged, or not followed yet; no series while no broker tells its end.",
+            "Blocks of the log not judged, or not followed yet; no series while no broker reports its end.",
             is_available=in_index,
         )
         self.behind = optional(
@@ -211,7 +213,7 @@ class Metrics:
         )
         self.unjudged = counter(
             "twinsieve_index_unjudged_blocks",
-            "Blocks that retention took before anybody judged them; workers ask again. Alert on growth.",
+            "Blocks that retention took before an index judged them; workers resend them. Alert on growth.",
         )
         self.sessions = counter("twinsieve_index_sessions", "Sessions that began while this process judged.")
         self.given_up = counter(
@@ -222,7 +224,7 @@ class Metrics:
         )
         self.unconfirmed = counter(
             "twinsieve_index_unconfirmed",
-            "Exact duplicates taken at the word of the Bloom filter, which names no leader.",
+            "Exact duplicates that the Bloom filter alone confirms; it names no leader.",
         )
         self.kept_apart = counter(
             "twinsieve_index_kept_apart",
@@ -253,8 +255,8 @@ class Metrics:
         )
         self.log_bytes = optional(
             "twinsieve_log_bytes",
-            "Bytes of the app's own topics on a broker's disk, of one replica, told by who judges; "
-            "no series where no broker tells.",
+            "Bytes of the app's own topics on a broker's disk, of one replica, shown by the process that "
+            "judges; no series where no broker reports them.",
             ["topic"],
             is_available=lambda: self._judges and in_index(),
         )
@@ -262,11 +264,11 @@ class Metrics:
         self._begin_at_zero()
 
     def set_info(self, app: str, role: str, scheme: str = "") -> None:
-        """Say what this process is; scheme: once it is known"""
+        """Set what this process is. scheme: empty until it is known"""
         self.info.set({(app, role, program_version(), scheme): 1.0})
 
     def _begin_at_zero(self) -> None:
-        """Every label that is known beforehand: else the first of its kind would be no increase."""
+        """Create the series of all fixed labels at 0: else the first count would not show as an increase."""
         labels_of: list[tuple[Counter | Histogram, list[str]]] = [
             (self.messages, [*(kind.name.lower() for kind in Kind), _NO_TEXT]),
             (self.dead_letters, list(DeadLetterReason)),
@@ -292,19 +294,19 @@ class Metrics:
                 self.aborts.labels(role, step)
 
     def set_answered(self, role: str) -> None:
-        """A broker has answered this role just now."""
+        """Record that a broker has just answered this role."""
         self._answered_s[role] = self._clock.now_ms() / 1000
         self.answered.set({(name,): answered_s for name, answered_s in self._answered_s.items()})
 
     def set_clock_offset(self, role: str, ahead_s: float | None) -> None:
-        """How far the clock of this process runs ahead of the broker's; None: not known."""
+        """Set how far the clock of this process runs ahead of the broker's; None: unknown."""
         self._ahead_s[role] = ahead_s
         self.clock_offset.set(
             {(name,): offset_s for name, offset_s in self._ahead_s.items() if offset_s is not None}
         )
 
     def count_emission(self, emission: Emission) -> None:
-        """Count what one transaction held."""
+        """Count the messages of one transaction."""
         counts = {kind.name.lower(): count for kind, count in emission.kinds.items()}
         if emission.no_text:
             counts |= {_NO_TEXT: emission.no_text, "unique": counts["unique"] - emission.no_text}
@@ -318,7 +320,7 @@ class Metrics:
             self.delay.observe(now_s - np.concatenate(emission.stamps) / 1000)
 
     def set_pending(self, worker: Worker | None) -> None:
-        """Gauges of a worker, or of none, that no broker is asked for."""
+        """Set the gauges of a worker that need no broker; None: there is no worker."""
         self.unanswered.set(worker.unanswered if worker is not None else 0)
         self.held_partitions.set(worker.held if worker is not None else 0)
         self.pending_bytes.set(worker.pending_bytes if worker is not None else 0)
@@ -329,7 +331,7 @@ class Metrics:
             self.lag.set({})
 
     def set_lags(self, progress: Mapping[Partition, tuple[int, int]]) -> None:
-        """Lags of a worker, asked for now and then; `progress` is what it says of itself."""
+        """Set the lags of a worker. progress: by partition, the offset emitted up to and the end"""
         self.lag.set(
             {
                 (partition.topic, str(partition.number)): max(0, end - emitted)
@@ -338,7 +340,7 @@ class Metrics:
         )
 
     def set_judging(self, index: Index | None) -> None:
-        """Gauges of an index that no broker is asked for; None: it is still to be made."""
+        """Set the gauges of an index that need no broker; None: the index is not made yet."""
         self._judges = index is not None and index.live
         self.phase.state(index.phase.now if index is not None else IndexPhase.RESTORING)
         if index is None:
@@ -354,12 +356,12 @@ class Metrics:
         return self._clock.monotonic_s() - since_s
 
     def set_restore(self, moved: Moved | None) -> None:
-        """How far the snapshot has been read that an index restores from; None: none is being read."""
+        """Set how far the snapshot of a restore has been read; None: no snapshot is being read."""
         self.restore_bytes.set({} if moved is None else {(): moved.size})
         self.restored_bytes.set({} if moved is None else {(): moved.done})
 
     def set_index_state(self, index: Index) -> None:
-        """Gauges of an index, asked for now and then."""
+        """Set the gauges of an index that need a broker, and those of its sieve."""
         self.log_lag.set({(): max(0, index.follower.log_end() - index.state.at)})
         stats = index.state.sieve.stats()
         self.window_messages.set(stats.held)
@@ -370,7 +372,7 @@ class Metrics:
             self.window_seconds.set({(): (newest_ms - oldest_ms) / 1000})
 
     def count_index(self, index: Index) -> None:
-        """Count what an index has noted since this was called last; the index forgets it."""
+        """Count what the index has noted since the last call, and reset its notes."""
         self.unjudged.inc(index.unjudged)
         self.sessions.inc(index.sessions)
         for reason, count in index.given_up.items():
@@ -382,18 +384,18 @@ class Metrics:
         index.given_up.clear()
 
     def count_worker(self, worker: Worker) -> None:
-        """The same of a worker."""
+        """Count what the worker has noted since the last call, and reset its notes."""
         self.resyncs.inc(worker.resyncs)
         self.trimmed.inc(worker.trimmed)
         self.rebalances.labels("worker").inc(worker.rebalances)
         worker.resyncs = worker.trimmed = worker.rebalances = 0
 
     def set_log_bytes(self, sizes: Mapping[str, int]) -> None:
-        """Bytes of topics, those that are known."""
+        """Set the sizes of topics, as far as they are known."""
         self.log_bytes.set({(topic,): size for topic, size in sizes.items()})
 
     def count_ruling(self, ruling: Ruling) -> None:
-        """Count what an index has judged; what it only said again was counted then."""
+        """Count what an index has judged; verdicts that it only repeats were counted the first time."""
         unconfirmed = (ruling.verdicts.flags & Flag.UNCONFIRMED) != 0
         count = int(np.count_nonzero(unconfirmed & (ruling.sources == Source.NEW)))
         if count:

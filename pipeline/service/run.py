@@ -1,8 +1,8 @@
-"""`twinsieve run`: both roles in one process, until it is stopped or meets an error that waiting cannot mend.
+"""`twinsieve run`: both roles in one process, until a stop or an error that waiting cannot repair.
 
-Order of a start: pages open, the process gets its name, a broker is asked until it answers, kernels are
-compiled, roles begin. Each can be stopped, and the pages say which it is.
-Order of a clean stop: the worker asks for nothing more, emits what is answered, reports how far it came and
+Order of a start: pages open, the process gets its name, a broker is queried until it answers, kernels are
+compiled, roles begin. A stop works during each of them, and the pages show the present one.
+Order of a clean stop: the worker sends no more blocks, emits the answered messages, reports its progress and
 leaves; then the index writes a snapshot and leaves. Either may be killed at any moment instead.
 """
 
@@ -68,15 +68,15 @@ def run_service(
     clock: Clock | None = None,
     stop: threading.Event | None = None,
 ) -> None:
-    """Returns once `stop` is set, everything finished and reported.
+    """Run until `stop` is set, then finish and report everything.
 
     member: a stable name of this process, unique in the deployment; without one, `slot_of` finds one
     dry_run: shadow mode, with groups, internal topics and state of its own (app `<app>-shadow`): judges and
         counts, emits nothing
-    move_output: the app's output is this one from now on, whichever it was
-    without_snapshots: begin with what the log still holds, though snapshots of what it does not are lost
+    move_output: from now on the app has this output, whichever it had before
+    without_snapshots: begin from what the log still holds, although the snapshots of older blocks are lost
     connect: a broker of these settings; clock: for tests
-    raises: ConfigError, UsageError; BrokerError and StateError when going on makes no sense, with what to do
+    raises: ConfigError, UsageError; BrokerError and StateError where another try cannot help, with what to do
     """
     settings = shadow(settings) if dry_run else settings
     clock = clock or SystemClock()
@@ -137,7 +137,7 @@ def run_service(
 
 
 class _Status:
-    """Where the process stands, as its pages and its metric tell it."""
+    """The state of the process, for its pages and its metric."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -153,7 +153,7 @@ class _Status:
         self.go(ProcessPhase.RUNNING)
 
     def why_not_healthy(self) -> str:
-        """Nothing while it starts: however long a broker is away or a small share of a core takes."""
+        """Empty while the process starts, which a silent broker or a slow core may make long."""
         return ", ".join(f"{loop.name}: no step for minutes" for loop in self._loops if not loop.alive)
 
     def why_not_ready(self) -> str:
@@ -166,7 +166,7 @@ class _Status:
         )
 
     def remark(self) -> str:
-        """What a process that is ready has to say all the same."""
+        """What an operator should know of a process that is ready."""
         return ", ".join(f"{loop.name}: {loop.remark}" for loop in self._loops if loop.remark)
 
 
@@ -177,7 +177,7 @@ def _check(settings: Settings, connect: Callable[[Settings], Broker], **how: boo
 
 @contextmanager
 def process(settings: Settings, member: str | None) -> Iterator[tuple[str, ThreadPoolExecutor]]:
-    """The name of this process, and what writes its snapshots."""
+    """The name of this process, and the thread that writes its snapshots."""
     slot = slot_of(settings, member)
     try:
         with ThreadPoolExecutor(1, thread_name_prefix="snapshot") as background:
@@ -215,10 +215,10 @@ def drive(
     """Run all loops; the first that fails ends the others, and its error is raised.
 
     end_s: how long workers may take to end, and indexes too once something has failed: a client that hangs
-        keeps no process alive
+        does not keep the process alive
     snapshot_s: how long indexes may take in a clean stop: a last snapshot may be large
-    start_s: how long a role may take to hear of a stop that has done nothing yet: it may wait for a silent
-        broker, or read a large snapshot, and leaves nothing behind
+    start_s: how long a role that is still starting may take to react to a stop: it may wait for a silent
+        broker or read a large snapshot, and has nothing to finish
     raises: BrokerError where a role does not end in time
     """
     running = {loop: _started(loop) for loop in [*workers, *indexes]}

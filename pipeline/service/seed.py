@@ -1,8 +1,8 @@
 """`twinsieve seed`: the windows are filled from an existing output, before an app goes live.
 
-The output is read as an input of the app, in a group of its own: asked, judged, recorded and answered like
-any other, by a worker that emits nothing. So a crash costs no more than a crash of a worker does, the index
-restores the seed with everything else, and a leader that came from it is named by its place in that topic.
+The output is read as an input of the app, in a group of its own: sent, judged, recorded and answered like
+any other, by a worker that emits nothing. So a crash costs no more than a crash of a worker, the index
+restores the seed with everything else, and a leader from the seed is named by its position in that topic.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _POLL_MESSAGES = 2_000
 
 @dataclass(slots=True)
 class SeedResult:
-    """What this run put into the windows; `finished`: everything that was there when it began."""
+    """What this run put into the windows. finished: it read everything up to the ends at its start"""
 
     finished: bool = False
     kinds: Counter[Kind] = field(default_factory=Counter)
@@ -52,7 +52,7 @@ class SeedResult:
 
     def __str__(self) -> str:
         others = self.kinds.total() - self.kept
-        end = "done" if self.finished else "stopped; run it again to go on"
+        end = "done" if self.finished else "stopped; run it again to continue"
         return f"seed: {self.kept} messages kept, {others} passed over as duplicates or unreadable; {end}"
 
 
@@ -66,16 +66,16 @@ def run_seed(
     clock: Clock | None = None,
     stop: threading.Event | None = None,
 ) -> SeedResult:
-    """Read `topic` up to its present end, and return; an earlier run that was stopped or killed goes on.
+    """Read `topic` up to its present end, and return; continue an earlier run that was stopped or killed.
 
-    since_ms: begin at the first message stamped so (a first run only)
+    since_ms: begin at the first message of this time or later (a first run only)
     member, connect, clock, stop: as for `run_service`
     raises: UsageError for an input topic of the app; BrokerError when the topic is missing or the app is live
         already; StateError as the service does
     """
     if topic in settings.input.topics:
         raise UsageError(
-            f"--topic {topic}: is an input topic of app {settings.app}, and what was seeded never comes out; "
+            f"--topic {topic}: is an input topic of app {settings.app}, and a seed never emits messages; "
             "name an existing output: `run` reads the input itself"
         )
     clock = clock or SystemClock()
@@ -118,10 +118,10 @@ def run_seed(
 
 @dataclass(slots=True)
 class SeedWatch:
-    """Asks how far a seed of an app has come, and whether the app has gone live meanwhile.
+    """Queries the progress of a seed, and whether the app has gone live meanwhile.
 
     ends: where each partition of the topic ended when the seed began
-    left: offsets still to be committed when `done` was asked last
+    left: offsets still to be committed at the last call of `done`
     """
 
     admin: Admin
@@ -138,7 +138,7 @@ class SeedWatch:
         if self.admin.group_offsets(live):
             raise BrokerError(
                 f"app {self.app} has gone live beside its seed (group {live} has offsets), so the rest would"
-                " stand behind newer messages; nothing is lost, the windows hold what was seeded until now",
+                " come after newer messages; nothing is lost, the windows hold what was seeded until now",
                 retryable=False,
             )
         committed = self.admin.group_offsets(Names(self.app).seed)
@@ -202,7 +202,7 @@ def begin_seed(
         if admin.group_offsets(Names(settings.app).workers):
             raise BrokerError(
                 f"app {settings.app} is live already (group {Names(settings.app).workers} has offsets); "
-                "a seed would stand behind newer messages; seed a new app before its first run",
+                "a seed would come after newer messages; seed a new app before its first run",
                 retryable=False,
             )
         partitions = [Partition(topic, number) for number in range(info.partitions)]

@@ -39,9 +39,9 @@ class _OrderedBroker:
 
 
 class _OrderedConsumer:
-    """A group consumer that pauses what runs ahead of the slowest partition that has not reached its end.
+    """A group consumer that pauses partitions ahead of the slowest one that has not reached its end.
 
-    A partition without input for some seconds is not waited for: order is worth a short wait, not a stop.
+    It does not wait for a partition without input for some seconds: order is worth a short wait, not a stop.
     """
 
     def __init__(self, inner: GroupConsumer, clock: Clock, ends: Mapping[Partition, int]) -> None:
@@ -101,6 +101,6 @@ class _OrderedConsumer:
         self._inner.pause(partitions)
 
     def resume(self, partitions: Collection[Partition]) -> None:
-        """What runs ahead stays paused."""
+        """Resume these, except those that are ahead."""
         self._paused.difference_update(partitions)
         self._inner.resume(set(partitions) - self._ahead)

@@ -32,7 +32,7 @@ class StepTimer:
         self._last_s = clock.monotonic_s()
 
     def begin_round(self) -> None:
-        """A round begins now: what the one before left open was not committed, and the pause is no step's."""
+        """Begin a round: a transaction still open was not committed; the pause before counts for no step."""
         self._count_abort()
         self._last_s = self._clock.monotonic_s()
 
@@ -46,7 +46,7 @@ class StepTimer:
         self._observe[step](now_s - self._last_s)
         self._last_s = now_s
         if step in _BEGUN:
-            # A worker makes several transactions in a round, and may go on after one that failed.
+            # A worker makes several transactions in a round, and may continue after one that failed.
             self._count_abort()
         if step in OPEN_STEPS:
             self._open = step

@@ -66,9 +66,9 @@ def warm_up(
     report: called at the beginning and after each part; not called where nothing is missing
     processes: how many compile at once, one for each core by default. With one, and where kernels cannot be
         kept (one warning says so), this process compiles by itself
-    stopped: asked several times a second; once it is True, parts under way are given up
+    stopped: called several times a second; once it returns True, unfinished parts are abandoned
 
-    The part of a process that ends early is compiled later, by the first process that needs its kernels.
+    A part whose process ends early is compiled later, by the first process that needs its kernels.
     """
     missing = missing_parts()
     if not missing:
@@ -106,7 +106,7 @@ def serve(requests: TextIO, answers: TextIO) -> None:
 
 
 def _compile_in(count: int, missing: Sequence[Part], report: Report, stopped: Callable[[], bool]) -> None:
-    """Give each part to an idle process once its callees are compiled, until `stopped` or all have an end."""
+    """Give each part to an idle process once its callees are compiled, until `stopped` or all end."""
     waiting, done = list(missing), 0
     under_way: dict[subprocess.Popen[str], tuple[Part, float]] = {}
     processes = [_worker() for _ in range(count)]
@@ -131,7 +131,7 @@ def _compile_in(count: int, missing: Sequence[Part], report: Report, stopped: Ca
                 done += 1
                 idle.append(process)
                 seconds = time.perf_counter() - began_s
-                with suppress(OSError):  # who closed stderr wants to hear nothing
+                with suppress(OSError):  # stderr may be closed
                     report(CompileProgress(done, len(missing), part.name, seconds, count))
     finally:
         for process in processes:

@@ -24,7 +24,7 @@ _CHECKS = 4
 class WorkerLoop(Loop):
     """Drives a worker.
 
-    index: of the same process: once that has failed, a stop waits for no more answers
+    index: of the same process; if it has failed, a stop does not wait for more answers
     """
 
     def __init__(
@@ -83,10 +83,11 @@ class WorkerLoop(Loop):
                     worker.leave()
                     return
                 if self._index is not None and self._index.error is not None and not emission.kinds:
-                    break  # nobody here answers the rest, and what was answered is out
+                    break  # no index here answers the rest, and all answered messages are emitted
         except BrokerError as error:
             _log.warning(
-                "worker: stopped before it told the index how far it has emitted (%s); nothing is lost", error
+                "worker: stopped before it reported to the index how far it emitted (%s); nothing is lost",
+                error,
             )
             return
         _log.warning("worker: stopped with %d blocks unanswered; they are asked again", worker.unanswered)
@@ -100,7 +101,7 @@ class WorkerLoop(Loop):
 
 
 class StallDetector:
-    """Finds partitions that have input, wait for no answer, and do not move.
+    """Finds partitions that have input and wait for no answer, but whose position does not move.
 
     >>> detector, at = StallDetector(), Partition("posts", 0)
     >>> [detector.stalled({at: (5, 9)}, waiting=False) for _ in range(4)][-1]

@@ -115,7 +115,7 @@ def test_explain_knows_the_fields_and_scopes_of_messages_in_a_file(tmp_path: Pat
         assert ("the fields k are equal" in ran.out) == (other in "bd")
         assert ("never meet" in ran.out) == (other == "d")
     ran = run("explain", _A, _A, *fields)
-    assert "which two texts do not tell" in ran.out
+    assert "which two texts do not have" in ran.out
     assert "verdict  unique" in ran.out
 
 

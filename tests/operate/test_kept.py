@@ -112,7 +112,7 @@ def test_whoever_asks_for_a_log_without_end_is_told_what_a_day_takes(command: Ca
     }
     said = [line for line in made.stderr.splitlines() if line.startswith("t.fingerprints: ")]
     assert [
-        ("kept for ever" in line, "151.2 GB" in line, "5,000 messages a second" in line) for line in said
+        ("kept forever" in line, "151.2 GB" in line, "5,000 messages a second" in line) for line in said
     ] == [(True, True, True)]
     assert command("create", **AGELESS).output == ""
     checked = command("check", **AGELESS)

@@ -157,7 +157,7 @@ def test_a_seed_that_is_stopped_says_so(settings: Settings, cluster: MemoryClust
     stop.set()
     seeded = seed(settings, cluster, stop=stop)
     assert not seeded.finished
-    assert str(seeded).endswith("stopped; run it again to go on")
+    assert str(seeded).endswith("stopped; run it again to continue")
     assert seed(settings, cluster).kept == 150
 
 

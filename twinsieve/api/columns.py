@@ -2,7 +2,7 @@
 
 No such library is imported here, except pyarrow for an object that offers nothing but the Arrow C interface.
 Every refusal names the argument and, where there is one, the row, counted from `first`. Rows are taken in
-their order; an index that a pandas Series carries is not looked at.
+their order; the index of a pandas Series is ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def values_of(column: object, name: str) -> list[Any]:
         array or chunked array, or anything with `__arrow_c_stream__` or `__arrow_c_array__`; dictionaries
         are decoded
     name: what errors call it
-    raises: UsageError for what is no column: text, bytes, a mapping, a set, a table, more than one dimension
+    raises: UsageError for anything else: text, bytes, a mapping, a set, a table, more than one dimension
     """
     refuse_no_column(column, name)
     if isinstance(column, (list, tuple)):
@@ -149,7 +149,7 @@ def shown(value: object) -> str:
 
 
 def _largest(ids: list[Any]) -> list[int]:
-    """The two whole numbers that would have too many digits if any had."""
+    """The smallest and the largest whole number: if any has too many digits, one of them has."""
     numbers = [value for value in ids if type(value) is int]
     return [min(numbers), max(numbers)] if numbers else []
 
@@ -166,7 +166,7 @@ def is_arrow(column: object) -> bool:
 
 
 def refuse_no_column(column: object, name: str) -> None:
-    """Refuse one text, a mapping, a set, a table: what could be iterated, but not as rows.
+    """Refuse one text, a mapping, a set, a table: they can be iterated, but not as rows.
 
     raises: UsageError
     """
@@ -186,7 +186,7 @@ def refuse_no_column(column: object, name: str) -> None:
 
 
 def _arrow_column(column: object, name: str) -> Any:
-    """The column as pyarrow's; the object itself can do nothing but hand its memory over."""
+    """The column as pyarrow's; the object itself can only hand over its memory."""
     try:
         arrow: Any = import_module("pyarrow")
     except ImportError as error:

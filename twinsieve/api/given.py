@@ -101,7 +101,7 @@ def read_items(
 
     parts: of `text`, `ids`, `times`, `scopes`; without one for `text` the items are the texts
     first: the number of the first item
-    raises: UsageError, naming part and item; what a function of the caller's raises comes through
+    raises: UsageError, naming part and item; an exception from a caller's function passes through
     """
     texts, ids, times, scopes = (
         None if (part := parts[name]) is None else _values(items, name, part, first)

@@ -22,7 +22,7 @@ Id = str | int
 class LeaderIds:
     """The ids of kept texts.
 
-    window: entries that are surely held, at least 1; twice as many at most
+    window: how many entries it holds at least (1 or more); it holds at most twice as many
 
     >>> ids = LeaderIds(2)
     >>> ids.add(np.array([0, 3, 4]), ["a", None, "c"])
@@ -36,7 +36,7 @@ class LeaderIds:
         self._newer = _Generation()
 
     def add(self, positions: NDArray[np.int64], ids: Sequence[Id | None]) -> None:
-        """Enter kept texts, positions ascending and above all before; those without id are left out."""
+        """Add kept texts, positions ascending and above all earlier ones; texts without id are left out."""
         for position, leader_id in zip(positions.tolist(), ids, strict=True):
             if leader_id is None:
                 continue
@@ -46,7 +46,7 @@ class LeaderIds:
             self._newer.ids.append(leader_id)
 
     def find(self, positions: NDArray[np.int64]) -> NDArray[np.object_]:
-        """object[n]: the id at each position, None where there is none (any more)."""
+        """object[n]: the id at each position, None where there is none, or it was forgotten."""
         ids = np.full(len(positions), None, dtype=object)
         for generation in (self._older, self._newer):
             generation.find(positions, ids)

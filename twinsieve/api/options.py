@@ -22,7 +22,7 @@ from twinsieve.stages.errors import UsageError
 
 WINDOW = 200_000
 EXACT_WINDOW = 2_000_000
-"""Kept texts remembered where nobody says otherwise: some 58 MB for the near stage, 9 MB for the exact
+"""Kept texts remembered by default: some 58 MB for the near stage, 9 MB for the exact
 one."""
 
 
@@ -67,7 +67,7 @@ _DEFAULTS: dict[str, object] = {
     "near.window": {"messages": WINDOW, "age": None},
     "exact.window": {"messages": EXACT_WINDOW, "age": None},
 }
-"""What a sieve has without `settings`: rules that are safe in any language, little memory, no age limit."""
+"""Defaults of a sieve without `settings`: rules safe in any language, little memory, no age limit."""
 
 
 def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, object] | None) -> Settings:
@@ -75,7 +75,7 @@ def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, o
 
     given: a YAML file (with the environment, as for commands), a mapping of the same keys, or None for the
         defaults of the face
-    raises: ConfigError with every problem, UsageError for what no sieve of texts can do
+    raises: ConfigError with every problem, UsageError for settings that a sieve of texts cannot follow
     """
     if options.threads is not None and not _is_count(options.threads):
         raise UsageError(
@@ -130,7 +130,7 @@ def _overrides(options: Options) -> list[Override]:
 
 
 def _by_argument(findings: list[Finding], options: Options) -> list[str]:
-    """What is wrong, once for each keyword argument, however many settings it stands for."""
+    """The findings, one for each keyword argument, even if it stands for several settings."""
     lines: dict[str, None] = {}
     for finding in findings:
         name, line = finding.place.source, str(finding)
@@ -147,7 +147,7 @@ def _is_count(value: object) -> bool:
 
 
 def _refuse_fields(settings: Settings) -> None:
-    """A column of texts has no fields. Silently left out, they would make other verdicts than a file's."""
+    """A column of texts has no fields. If they were ignored, verdicts would differ from those on a file."""
     if settings.exact.fields:
         raise UsageError("exact.fields names fields of messages, but a sieve of texts has none; remove it")
     if settings.scope:

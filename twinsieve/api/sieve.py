@@ -42,7 +42,7 @@ _log = logging.getLogger("twinsieve")
 
 
 class Sieve:
-    """Keeps the first of similar texts, and says of every dropped text which kept one it repeats.
+    """Keeps the first of similar texts, and names for every dropped text the kept one that it repeats.
 
     A text is compared with the texts that this sieve kept before, in this call or an earlier one; dropped
     texts are compared with nothing later. Verdicts depend on the settings and on the texts in their order,
@@ -151,7 +151,7 @@ class Sieve:
         """A verdict for each text, in order; the sieve remembers the kept ones.
 
         Columns are lists or other iterables, NumPy arrays, Arrow arrays, Series of pandas or polars. They
-        are matched by order; the index of a pandas Series is not looked at.
+        are matched by order; the index of a pandas Series is ignored.
 
         texts: str. A missing one (None, NaN, NA) is kept and has stage `no_text`; nothing is compared
             with it. Bytes and numbers are refused
@@ -333,7 +333,7 @@ class Sieve:
         rows = np.array(columns.rows, dtype=np.int64)
         bodies, prints = self._scheme.read(columns.texts)
         batch = make_batch(columns, bodies, prints, rows + first, time.time_ns() // 1_000_000)
-        # From here on the state moves. Whatever ends this half-way leaves texts in it without a verdict.
+        # From here on the state changes. An exception now leaves texts in it without a verdict.
         self._is_judging = True
         judged = self._engine.judge(batch)
         self._rows += n
@@ -362,7 +362,7 @@ class Sieve:
     def _leader_ids(self, leaders: NDArray[np.int64], given: Given, first: int) -> NDArray[np.object_]:
         """object[n]: ids of leaders among the texts given now, which begin at `first`, or kept before.
 
-        Asked before the new ones are remembered: more may be kept at once than the memory of ids holds.
+        Call it before the new ids are added: one call may keep more texts than the memory of ids holds.
         """
         ids = self._ids.find(leaders)
         if given.ids is not None:
@@ -377,7 +377,7 @@ class Sieve:
         if stats.held == stats.capacity:
             self._warns_when_full = False
             _log.warning(
-                "the window of %s kept texts is full: older ones are not compared with any more; "
+                "the window of %s kept texts is full: older ones are no longer compared; "
                 "Sieve(window=…) keeps more",
                 f"{stats.capacity:,}",
             )
@@ -393,7 +393,7 @@ class Sieve:
 
     @contextmanager
     def _used(self) -> Iterator[None]:
-        """Hold the sieve for one call. raises: UsageError where it cannot be used any more"""
+        """Hold the sieve for one call. raises: UsageError where it can no longer be used"""
         if os.getpid() != self._process:
             raise UsageError(
                 "this sieve was made in another process; use save(path) there and Sieve.load(path) here"

@@ -1,7 +1,7 @@
 """A user's column of times as milliseconds since 1970.
 
-A time without a zone is UTC, as in the files that `twinsieve dedup` reads. A number says nothing of its
-unit, so the unit must be given; NumPy, Arrow, pandas and polars columns of times carry theirs.
+A time without a zone is UTC, as in the files that `twinsieve dedup` reads. A number has no unit,
+so the unit must be given; NumPy, Arrow, pandas and polars columns of times carry theirs.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def times_of(column: object, unit: TimeUnit | None, first: int = 0, name: str = 
 
     column: datetimes, dates, `numpy.datetime64`, pandas timestamps, ISO 8601 text, or numbers in `unit`
     unit: of numbers: s, ms, us or ns since 1970
-    raises: UsageError, at the first row that is no time, a number without a unit, or outside the years 1 to
-        9999
+    raises: UsageError, at the first row that is not a time, is a number without a unit, or lies outside the
+        years 1 to 9999
     """
     if unit is not None and unit not in _MS:
         raise UsageError(f"time_unit is {unit!r}; choose s, ms, us or ns")
@@ -106,7 +106,7 @@ def _from_datetime64(values: NDArray[Any]) -> NDArray[np.int64]:
     unit = np.datetime_data(values.dtype)[0]
     missing = np.isnat(values)
     if unit in ("us", "ns", "ps", "fs", "as"):
-        # What is finer than a nanosecond cannot change the nearest millisecond, but for a half.
+        # Less than a nanosecond cannot change the nearest millisecond, except at a half.
         fine = values.astype(f"datetime64[{'us' if unit == 'us' else 'ns'}]").view(np.int64)
         moments = _rounded(fine, _PER_MS["us" if unit == "us" else "ns"]).astype(np.int64)
     else:

@@ -1,4 +1,4 @@
-"""What the sieve says of a column of texts: NumPy columns, and small rows to read."""
+"""Verdicts on a column of texts: NumPy columns, and small rows to read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the sieve says of one text.
+    """The verdict on one text.
 
     position: of the text, from 0, counted on over all calls of this sieve, saved and loaded ones too; the
         commands count rows from 1
@@ -78,9 +78,9 @@ class Verdict:
 
 
 class Verdicts(Sequence[Verdict]):
-    """What the sieve says of n texts: columns as attributes, `Verdict` rows when iterated or indexed.
+    """Verdicts on n texts: columns as attributes, `Verdict` rows when iterated or indexed.
 
-    A row says None where there is nothing, a column -1, NaN or the empty text.
+    Where there is no value, a row has None; a column has -1, NaN or the empty text.
 
     position: int64[n], from 0, counted on over all calls
     kept: bool[n]; False for duplicates. Rows without text are kept.

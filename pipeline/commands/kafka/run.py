@@ -23,7 +23,7 @@ long for the other role after each call to a broker, which at low rates is longe
 
 
 def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False) -> Settings:
-    """Settings with every secret that connecting needs; what is logged from now on goes to stderr.
+    """Settings with every secret that connecting needs; logs go to stderr from now on.
 
     dry_run: the log names the app's shadow
     raises: ConfigError

@@ -36,7 +36,7 @@ def command() -> None:
 def check_topics(ctx: click.Context, /, flags: SettingsFlags) -> None:
     """Show every problem of the topics, one line each; exit code 1 if there is one.
 
-    What the settings ask for and what takes ever more disk is shown too, and is no problem.
+    Topics that grow without limit because the settings ask for it are shown too, but are not a problem.
     """
     from twinsieve.pipeline.operate.topics import Severity, check
 
