@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
-# Also for the log of a service, which shows the same errors and hides the same secrets.
-from twinsieve.stages.errors import SieveError as SieveError
-from twinsieve.stages.errors import without_secrets as without_secrets
+from twinsieve.stages.errors import without_secrets
 
 if TYPE_CHECKING:
     from rich.console import Console, Group

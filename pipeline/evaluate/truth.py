@@ -42,9 +42,6 @@ class Truth:
     similarities: list[int]
     seen_before: list[bool]
 
-    def __len__(self) -> int:
-        return len(self.leaders)
-
 
 def read_pairs(path: Path) -> list[Pair]:
     """Every pair of a pairs file: `later earlier similarity kind` by tabs, with that header; plain or packed.

@@ -6,15 +6,12 @@ tells whether `run` stops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
 
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.operate.topic_plan import (
     ASSUMED_RATE,
@@ -35,7 +32,6 @@ _LEAST_BYTES = 1024
 """A dead letter without its message: batch, reason and origin."""
 _FOREVER = -1
 _STAMPED_BY = "message.timestamp.type"
-_T = TypeVar("_T")
 _NO_INPUT = "input topic does not exist; create it, or correct input.topics"
 _NOT_THERE = "does not exist; run: twinsieve topics create"
 
@@ -64,12 +60,6 @@ class TopicFinding:
 
     def __str__(self) -> str:
         return f"{self.topic}: {self.text}"
-
-
-def answer_of(settings: Settings, broker: Broker, question: Callable[[Settings, Admin], _T]) -> _T:
-    """The answer to one question; the broker is closed. raises: BrokerError"""
-    with closing(broker), closing(broker.admin()) as admin:
-        return question(settings, admin)
 
 
 def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[TopicFinding]:

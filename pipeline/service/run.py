@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from typing import Literal
 
 from twinsieve.pipeline.broker.ports import Broker, Clock
@@ -96,11 +95,10 @@ def run_service(
             )
             stack.callback(server.close)
         slot, background = stack.enter_context(process(settings, member))
-        checked = until_answered(
-            partial(
-                _check,
+        until_answered(
+            lambda: check_topics(
                 settings,
-                connect,
+                connect(settings),
                 auto_create=settings.topics.auto_create or dry_run,
                 emits=not dry_run,
                 same_output=not (dry_run or move_output),
@@ -109,7 +107,7 @@ def run_service(
             stop,
             lambda error: status.go(ProcessPhase.WAITING, str(error)),
         )
-        if checked is None:
+        if stop.is_set():
             return
         # Before a group is joined: a member that compiles inside a step would keep its share waiting.
         status.go(ProcessPhase.COMPILING)
@@ -168,11 +166,6 @@ class _Status:
     def remark(self) -> str:
         """What an operator should know of a process that is ready."""
         return ", ".join(f"{loop.name}: {loop.remark}" for loop in self._loops if loop.remark)
-
-
-def _check(settings: Settings, connect: Callable[[Settings], Broker], **how: bool) -> Literal[True]:
-    check_topics(settings, connect(settings), **how)
-    return True
 
 
 @contextmanager

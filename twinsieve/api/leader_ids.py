@@ -69,7 +69,8 @@ class LeaderIds:
         """The ids that were saved. raises: StateError if the parts do not fit each other"""
         loaded = cls(window)
         positions, sizes = sections["positions"].tolist(), sections["sizes"].tolist()
-        ids = _read_ids(sections["ids"].tobytes())
+        # orjson would refuse lone surrogates, and make floats of integers beyond 64 bits.
+        ids: list[Id] = json.loads(sections["ids"].tobytes())
         if len(sizes) != 2 or sum(sizes) != len(positions) or len(ids) != len(positions):
             raise StateError("leader ids and their positions differ in number; start with an empty sieve")
         loaded._older = _Generation(positions[: sizes[0]], ids[: sizes[0]])
@@ -93,9 +94,3 @@ class _Generation:
         slots = np.minimum(np.searchsorted(kept, positions), len(kept) - 1)
         for row in np.flatnonzero(kept[slots] == positions).tolist():
             ids[row] = self.ids[slots[row]]
-
-
-def _read_ids(content: bytes) -> list[Id]:
-    # orjson would refuse lone surrogates, and make floats of integers beyond 64 bits.
-    ids: list[Id] = json.loads(content)
-    return ids

@@ -83,17 +83,14 @@ def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, o
         )
     overrides = list(_overrides(options))
     if given is None or isinstance(given, Mapping):
-        tree = tree_of(_DEFAULTS if given is None else given)
-        settings, findings = check_tree(tree, None, overrides, on_files=True)
-        if findings or settings is None:
-            raise ConfigError(_by_argument(findings, options))
+        tree, environ = tree_of(_DEFAULTS if given is None else given), None
     elif isinstance(given, (str, os.PathLike)):
-        tree = tree_of_file(Path(given))
-        settings, findings = check_tree(tree, os.environ, overrides, on_files=True)
-        if findings or settings is None:
-            raise ConfigError(_by_argument(findings, options))
+        tree, environ = tree_of_file(Path(given)), os.environ
     else:
         raise UsageError(f"settings is {a_type(given)}; give the path of a YAML file, or a mapping")
+    settings, findings = check_tree(tree, environ, overrides, on_files=True)
+    if findings or settings is None:
+        raise ConfigError(_by_argument(findings, options))
     _refuse_fields(settings)
     hamming = settings.near.method == "hamming"
     if options.distance is not None and not hamming:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -28,9 +28,6 @@ _STAGES: dict[int, Stage] = {
     NO_TEXT: "no_text",
 }
 _SHOWN_ROWS = 12
-_COLUMNS = (
-    "position", "kind", "leader", "leader_id", "similarity", "distance", "flags", "reason_code", "apart_from",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +74,7 @@ class Verdict:
         return "unconfirmed" in self.notes
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Verdicts(Sequence[Verdict]):
     """Verdicts on n texts: columns as attributes, `Verdict` rows when iterated or indexed.
 
@@ -100,33 +98,19 @@ class Verdicts(Sequence[Verdict]):
     (0, 1.0, None)
     """
 
-    __slots__ = (
-        "apart_from", "distance", "flags", "kept", "kind", "leader", "leader_id", "position", "reason_code",
-        "similarity",
-    )  # fmt: skip
+    position: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    leader: NDArray[np.int64]
+    leader_id: NDArray[np.object_]
+    similarity: NDArray[np.float64]
+    distance: NDArray[np.int16]
+    flags: NDArray[np.uint8]
+    reason_code: NDArray[np.uint8]
+    apart_from: NDArray[np.int64]
+    kept: NDArray[np.bool_] = field(init=False)
 
-    def __init__(
-        self,
-        position: NDArray[np.int64],
-        kind: NDArray[np.uint8],
-        leader: NDArray[np.int64],
-        leader_id: NDArray[np.object_],
-        similarity: NDArray[np.float64],
-        distance: NDArray[np.int16],
-        flags: NDArray[np.uint8],
-        reason_code: NDArray[np.uint8],
-        apart_from: NDArray[np.int64],
-    ) -> None:
-        self.position = position
-        self.kind = kind
-        self.kept: NDArray[np.bool_] = (kind == Kind.UNIQUE) | (kind == Kind.UNREADABLE)
-        self.leader = leader
-        self.leader_id = leader_id
-        self.similarity = similarity
-        self.distance = distance
-        self.flags = flags
-        self.reason_code = reason_code
-        self.apart_from = apart_from
+    def __post_init__(self) -> None:
+        self.kept = (self.kind == Kind.UNIQUE) | (self.kind == Kind.UNREADABLE)
 
     @classmethod
     def of_kinds(
@@ -249,6 +233,7 @@ class Verdicts(Sequence[Verdict]):
         return has
 
 
+_COLUMNS = [column.name for column in fields(Verdicts) if column.init]
 _HEADINGS = ["position", "kept", "stage", "leader", "leader_id", "similarity"]
 
 

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from click.exceptions import Exit
 
-from twinsieve.pipeline.commands.terminal import SieveError, acts, without_secrets
+from twinsieve.pipeline.commands.terminal import acts
+from twinsieve.stages.errors import SieveError, without_secrets
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings

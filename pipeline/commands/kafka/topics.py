@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -85,7 +86,7 @@ def show_acls(principal: str, command_config: str, dry_run: bool, flags: Setting
 
 def _answer_of(flags: SettingsFlags, question: Callable[[Settings, Any], list[_T]]) -> list[_T]:
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-    from twinsieve.pipeline.operate.topics import answer_of
 
     settings = settings_to_connect(flags)
-    return answer_of(settings, connect_by_settings(settings), question)
+    with closing(connect_by_settings(settings)) as broker, closing(broker.admin()) as admin:
+        return question(settings, admin)
