@@ -21,7 +21,7 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.index.ends import recorded_output
-from twinsieve.pipeline.operate.topics import Severity, check, create
+from twinsieve.pipeline.operate.topic_checks import Severity, check, create
 from twinsieve.pipeline.settings.model import Settings
 
 _log = logging.getLogger("twinsieve")

@@ -12,8 +12,8 @@ from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.operate.acls import acls, grants
+from twinsieve.pipeline.operate.topic_checks import Severity, check, create
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
-from twinsieve.pipeline.operate.topics import Severity, check, create
 from twinsieve.pipeline.service.start_checks import check_topics
 from twinsieve.pipeline.settings.model import Settings
 

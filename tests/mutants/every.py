@@ -764,7 +764,7 @@ OPERATED = (
     ),
     Mutant(
         "a retention that is too short keeps run from starting",
-        "pipeline/operate/topics.py",
+        "pipeline/operate/topic_checks.py",
         '            Severity.WARNS,\n            f"messages are deleted after',
         '            Severity.STOPS,\n            f"messages are deleted after',
         ("tests/operate/test_kept.py",),

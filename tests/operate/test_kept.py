@@ -19,8 +19,8 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.commands.cli import cli
 from twinsieve.pipeline.commands.kafka import connect
+from twinsieve.pipeline.operate.topic_checks import check, create
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
-from twinsieve.pipeline.operate.topics import check, create
 from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.service.start_checks import check_topics
 from twinsieve.pipeline.settings.checks import shadow

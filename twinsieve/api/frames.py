@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.api.columns import a_type, shown
+from twinsieve.api.user_columns import a_type, shown
 from twinsieve.stages.errors import UsageError
 
 _SHOWN_NAMES = 12

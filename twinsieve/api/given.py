@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.api.columns import a_type, ids_of, scopes_of, texts_of
 from twinsieve.api.times import TimeUnit, times_of
+from twinsieve.api.user_columns import a_type, ids_of, scopes_of, texts_of
 from twinsieve.pipeline.messages.reader import MessageColumns, hash_ids, hash_scopes
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import UsageError

@@ -32,8 +32,8 @@ class LeaderIds:
 
     def __init__(self, window: int) -> None:
         self._window = window
-        self._older = _Generation()
-        self._newer = _Generation()
+        self._older = _IdGeneration()
+        self._newer = _IdGeneration()
 
     def add(self, positions: NDArray[np.int64], ids: Sequence[Id | None]) -> None:
         """Add kept texts, positions ascending and above all earlier ones; texts without id are left out."""
@@ -41,7 +41,7 @@ class LeaderIds:
             if leader_id is None:
                 continue
             if len(self._newer.ids) >= self._window:
-                self._older, self._newer = self._newer, _Generation()
+                self._older, self._newer = self._newer, _IdGeneration()
             self._newer.positions.append(position)
             self._newer.ids.append(leader_id)
 
@@ -73,12 +73,12 @@ class LeaderIds:
         ids: list[Id] = json.loads(sections["ids"].tobytes())
         if len(sizes) != 2 or sum(sizes) != len(positions) or len(ids) != len(positions):
             raise StateError("leader ids and their positions differ in number; start with an empty sieve")
-        loaded._older = _Generation(positions[: sizes[0]], ids[: sizes[0]])
-        loaded._newer = _Generation(positions[sizes[0] :], ids[sizes[0] :])
+        loaded._older = _IdGeneration(positions[: sizes[0]], ids[: sizes[0]])
+        loaded._newer = _IdGeneration(positions[sizes[0] :], ids[sizes[0] :])
         return loaded
 
 
-class _Generation:
+class _IdGeneration:
     """Positions, ascending, and the id of each."""
 
     def __init__(self, positions: Sequence[int] = (), ids: Sequence[Id] = ()) -> None:

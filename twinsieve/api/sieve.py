@@ -15,13 +15,13 @@ from typing import Any, Literal, NoReturn, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.api import state
-from twinsieve.api.columns import a_type, is_arrow, refuse_no_column, values_of
+from twinsieve.api import saved_sieve
 from twinsieve.api.frames import FrameT, column_of, is_frame, rows_of
 from twinsieve.api.given import Given, Part, read_columns, read_items
 from twinsieve.api.leader_ids import LeaderIds
-from twinsieve.api.options import Options, engine_config, settings_of
+from twinsieve.api.sieve_options import Options, engine_config, settings_of
 from twinsieve.api.times import TimeUnit
+from twinsieve.api.user_columns import a_type, is_arrow, refuse_no_column, values_of
 from twinsieve.api.verdicts import NO_POSITION, NO_TEXT, Verdicts
 from twinsieve.pipeline.messages.columns import ten_thousandths
 from twinsieve.pipeline.messages.reader import make_batch
@@ -121,7 +121,7 @@ class Sieve:
         chosen = settings_of(options, settings)
         scheme = scheme_of(chosen)
         config = engine_config(chosen, scheme.scheme_id)
-        self._begin(chosen, scheme, Engine(config), LeaderIds(state.leader_window(config)), 0)
+        self._begin(chosen, scheme, Engine(config), LeaderIds(saved_sieve.leader_window(config)), 0)
         self._warns_when_full = window is None and settings is None
 
     def _begin(self, settings: Settings, scheme: Scheme, engine: Engine, ids: LeaderIds, rows: int) -> None:
@@ -257,7 +257,7 @@ class Sieve:
         """
         name = _path(path)
         with self._used():
-            state.write(name, self._settings, self._rows, self._ids, self._engine)
+            saved_sieve.write(name, self._settings, self._rows, self._ids, self._engine)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, seed: int | None = None) -> Sieve:
@@ -268,7 +268,7 @@ class Sieve:
             dictionary's): then load it with the version that saved it, or start with a new Sieve;
             UsageError, FileError
         """
-        saved = state.read(_path(path), seed)
+        saved = saved_sieve.read(_path(path), seed)
         sieve = cls.__new__(cls)
         sieve._begin(saved.settings, saved.scheme, saved.engine, saved.ids, saved.rows)
         return sieve

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.api.columns import a_type, is_arrow, is_null, shown, values_of
+from twinsieve.api.user_columns import a_type, is_arrow, is_null, shown, values_of
 from twinsieve.pipeline.messages.fields import time_ms
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import UsageError

@@ -39,7 +39,7 @@ def check_topics(ctx: click.Context, /, flags: SettingsFlags) -> None:
 
     Topics that grow without limit because the settings ask for it are shown too, but are not a problem.
     """
-    from twinsieve.pipeline.operate.topics import Severity, check
+    from twinsieve.pipeline.operate.topic_checks import Severity, check
 
     findings = _answer_of(flags, check)
     for finding in findings:
@@ -51,7 +51,7 @@ def check_topics(ctx: click.Context, /, flags: SettingsFlags) -> None:
 @settings_options
 def create_topics(flags: SettingsFlags) -> None:
     """Create missing output and internal topics; never an input topic."""
-    from twinsieve.pipeline.operate.topics import create, endless
+    from twinsieve.pipeline.operate.topic_checks import create, endless
 
     created = _answer_of(flags, create)
     for name in created:

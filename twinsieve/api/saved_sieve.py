@@ -18,7 +18,7 @@ import orjson
 from pydantic import ValidationError
 
 from twinsieve.api.leader_ids import LeaderIds
-from twinsieve.api.options import engine_config
+from twinsieve.api.sieve_options import engine_config
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output

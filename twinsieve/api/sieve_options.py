@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from twinsieve.api.columns import a_type
+from twinsieve.api.user_columns import a_type
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import Override, check_tree, tree_of, tree_of_file
 from twinsieve.pipeline.settings.model import Settings
