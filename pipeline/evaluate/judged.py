@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
@@ -142,35 +142,24 @@ def judged_tables(verdicts: Sequence[JudgedVerdict]) -> list[Table]:
     sets = sorted({verdict.pair.set for verdict in verdicts})
     for name in [*sets, *(["all"] if len(sets) > 1 else [])]:
         some = [verdict for verdict in verdicts if name in ("all", verdict.pair.set)]
-        by_set.add_row(
-            name or "all",
-            _labels(some, lambda verdict: verdict.dropped),
-            str(precision(some)),
-            str(recall(some)),
-        )
+        by_set.add_row(name or "all", _labels(some, dropped=True), str(precision(some)), str(recall(some)))
     bands = Table(title=Text("dropped, by similarity"), title_justify="left")
     for name in ("similarity", "/".join(LABELS), "precision"):
         bands.add_column(name, justify="right")
     for low, high in zip(_BANDS, (*_BANDS[1:], 2.0), strict=True):
-        some = [
-            verdict
-            for verdict in verdicts
-            if verdict.similarity is not None and low <= verdict.similarity < high
-        ]
+        some = [row for row in verdicts if row.similarity is not None and low <= row.similarity < high]
         if some:
-            bands.add_row(
-                f"from {low:g}", _labels(some, lambda verdict: verdict.dropped), str(precision(some))
-            )
+            bands.add_row(f"from {low:g}", _labels(some, dropped=True), str(precision(some)))
     reasons = Table(title=Text("kept apart, by reason"), title_justify="left")
     reasons.add_column("reason")
     reasons.add_column("/".join(LABELS), justify="right")
     for reason in Rule:
         some = [verdict for verdict in verdicts if reason and verdict.reason == reason]
         if some:
-            reasons.add_row(reason.words, _labels(some, lambda verdict: not verdict.dropped))
+            reasons.add_row(reason.words, _labels(some, dropped=False))
     return [by_set, bands, reasons]
 
 
-def _labels(verdicts: Iterable[JudgedVerdict], counts: Callable[[JudgedVerdict], bool]) -> str:
-    counts_of_labels = Counter(verdict.pair.label for verdict in verdicts if counts(verdict))
-    return "/".join(str(counts_of_labels[label]) for label in LABELS)
+def _labels(verdicts: Iterable[JudgedVerdict], *, dropped: bool) -> str:
+    counts = Counter(verdict.pair.label for verdict in verdicts if verdict.dropped == dropped)
+    return "/".join(str(counts[label]) for label in LABELS)

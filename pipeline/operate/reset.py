@@ -69,35 +69,29 @@ def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move
     partitions = [
         Partition(name, number) for name in settings.input.topics for number in range(infos[name].partitions)
     ]
-    unknown = [
-        f"--to {partition}: no such input partition"
-        for partition in targets.named
-        if partition not in partitions
-    ]
+    wrong = [f"--to {name}: no such input partition" for name in targets.named if name not in partitions]
     wanted = {partition: target for partition in partitions if (target := targets.of(partition)) is not None}
     beginning, stable_end = reader.beginning_offsets([*wanted]), reader.end_offsets([*wanted])
-    times = {
-        partition: target.number for partition, target in wanted.items() if target.kind is TargetKind.TIME
-    }
+    times = {key: target.number for key, target in wanted.items() if target.kind is TargetKind.TIME}
     by_time = admin.offsets_at(times) if times else {}
     committed = admin.group_offsets(Names(settings.app).workers)
-    moves, wrong = [], unknown
+    moves = []
     for partition, (kind, offset) in wanted.items():
+        first, end = beginning[partition], stable_end[partition]
         if kind is TargetKind.EARLIEST:
-            offset = beginning[partition]
+            offset = first
         elif kind is TargetKind.LATEST:
-            offset = stable_end[partition]
+            offset = end
         elif kind is TargetKind.TIME:
             # The end of a partition may lie behind open transactions; readers wait before them.
-            offset = min(by_time[partition], stable_end[partition])
-        elif not beginning[partition] <= offset <= stable_end[partition]:
-            offsets = f"{beginning[partition]} to {stable_end[partition]}"
-            wrong.append(f"--to {offset}: {partition} holds {offsets}; choose from these")
+            offset = min(by_time[partition], end)
+        elif not first <= offset <= end:
+            wrong.append(f"--to {offset}: {partition} holds {first} to {end}; choose from these")
             continue
         move = _move(partition, infos[partition.topic], committed, offset)
-        if move.mark is not None and move.mark.end > stable_end[partition]:
+        if move.mark is not None and move.mark.end > end:
             wrong.append(
-                f"{partition}: ends at {stable_end[partition]}, but was emitted up to {move.mark.end}: "
+                f"{partition}: ends at {end}, but was emitted up to {move.mark.end}: "
                 "it lost messages, and new ones would take their offsets; start a new app"
             )
         moves.append(move)

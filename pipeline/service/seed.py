@@ -211,11 +211,6 @@ def begin_seed(
         if since_ms is not None and not admin.group_offsets(group):
             starts = admin.offsets_at(dict.fromkeys(partitions, since_ms))
             topic_id = name_topic(info)
-            admin.set_group_offsets(
-                group,
-                {
-                    partition: moved(None, topic_id, min(offset, ends[partition]))
-                    for partition, offset in starts.items()
-                },
-            )
+            committed = {key: moved(None, topic_id, min(offset, ends[key])) for key, offset in starts.items()}
+            admin.set_group_offsets(group, committed)
         return ends

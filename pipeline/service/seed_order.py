@@ -73,15 +73,9 @@ class _OrderedConsumer:
 
     def _pause_ahead(self, assignment: Collection[Partition]) -> None:
         since_s = self._clock.monotonic_s() - _PATIENCE_S
-        waited_for = [
-            partition
-            for partition in assignment
-            if self._received_s[partition] >= since_s and not self._at_end(partition)
-        ]
-        limit = (
-            min((self._times_ms.get(partition, 0) for partition in waited_for), default=_NO_LIMIT) + _AHEAD_MS
-        )
-        ahead = {partition for partition, time_ms in self._times_ms.items() if time_ms > limit}
+        waited_for = [key for key in assignment if self._received_s[key] >= since_s and not self._at_end(key)]
+        slowest_ms = min((self._times_ms.get(key, 0) for key in waited_for), default=_NO_LIMIT)
+        ahead = {key for key, time_ms in self._times_ms.items() if time_ms > slowest_ms + _AHEAD_MS}
         self._inner.pause(ahead - self._ahead)
         self._inner.resume(self._ahead - ahead - self._paused)
         self._ahead = ahead

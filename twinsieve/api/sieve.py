@@ -224,14 +224,14 @@ class Sieve:
         >>> [post["n"] for post in Sieve().dedup(posts, text="body")]
         [1]
         """
+        parts = {"text": text, "ids": ids, "times": times, "scopes": scopes}
         if is_frame(items):
-            named = {"text": text, "ids": ids, "times": times, "scopes": scopes}
             columns = {
                 name: column_of(items, part, name)
-                for name, part in named.items()
+                for name, part in parts.items()
                 if part is not None or name == "text"
             }
-            text_column, id_column, time_column, scope_column = map(columns.get, named)
+            text_column, id_column, time_column, scope_column = map(columns.get, parts)
             given = read_columns(text_column, id_column, time_column, scope_column, time_unit, name="text")
             return rows_of(items, self._judge(given).kept)
         refuse_no_column(items, "items")
@@ -239,7 +239,6 @@ class Sieve:
             raise UsageError(f"items is {a_type(items)}; give a list, a generator or another iterable")
         if isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1:
             raise UsageError(f"chunk is {chunk!r}; it is a whole number of items, at least 1")
-        parts = {"text": text, "ids": ids, "times": times, "scopes": scopes}
         for name, part in parts.items():
             if part is not None and not callable(part) and not isinstance(part, str):
                 raise UsageError(f"{name} is {a_type(part)}; give a key or a function of an item")

@@ -91,7 +91,8 @@ class Verdicts(Sequence[Verdict]):
     reason_code: uint8[n], `Rule`, 0 for none; `reason` has the words
     apart_from: int64[n], position of the text that a kept one was kept apart from, or -1
 
-    >>> verdicts = Verdicts.of_kinds([0, 1], leader=[-1, 0], similarity=[np.nan, 1.0])
+    >>> from twinsieve import Sieve
+    >>> verdicts = Sieve().judge(["The bridge is closed until Friday.", "the bridge is closed until friday"])
     >>> verdicts.stage.tolist(), verdicts.kept.tolist()
     (['unique', 'exact'], [True, False])
     >>> verdicts[1].leader, verdicts[1].similarity, verdicts[1].leader_id
@@ -111,24 +112,6 @@ class Verdicts(Sequence[Verdict]):
 
     def __post_init__(self) -> None:
         self.kept = (self.kind == Kind.UNIQUE) | (self.kind == Kind.UNREADABLE)
-
-    @classmethod
-    def of_kinds(
-        cls, kind: Sequence[int], leader: Sequence[int], similarity: Sequence[float], first: int = 0
-    ) -> Verdicts:
-        """Verdicts without ids, distances and flags, for examples and tests."""
-        n = len(kind)
-        return cls(
-            np.arange(first, first + n, dtype=np.int64),
-            np.array(kind, dtype=np.uint8),
-            np.array(leader, dtype=np.int64),
-            np.full(n, None, dtype=object),
-            np.array(similarity, dtype=np.float64),
-            np.full(n, -1, dtype=np.int16),
-            np.zeros(n, dtype=np.uint8),
-            np.zeros(n, dtype=np.uint8),
-            np.full(n, -1, dtype=np.int64),
-        )
 
     @classmethod
     def joined(cls, parts: Sequence[Verdicts]) -> Verdicts:
