@@ -74,9 +74,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(
-            f"twinsieve.pipeline.commands.{_COMMANDS[cmd_name][0]}"
-        ).command
+        module = import_module(f"twinsieve.pipeline.commands.{_COMMANDS[cmd_name][0]}")
+        command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

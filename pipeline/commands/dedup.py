@@ -131,11 +131,9 @@ def command(
     names, to_folder = inputs_.names, is_folder(wanted.output)
     outputs = outputs_in(wanted.output, inputs_) if to_folder else []
     dialect = spelt.dialect_of(names, settings)
-    is_format_given = (
-        spelt.form is not None or spelt.delimiter is not None or settings.input.encoding != "json"
-    )
+    is_given = spelt.form is not None or spelt.delimiter is not None or settings.input.encoding != "json"
     if not to_folder:
-        refuse_output_ending(wanted.output, dialect, given=is_format_given)
+        refuse_output_ending(wanted.output, dialect, given=is_given)
     refuse_endings_of_reports(wanted.reports())
     typed = "-" in names and sys.stdin is not None and sys.stdin.isatty()
     if typed and not quiet:

@@ -70,7 +70,7 @@ def command(
     The ideal drops a row if an earlier kept one is alike enough. An id that is not among the first rows of
     INPUT is passed over; so is a row beyond the last one that PAIRS names (see --rows).
 
-    --judged asks what readers would: FILE has a header and, by tabs, the columns later_id, earlier_id and
+    --judged compares with readers: FILE has a header and, by tabs, the columns later_id, earlier_id and
     label (same, different or unsure), perhaps set. Each pair is judged alone under the settings; shown are
     precision and recall with 95 % intervals, by set and similarity, and what each reason kept apart.
     """

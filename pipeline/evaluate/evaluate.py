@@ -191,7 +191,7 @@ def read_texts(
         for chunk in reader.chunks(source):
             columns = chunk.columns
             for bad in columns.unreadable:
-                problem = f"{bad.detail}; mend the row, or say with --format what the file holds"
+                problem = f"{bad.detail}; repair the row, or name the format with --format"
                 if bad.reason in _NO_TEXT:
                     problem = f"{bad.detail}: no text in {named}; name the field with --text-field"
                 raise UsageError(f"{path}:{chunk.line_of(bad.row)}: {problem}")

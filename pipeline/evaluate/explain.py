@@ -55,7 +55,7 @@ def explain(earlier: Message, later: Message, settings: Settings) -> Explanation
     lengths = bodies.body_lengths.tolist()
     lines = [("bodies", _bodies(lengths, bodies.exact_only.tolist()))]
     if earlier.scope != later.scope:
-        lines.append(("scope", "differs: the two never meet, whatever the other steps say"))
+        lines.append(("scope", "differs: the two are never compared, whatever the other steps find"))
         report = replace(report, verdict="unique")
     lines.append(("exact", _exact(report, settings, has_key=later.key is not None)))
     if settings.near.method == "hamming":

@@ -135,7 +135,7 @@ def _other_number(need: Need, info: TopicInfo) -> str:
     more = (
         f"give it {need.partitions} (kafka-topics --alter), while processes run"
         if info.partitions < need.partitions
-        else "stop every process, delete it and run `twinsieve topics create`: workers ask again"
+        else "stop every process, delete it and run `twinsieve topics create`: workers resend their blocks"
     )
     return (
         f"has {info.partitions} partitions, topics.verdict_partitions is {need.partitions}; answers come in "

@@ -210,5 +210,5 @@ class IndexLoop(Loop):
 
 
 def _left_s(left: int, rate: float) -> str:
-    """How long `left` takes, as a log line says it."""
+    """The time that `left` takes, for a log line."""
     return f"{left / rate:.0f}s" if rate > 0 else "unknown"

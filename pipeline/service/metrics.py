@@ -121,7 +121,7 @@ class Metrics:
             is_available=in_worker,
         )
         self.unanswered = gauge(
-            "twinsieve_unanswered_blocks", "Blocks that were sent to the index and not answered yet."
+            "twinsieve_unanswered_blocks", "Blocks that were sent to the index and are not answered yet."
         )
         self.resyncs = counter(
             "twinsieve_resyncs",

@@ -1,7 +1,7 @@
 """What `run` and `seed` check at the start: the topics, the output of the app, a seed that still runs.
 
 They query until a broker answers, and can be stopped meanwhile. Errors that waiting cannot repair end them.
-One app has one output: whoever starts an app with another output would suppress the messages of both. The
+One app has one output: with two outputs each pipeline would suppress messages of the other. The
 index writes the output's name beside each log offset that it commits; a second pipeline under the app's name
 finds that name.
 """

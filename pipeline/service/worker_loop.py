@@ -90,7 +90,7 @@ class WorkerLoop(Loop):
                 error,
             )
             return
-        _log.warning("worker: stopped with %d blocks unanswered; they are asked again", worker.unanswered)
+        _log.warning("worker: stopped with %d blocks unanswered; they are sent again", worker.unanswered)
 
     def _give_up(self) -> None:
         worker, self._worker = self._worker, None

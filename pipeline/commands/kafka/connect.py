@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def connect_by_settings(settings: Settings) -> ConfluentBroker | PythonBroker:
-    """A broker as the section `kafka` says, under the name of the app. raises: as `connect`"""
+    """A broker with the settings of section `kafka`, under the name of the app. raises: as `connect`"""
     return connect(settings.kafka, client_id=settings.app)
 
 

@@ -60,10 +60,9 @@ class LineFormatter(logging.Formatter):
         if record.exc_info:
             fields["trace"] = _shown(self.formatException(record.exc_info), _MAX_TRACE)
         if self._json:
-            return "{" + ", ".join(f'"{key}": {self._quoted(value)}' for key, value in fields.items()) + "}"
+            return "{" + ", ".join(f'"{key}": {self._quoted(text)}' for key, text in fields.items()) + "}"
         return " ".join(
-            f"{key}={value if _BARE.fullmatch(value) else self._quoted(value)}"
-            for key, value in fields.items()
+            f"{key}={text if _BARE.fullmatch(text) else self._quoted(text)}" for key, text in fields.items()
         )
 
     def _quoted(self, text: str) -> str:

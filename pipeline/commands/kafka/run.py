@@ -73,7 +73,7 @@ def command(
 ) -> None:
     """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops a process cleanly.
 
-    Exit codes: 0 stopped, 1 start it again, 2 misused, 3 somebody must do what the log says last.
+    Exit codes: 0 stopped, 1 start it again, 2 misused, 3 an operator must act on the last log line.
     """
     settings = settings_to_connect(flags, dry_run=dry_run)
     with ends_logged():
