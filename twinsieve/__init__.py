@@ -16,16 +16,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from twinsieve.api.exports import ConfigError as ConfigError
-    from twinsieve.api.exports import FileError as FileError
-    from twinsieve.api.exports import SieveError as SieveError
-    from twinsieve.api.exports import StateError as StateError
-    from twinsieve.api.exports import UsageError as UsageError
     from twinsieve.api.fingerprints import find_all as find_all
     from twinsieve.api.fingerprints import simhash as simhash
     from twinsieve.api.sieve import Sieve as Sieve
     from twinsieve.api.verdicts import Verdict as Verdict
     from twinsieve.api.verdicts import Verdicts as Verdicts
+    from twinsieve.pipeline.files import FileError as FileError
+    from twinsieve.pipeline.settings import ConfigError as ConfigError
+    from twinsieve.stages.errors import SieveError as SieveError
+    from twinsieve.stages.errors import StateError as StateError
+    from twinsieve.stages.errors import UsageError as UsageError
 
     __version__: str
 
@@ -44,12 +44,12 @@ __all__ = [
 ]
 
 _MODULES = {
-    "ConfigError": "twinsieve.api.exports",
-    "FileError": "twinsieve.api.exports",
+    "ConfigError": "twinsieve.pipeline.settings",
+    "FileError": "twinsieve.pipeline.files",
     "Sieve": "twinsieve.api.sieve",
-    "SieveError": "twinsieve.api.exports",
-    "StateError": "twinsieve.api.exports",
-    "UsageError": "twinsieve.api.exports",
+    "SieveError": "twinsieve.stages.errors",
+    "StateError": "twinsieve.stages.errors",
+    "UsageError": "twinsieve.stages.errors",
     "Verdict": "twinsieve.api.verdicts",
     "Verdicts": "twinsieve.api.verdicts",
     "find_all": "twinsieve.api.fingerprints",
@@ -61,7 +61,7 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     """The public name, imported at its first use (PEP 562)."""
     if name == "__version__":
-        from twinsieve.api.exports import program_version
+        from twinsieve.pipeline.basics.program import program_version
 
         value: object = program_version()
     elif name in _MODULES:

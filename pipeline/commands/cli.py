@@ -1,8 +1,8 @@
 """The command line: `twinsieve COMMAND`.
 
 Exit codes: 0 done, 1 failed, 2 misused, 128 and its number after a signal.
-Data goes to stdout, talk to stderr, an error is one line. Where the
-reader of stdout went away, as `head` does, the process ends by SIGPIPE and says nothing, like other tools.
+Data goes to stdout, messages to stderr, an error is one line. If the
+reader of stdout ends, as `head` does, the process ends by SIGPIPE and prints nothing, like other tools.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _COMMANDS = {
     "reset": ("kafka.reset", "Move the input offsets of a stopped app."),
     "topics": ("kafka.topics", "Check or create the topics; print the rights they need."),
 }
-"""Name → module in `pipeline.commands`, and what `--help` says, so that help needs none of them."""
+"""Name → module in `pipeline.commands`, and its line in `--help`, which then imports none of them."""
 
-_CALLED_ELSEWHERE = {
+_OPTIONS_ELSEWHERE = {
     "--threshold": "--similarity SHARE",
     "--column": "--text-field NAME",
     "--columns": "--text-field NAME, once for each",
@@ -48,7 +48,7 @@ _CALLED_ELSEWHERE = {
     "--no-headers": "CSV with a header, or --format text for plain lines: columns are found by their names",
     "--dry-run": "-o /dev/null, which shows the summary alone",
 }
-"""Options as others call them, and what does the same here."""
+"""Names of options in other tools, and what does the same here."""
 
 _OBJECTS_A_COLLECTION = 50_000
 _LIKENESS = 0.75
@@ -58,7 +58,7 @@ _ACTS_ON_KAFKA = {"reset": 0.85, "seed": 0.85}
 
 
 class _ReaderGoneError(Exception):
-    """The reader of stdout or stderr went away. Click would make exit code 1 of a BrokenPipeError."""
+    """The reader of stdout or stderr has ended. Click would make exit code 1 of a BrokenPipeError."""
 
 
 class _Lazy(click.Group):
@@ -74,8 +74,9 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        found: click.Command = import_module(f"twinsieve.pipeline.commands.{_COMMANDS[cmd_name][0]}").command
-        return found
+        module = import_module(f"twinsieve.pipeline.commands.{_COMMANDS[cmd_name][0]}")
+        command: click.Command = module.command
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -103,12 +104,12 @@ def _nearest(name: str) -> str:
         begun = len(name) > 1 and command.startswith(name) and command not in _ACTS_ON_KAFKA
         return 1.0 if begun else SequenceMatcher(None, name, command).ratio()
 
-    close = [one for one in _COMMANDS if alike(one) >= _ACTS_ON_KAFKA.get(one, _LIKENESS)]
+    close = [command for command in _COMMANDS if alike(command) >= _ACTS_ON_KAFKA.get(command, _LIKENESS)]
     return f"did you mean {max(close, key=alike)!r}?" if close else f"there are {', '.join(_COMMANDS)}"
 
 
-def _say_version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:  # noqa: ARG001
-    if asked:
+def _show_version(ctx: click.Context, param: click.Parameter, is_asked_for: bool) -> None:  # noqa: ARG001
+    if is_asked_for:
         click.echo(f"twinsieve {program_version()}")
         ctx.exit()
 
@@ -120,7 +121,7 @@ def _say_version(ctx: click.Context, param: click.Parameter, asked: bool) -> Non
     is_flag=True,
     expose_value=False,
     is_eager=True,
-    callback=_say_version,
+    callback=_show_version,
     help="Show the version and exit.",
 )
 def cli() -> None:
@@ -130,7 +131,7 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code; an error was printed on stderr in one line (settings: one line for each problem)."""
     _let_stdout_take_any_text()
-    # Imports make objects by the hundred thousand and no garbage: looking for it was a tenth of a start.
+    # Imports make objects by the hundred thousand and no garbage: searching for it took a tenth of a start.
     gc.set_threshold(_OBJECTS_A_COLLECTION)
     try:
         result = cli.main(
@@ -143,10 +144,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except click.ClickException as error:
         where = getattr(error, "ctx", None)
-        said = error.format_message()
-        if isinstance(error, click.NoSuchOption) and error.option_name in _CALLED_ELSEWHERE:
-            said = f"no option {error.option_name}; use {_CALLED_ELSEWHERE[error.option_name]}"
-        say_error(f"{where.command_path if where else 'twinsieve'}: {said}")
+        message = error.format_message()
+        if isinstance(error, click.NoSuchOption) and error.option_name in _OPTIONS_ELSEWHERE:
+            message = f"no option {error.option_name}; use {_OPTIONS_ELSEWHERE[error.option_name]}"
+        say_error(f"{where.command_path if where else 'twinsieve'}: {message}")
         return 2
     except (click.Abort, KeyboardInterrupt):
         say_error("twinsieve: interrupted")
@@ -179,7 +180,7 @@ def _end_by_sigpipe() -> int:
 
 
 def _let_go_of_stdout() -> None:
-    """Point stdout at nothing, so that the flush at exit cannot fail with a traceback."""
+    """Connect stdout to /dev/null, so that the flush at exit cannot fail with a traceback."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

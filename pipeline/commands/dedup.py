@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from twinsieve.pipeline.dedup.run import OnProgress
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_HELD = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of text"}
+_FORMAT_WORDS = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of text"}
 
 
 @click.command(
@@ -131,14 +131,14 @@ def command(
     names, to_folder = inputs_.names, is_folder(wanted.output)
     outputs = outputs_in(wanted.output, inputs_) if to_folder else []
     dialect = spelt.dialect_of(names, settings)
-    said = spelt.form is not None or spelt.delimiter is not None or settings.input.encoding != "json"
+    is_given = spelt.form is not None or spelt.delimiter is not None or settings.input.encoding != "json"
     if not to_folder:
-        refuse_output_ending(wanted.output, dialect, given=said)
+        refuse_output_ending(wanted.output, dialect, given=is_given)
     refuse_endings_of_reports(wanted.reports())
     typed = "-" in names and sys.stdin is not None and sys.stdin.isatty()
     if typed and not quiet:
         say_error(
-            f"reading {_HELD.get(dialect.format, dialect.format)} from this terminal; "
+            f"reading {_FORMAT_WORDS.get(dialect.format, dialect.format)} from this terminal; "
             "end them with Ctrl-D, or name a file"
         )
     job = Job(names, dialect, wanted, flags.config, 0.0 if strict else max_unreadable, outputs)
@@ -220,10 +220,10 @@ def _progress(quiet: bool) -> Iterator[OnProgress | None]:
 
 
 class _Signals:
-    """What Ctrl-C, SIGTERM and a closed terminal do.
+    """The effect of Ctrl-C, SIGTERM and a closed terminal.
 
-    They stop the run in good order where it takes that (`stop`), else at once; a second one always at once.
-    After `no_more` they do nothing: the outputs get their names, which must not be left half way.
+    They stop the run in good order where it can do that (`stop`), else at once; a second one always at once.
+    After `no_more` they do nothing: the outputs get their names, and all must get them.
     """
 
     def __init__(self) -> None:
@@ -254,9 +254,9 @@ def _stopped_by_signals() -> Iterator[_Signals]:
     raises: SignalledError in place of KeyboardInterrupt, which click would announce with an empty line
     """
     signals = _Signals()
-    # One that is ignored (nohup, a background job of a script) stays so.
-    wanted = [one for one in _STOPPING if signal.getsignal(one) is not signal.SIG_IGN]
-    before = [(one, signal.signal(one, signals.handle)) for one in wanted]
+    # A signal that is ignored (nohup, a background job of a script) stays ignored.
+    caught = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = [(number, signal.signal(number, signals.handle)) for number in caught]
     woken = signal.set_wakeup_fd(signals.stop.waker, warn_on_full_buffer=False)
     try:
         yield signals
@@ -264,6 +264,6 @@ def _stopped_by_signals() -> Iterator[_Signals]:
         raise SignalledError(signals.interrupted(), signals.number) from error
     finally:
         signal.set_wakeup_fd(woken)
-        for one, handler in before:
-            signal.signal(one, handler)
+        for number, handler in before:
+            signal.signal(number, handler)
         signals.stop.close()

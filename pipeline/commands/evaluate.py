@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 @click.argument("input_", type=FILE_NAME, metavar="INPUT")
 @click.argument("pairs_file", type=FILE_NAME, metavar="[PAIRS]", required=False)
 @settings_options
-@click.option("--at", metavar="SHARE", help="Similarity from which a pair is a duplicate (near.similarity).")
+@click.option(
+    "--at",
+    "least_similarity",
+    metavar="SHARE",
+    help="Similarity from which a pair is a duplicate (near.similarity).",
+)
 @click.option(
     "--rows",
     type=click.IntRange(1),
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
 def command(
     input_: str,
     pairs_file: str | None,
-    at: str | None,
+    least_similarity: str | None,
     rows: int | None,
     judged: str | None,
     wrong: str | None,
@@ -65,7 +70,7 @@ def command(
     The ideal drops a row if an earlier kept one is alike enough. An id that is not among the first rows of
     INPUT is passed over; so is a row beyond the last one that PAIRS names (see --rows).
 
-    --judged asks what readers would: FILE has a header and, by tabs, the columns later_id, earlier_id and
+    --judged compares with readers: FILE has a header and, by tabs, the columns later_id, earlier_id and
     label (same, different or unsure), perhaps set. Each pair is judged alone under the settings; shown are
     precision and recall with 95 % intervals, by set and similarity, and what each reason kept apart.
     """
@@ -89,16 +94,16 @@ def command(
     refuse_clashes([input_, pairs_file], reports, settings=settings, config=flags.config)
     refuse_endings_of_reports(reports)
     try:
-        similarity = read_similarity(at) if at is not None else None
+        similarity = read_similarity(least_similarity) if least_similarity is not None else None
     except ValueError as error:
         raise click.UsageError(f"--at {error}") from error
     with loading():
-        found = run_evaluate(
+        evaluation = run_evaluate(
             path_here("INPUT", input_),
             path_here("PAIRS", pairs_file),
             scheme=scheme_config(settings),
             sieve=sieve_config(settings, ""),
-            at=similarity,
+            similarity=similarity,
             rows=rows,
             wrong_path=Path(wrong) if wrong is not None else None,
             text_fields=settings.input.text_field,
@@ -106,11 +111,11 @@ def command(
             dialect=spelt.dialect_of([input_], settings),
         )
     console = report()
-    for table in report_tables(found):
+    for table in report_tables(evaluation):
         console.print(table)
     if stats is not None:
         with Output(stats) as output:
-            output.write(found.as_json())
+            output.write(evaluation.as_json())
             output.finish()
     if wrong is not None:
         say_error(f"{wrong}: what was wrongly kept or dropped")
@@ -131,8 +136,8 @@ def _show_judged(input_: str, judged: str, settings: Settings, dialect: Dialect)
         dialect=dialect,
     )
     with loading():
-        known = dict(zip(ids, texts, strict=True))
-        verdicts = judge_pairs(pairs, known, scheme_config(settings), sieve_config(settings, ""))
+        text_by_id = dict(zip(ids, texts, strict=True))
+        verdicts = judge_pairs(pairs, text_by_id, scheme_config(settings), sieve_config(settings, ""))
     console = report()
     for table in judged_tables(verdicts):
         console.print(table)

@@ -74,15 +74,15 @@ def command(
     else:
         earlier, later = map(Message, texts)
     with loading():
-        said = explain(earlier, later, settings)
+        explanation = explain(earlier, later, settings)
     console = report()
-    for name, (left, right) in (("text", said.texts), ("body", said.bodies)):
+    for name, (left, right) in (("text", explanation.texts), ("body", explanation.bodies)):
         before, after = diff(left, right)
         console.print(Text(f"earlier {name}  ", style="bold") + before, soft_wrap=True)
         console.print(Text(f"later {name}    ", style="bold") + after, soft_wrap=True)
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    for step, what in said.lines:
+    for step, what in explanation.lines:
         table.add_row(step, printable(what))
     console.print(table)

@@ -1,4 +1,4 @@
-"""What people see: messages cannot move their cursor, change colours or hide what they are."""
+"""Output for people: messages in it cannot move the cursor, change colours or hide characters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
-# Also for the log of a service, which shows the same errors, and no more of them.
-from twinsieve.stages.errors import SieveError as SieveError
-from twinsieve.stages.errors import without_secrets as without_secrets
+from twinsieve.stages.errors import without_secrets
 
 if TYPE_CHECKING:
     from rich.console import Console, Group

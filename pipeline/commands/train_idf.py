@@ -48,7 +48,7 @@ def command(
     from twinsieve.pipeline.files.write import Output, refuse_clashes
     from twinsieve.pipeline.settings.stage_config import scheme_of
 
-    # Weighing by IDF is what the result is for, so it cannot be asked for while there is none.
+    # Weights by IDF need the result of this command, so they are switched off here.
     others = [
         pair for pair in flags.pairs if not pair.startswith(("features.weights=", "features.idf_file="))
     ]

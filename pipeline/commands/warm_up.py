@@ -48,7 +48,7 @@ def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> 
     if not compiled.writable():
         return 1
     began_s = time.perf_counter()
-    kept = warm_up.warm_up(warm_up.tell_nobody if quiet else _all_lines, processes=processes)
+    kept = warm_up.warm_up(warm_up.ignore_progress if quiet else _all_lines, processes=processes)
     if not kept:
         return 1
     if not quiet:
@@ -81,7 +81,7 @@ def loading(quiet: bool = False) -> Iterator[None]:
 
     console = None if quiet else talk()
     if console is None or not console.is_terminal:
-        warm_up.warm_up(warm_up.tell_nobody if console is None else _one_line)
+        warm_up.warm_up(warm_up.ignore_progress if console is None else _one_line)
         yield
         return
     with console.status("loading") as status:

@@ -63,7 +63,7 @@ VARIANTS = tuple(Variant(rule, level) for rule in get_args(BodyRule) for level i
 
 @dataclass(slots=True)
 class Run:
-    """What one variant did.
+    """The drops of one variant.
 
     kept_apart: kept rows that a leader was similar enough for, by the name of the reason
     """
@@ -109,7 +109,7 @@ def run_evaluate(
     *,
     scheme: SchemeConfig,
     sieve: SieveConfig,
-    at: int | None = None,
+    similarity: int | None = None,
     rows: int | None = None,
     variants: Sequence[Variant] = VARIANTS,
     wrong_path: Path | None = None,
@@ -119,16 +119,16 @@ def run_evaluate(
 ) -> EvaluationReport:
     """Each variant's scores against an ideal leader pass over the pairs file, in file order.
 
-    The sieve runs as configured, but for what the measurement fixes: similarity is `at` (default: the
+    The sieve runs as configured, but for what the measurement fixes: similarity is `similarity` (default: the
     configured one), both windows cover all rows and have no age, rows carry no time, id or scope, and body
-    rule and guards are the variant's. How rows are scored: `evaluate_scores.score`.
+    rule and guards are the variant's. How rows are scored: `scores.score`.
 
     input_path: in the format of `dialect`, with `text_fields` and `id_field`; ids unique
     rows: how many first rows the pairs file covers; default: up to the last row that it names
     wrong_path: gets every row that a variant wrongly kept or dropped, as JSON lines, both texts in full
     raises: UsageError naming path and line; FileError if a file cannot be read or written
     """
-    at = sieve.near.similarity if at is None else at
+    similarity = sieve.near.similarity if similarity is None else similarity
     pairs = read_pairs(pairs_path)
     ids, texts = read_texts(input_path, text_fields, id_field, dialect)
     count = covered_rows(ids, pairs) if rows is None else min(rows, len(ids))
@@ -137,7 +137,7 @@ def run_evaluate(
             f"{pairs_path}: none of its rows stands in {input_path}; give the pairs of this input"
         )
     ids, texts = ids[:count], texts[:count]
-    truth = ideal_pass(ids, pairs, at)
+    truth = ideal_pass(ids, pairs, similarity)
     runs: list[Run] = []
     wrong: list[bytes] = []
     read: dict[BodyRule, tuple[Bodies, Fingerprints]] = {}
@@ -146,7 +146,7 @@ def run_evaluate(
         if rule not in read:
             read[rule] = Scheme(replace(scheme, text=replace(scheme.text, body_rule=rule))).read(texts)
         batch = batch_of(*read[rule])
-        verdicts = Sieve(variant_config(sieve, variant, at, count)).judge(batch)
+        verdicts = Sieve(variant_config(sieve, variant, similarity, count)).judge(batch)
         runs.append(_run(variant, truth, batch.bodies, verdicts))
         if wrong_path is not None:
             wrong += _wrong_rows(variant, truth, batch.bodies, verdicts, ids, texts)
@@ -158,7 +158,7 @@ def run_evaluate(
         input=str(input_path),
         pairs=str(pairs_path),
         rows=count,
-        at=at,
+        at=similarity,
         to_drop=sum(leader >= 0 for leader in truth.leaders),
         near_to_drop=sum(
             leader >= 0 and not seen for leader, seen in zip(truth.leaders, truth.seen_before, strict=True)
@@ -191,15 +191,15 @@ def read_texts(
         for chunk in reader.chunks(source):
             columns = chunk.columns
             for bad in columns.unreadable:
-                said = f"{bad.detail}; mend the row, or say with --format what the file holds"
+                problem = f"{bad.detail}; repair the row, or name the format with --format"
                 if bad.reason in _NO_TEXT:
-                    said = f"{bad.detail}: no text in {named}; name the field with --text-field"
-                raise UsageError(f"{path}:{chunk.line_of(bad.row)}: {said}")
-            for row, one in zip(columns.rows, map(id_text, columns.ids), strict=True):
-                if one is None:
+                    problem = f"{bad.detail}: no text in {named}; name the field with --text-field"
+                raise UsageError(f"{path}:{chunk.line_of(bad.row)}: {problem}")
+            for row, message_id in zip(columns.rows, map(id_text, columns.ids), strict=True):
+                if message_id is None:
                     where = f"{path}:{chunk.line_of(row)}"
                     raise UsageError(f"{where}: has no id in {id_field!r}; name the field with --id-field")
-                ids.append(one)
+                ids.append(message_id)
             texts += columns.texts
     return ids, texts
 
@@ -213,14 +213,14 @@ def batch_of(bodies: Bodies, fingerprints: Fingerprints, scopes: Sequence[int] |
     return replace(batch, bodies=bodies, fingerprints=fingerprints)
 
 
-def variant_config(sieve: SieveConfig, variant: Variant, at: int, count: int) -> SieveConfig:
-    """The configured sieve with the variant's differences, similarity `at`, and windows over `count` rows."""
+def variant_config(sieve: SieveConfig, variant: Variant, similarity: int, count: int) -> SieveConfig:
+    """The configured sieve with the variant's differences, this similarity, and windows over `count` rows."""
     return replace(
         sieve,
         exact=replace(sieve.exact, window=Window(count)),
         near=replace(
             sieve.near,
-            similarity=at,
+            similarity=similarity,
             window=Window(count),
             differences=sieve.near.differences._replace(level=LEVELS.index(variant.differences)),
         ),
@@ -245,10 +245,10 @@ def _wrong_rows(
     def named(row: int, similarity: float) -> dict[str, Any]:
         return {"id": ids[row], "similarity": similarity, "text": texts[row], "body": bodies.text(row)}
 
-    for row, (kind, leader) in enumerate(zip(verdicts.kinds.tolist(), truth.leaders, strict=True)):
-        if (kind != Kind.UNIQUE) == (leader >= 0):
+    for row, (kind, ideal_leader) in enumerate(zip(verdicts.kinds.tolist(), truth.leaders, strict=True)):
+        if (kind != Kind.UNIQUE) == (ideal_leader >= 0):
             continue
-        found = int(verdicts.leaders[row])
+        leader_row = int(verdicts.leaders[row])
         yield orjson.dumps(
             {
                 "variant": str(variant),
@@ -260,10 +260,12 @@ def _wrong_rows(
                 "reason": Rule(int(verdicts.reasons[row])).words,
                 "text": texts[row],
                 "body": bodies.text(row),
-                "ideal_leader": named(leader, truth.similarities[row] / SIMILARITY_SCALE)
-                if leader >= 0
+                "ideal_leader": named(ideal_leader, truth.similarities[row] / SIMILARITY_SCALE)
+                if ideal_leader >= 0
                 else None,
-                "leader": named(found, similarity_at(verdicts, row)) if found != NO_LEADER else None,
+                "leader": named(leader_row, similarity_at(verdicts, row))
+                if leader_row != NO_LEADER
+                else None,
             },
             option=orjson.OPT_APPEND_NEWLINE,
         )

@@ -20,9 +20,9 @@ from twinsieve.stages.judge.inspect import PairReport, inspect_pair, readable_bo
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Both messages and what the sieve says.
+    """Both messages and the result of each step of the sieve.
 
-    texts, bodies: of the earlier and the later one; lines: (step, what it says)
+    texts, bodies: of the earlier and the later message; lines: (step, its result in words)
     """
 
     texts: tuple[str, str]
@@ -33,7 +33,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is known of one message: its text, and from a file its exact key and the hash of its scope."""
+    """A message: its text, and if it is from a file its exact key and the hash of its scope."""
 
     text: str
     key: bytes | None = None
@@ -41,7 +41,7 @@ class Message:
 
 
 def explain(earlier: Message, later: Message, settings: Settings) -> Explanation:
-    """Every step's word on two messages, the earlier one taken as kept and inside the windows.
+    """The result of every step on two messages, with the earlier one kept and inside the windows.
 
     Where exact fields decide and the messages are texts alone, they count as different in those fields.
     """
@@ -52,12 +52,12 @@ def explain(earlier: Message, later: Message, settings: Settings) -> Explanation
     bodies, fingerprints = scheme.read([earlier.text, later.text], keys)
     config = sieve_config(settings, scheme.scheme_id)
     report = inspect_pair(bodies, fingerprints, config, 0, 1)
-    lengths = [int(length) for length in bodies.body_lengths]
-    lines = [("bodies", _bodies(lengths, [bool(one) for one in bodies.exact_only]))]
+    lengths = bodies.body_lengths.tolist()
+    lines = [("bodies", _bodies(lengths, bodies.exact_only.tolist()))]
     if earlier.scope != later.scope:
-        lines.append(("scope", "differs: the two never meet, whatever the other steps say"))
+        lines.append(("scope", "differs: the two are never compared, whatever the other steps find"))
         report = replace(report, verdict="unique")
-    lines.append(("exact", _exact(report, settings, told=later.key is not None)))
+    lines.append(("exact", _exact(report, settings, has_key=later.key is not None)))
     if settings.near.method == "hamming":
         lines.append(("near", _hamming(report)))
     elif settings.near.method == "text":
@@ -72,11 +72,11 @@ def explain(earlier: Message, later: Message, settings: Settings) -> Explanation
 
 def messages_by_id(name: str, ids: list[str], reader: InputReader) -> list[Message]:
     """Messages of the first rows with these ids, in the order of the file. raises: UsageError, FileError"""
-    found = _messages(name, set(ids), reader, lambda columns, _first: map(id_text, columns.ids))
-    missing = [one for one in ids if one not in found]
+    messages = _messages(name, set(ids), reader, lambda columns, _first: map(id_text, columns.ids))
+    missing = [message_id for message_id in ids if message_id not in messages]
     if missing:
         raise UsageError(f"{shown(name)}: has no readable row with id {missing[0]!r}; see --id-field")
-    return list(found.values()) if len(found) > 1 else list(found.values()) * 2
+    return list(messages.values()) if len(messages) > 1 else list(messages.values()) * 2
 
 
 def messages_by_position(name: str, positions: list[int], reader: InputReader) -> list[Message]:
@@ -84,13 +84,13 @@ def messages_by_position(name: str, positions: list[int], reader: InputReader) -
 
     raises: UsageError, FileError
     """
-    found = _messages(
+    messages = _messages(
         name, set(positions), reader, lambda columns, first: [first + row for row in columns.rows]
     )
-    missing = [one for one in positions if one not in found]
+    missing = [position for position in positions if position not in messages]
     if missing:
         raise UsageError(f"{shown(name)}: has no readable row at position {missing[0]}")
-    return [found[one] for one in sorted(positions)]
+    return [messages[position] for position in sorted(positions)]
 
 
 def _messages(
@@ -103,35 +103,35 @@ def _messages(
 
     labels: of the readable messages of a chunk, given the position of its first row
     """
-    found: dict[object, Message] = {}
+    messages: dict[object, Message] = {}
     first = 1
     with InputSource(name) as source:
         for chunk in reader.chunks(source):
             columns = chunk.columns
             for row, label in enumerate(labels(columns, first)):
-                if label in wanted and label not in found:
+                if label in wanted and label not in messages:
                     key = columns.keys[row] if columns.keys is not None else None
-                    found[label] = Message(columns.texts[row], key, int(columns.scopes[row]))
-            if len(found) == len(wanted):
+                    messages[label] = Message(columns.texts[row], key, int(columns.scopes[row]))
+            if len(messages) == len(wanted):
                 break
             first += len(chunk.rows.rows)
-    return found
+    return messages
 
 
 def _bodies(lengths: list[int], exact_only: list[bool]) -> str:
-    said = f"{lengths[0]} and {lengths[1]} characters"
+    line = f"{lengths[0]} and {lengths[1]} characters"
     if any(exact_only):
-        said += f"; under {MIN_NEAR_LENGTH} characters or digits alone, so compared exactly only"
-    return said
+        line += f"; under {MIN_NEAR_LENGTH} characters or digits alone, so compared exactly only"
+    return line
 
 
-def _exact(report: PairReport, settings: Settings, *, told: bool) -> str:
+def _exact(report: PairReport, settings: Settings, *, has_key: bool) -> str:
     if settings.exact.method == "none":
         return "switched off (exact.method: none)"
     if settings.exact.fields:
         fields = f"the fields {', '.join(settings.exact.fields)}"
-        if not told:
-            return f"decided by {fields}, which two texts do not tell; taken as different here"
+        if not has_key:
+            return f"decided by {fields}, which two texts do not have; taken as different here"
         return f"{fields} are {'equal' if report.same_key else 'not all equal'}"
     return "the key texts are equal" if report.same_key else "the key texts differ"
 
@@ -146,12 +146,12 @@ def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tu
     side = "at least" if share >= near.similarity else "below"
     lines = [
         ("similarity", f"{share / SIMILARITY_SCALE:.4f} ({how}), {side} {limit:.4g}"),
-        ("MinHash lane", _found(report.bands_shared, f"of {layout.bands} bands shared")),
+        ("MinHash lane", _lane(report.bands_shared, f"of {layout.bands} bands shared")),
     ]
     if min(lengths) < layout.simhash_from:
         lines.append(("SimHash lane", f"serves bodies of {layout.simhash_from} characters or more"))
     else:
-        lines.append(("SimHash lane", _found(report.tables_shared, f"of {layout.tables} tables meet")))
+        lines.append(("SimHash lane", _lane(report.tables_shared, f"of {layout.tables} tables meet")))
     if report.simhash_distance is not None:
         lines.append(("SimHash distance", f"{report.simhash_distance} of 64 bits"))
     lines += [
@@ -169,25 +169,25 @@ def _near(report: PairReport, settings: Settings, lengths: list[int]) -> list[tu
     return lines
 
 
-def _found(shared: list[int], what: str) -> str:
+def _lane(shared: list[int], what: str) -> str:
     numbers = ", ".join(map(str, shared[:12])) + (", …" if len(shared) > 12 else "")
     return f"{len(shared)} {what}" + (f" ({numbers})" if shared else "; does not find the pair")
 
 
 def _differences(report: PairReport, level: str, lengths: list[int]) -> str:
-    """What keeps the pair apart, what would under `full`, and what was not looked at."""
+    """The difference that keeps the pair apart, or would under `full`, and the part that was not compared."""
     if report.in_force:
         where = f" (numbers or negations behind the first {STORED_LENGTH} characters)"
         return f"keep them apart: {report.in_force.words}{where * (report.in_force is Rule.TAIL)}"
-    said = "switched off" if level == "off" else "none that keeps them apart"
+    line = "switched off" if level == "off" else "none that keeps them apart"
     if report.reason:
-        return f"{said}; near.differences: full would ({report.reason.words})"
+        return f"{line}; near.differences: full would ({report.reason.words})"
     if level == "off" or max(lengths) <= STORED_LENGTH:
-        return said
-    said += f"; only the first {STORED_LENGTH} characters compared"
+        return line
+    line += f"; only the first {STORED_LENGTH} characters compared"
     if min(lengths) > STORED_LENGTH:
-        said += ", and the numbers and negations of what follows if it is about as long"
-    return said
+        line += ", and the numbers and negations of what follows if it is about as long"
+    return line
 
 
 _EQUAL_SHOWN = 24

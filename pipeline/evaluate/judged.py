@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
@@ -38,7 +38,7 @@ class JudgedPair:
 
 @dataclass(frozen=True, slots=True)
 class JudgedVerdict:
-    """What the sieve says of a pair alone, the earlier message first.
+    """The verdict on a pair alone, the earlier message first.
 
     similarity: of the drop, or None for a kept one; reason: why it was kept though alike
     """
@@ -77,13 +77,13 @@ class Share:
 
 def precision(verdicts: Iterable[JudgedVerdict]) -> Share:
     """`same` among the dropped ones; `unsure` counts for nothing."""
-    labels = Counter(one.pair.label for one in verdicts if one.dropped)
+    labels = Counter(verdict.pair.label for verdict in verdicts if verdict.dropped)
     return Share(labels["same"], labels["same"] + labels["different"])
 
 
 def recall(verdicts: Iterable[JudgedVerdict]) -> Share:
     """Dropped among the `same` ones."""
-    same = [one.dropped for one in verdicts if one.pair.label == "same"]
+    same = [verdict.dropped for verdict in verdicts if verdict.pair.label == "same"]
     return Share(sum(same), len(same))
 
 
@@ -124,13 +124,13 @@ def judge_pairs(
     batch = batch_of(*Scheme(scheme).read(both), scopes=[1 + row // 2 for row in range(len(both))])
     window = Window(len(both))
     exact, near = replace(sieve.exact, window=window), replace(sieve.near, window=window)
-    said = Sieve(replace(sieve, exact=exact, near=near, scoped=True)).judge(batch)
+    judged = Sieve(replace(sieve, exact=exact, near=near, scoped=True)).judge(batch)
     verdicts = []
-    for at, pair in enumerate(pairs):
-        row = 2 * at + 1
-        kind = Kind(int(said.kinds[row]))
-        similarity = 1.0 if kind == Kind.EXACT else similarity_at(said, row) if kind == Kind.NEAR else None
-        verdicts.append(JudgedVerdict(pair, kind != Kind.UNIQUE, similarity, Rule(int(said.reasons[row]))))
+    for number, pair in enumerate(pairs):
+        row = 2 * number + 1
+        kind = Kind(int(judged.kinds[row]))
+        similarity = 1.0 if kind == Kind.EXACT else similarity_at(judged, row) if kind == Kind.NEAR else None
+        verdicts.append(JudgedVerdict(pair, kind != Kind.UNIQUE, similarity, Rule(int(judged.reasons[row]))))
     return verdicts
 
 
@@ -139,29 +139,27 @@ def judged_tables(verdicts: Sequence[JudgedVerdict]) -> list[Table]:
     by_set = Table(title=Text("judged pairs"), title_justify="left")
     for name in ("set", "dropped " + "/".join(LABELS), "precision", "recall of same"):
         by_set.add_column(name, justify="left" if name == "set" else "right")
-    sets = sorted({one.pair.set for one in verdicts})
+    sets = sorted({verdict.pair.set for verdict in verdicts})
     for name in [*sets, *(["all"] if len(sets) > 1 else [])]:
-        some = [one for one in verdicts if name in ("all", one.pair.set)]
-        by_set.add_row(
-            name or "all", _labels(some, lambda one: one.dropped), str(precision(some)), str(recall(some))
-        )
+        some = [verdict for verdict in verdicts if name in ("all", verdict.pair.set)]
+        by_set.add_row(name or "all", _labels(some, dropped=True), str(precision(some)), str(recall(some)))
     bands = Table(title=Text("dropped, by similarity"), title_justify="left")
     for name in ("similarity", "/".join(LABELS), "precision"):
         bands.add_column(name, justify="right")
     for low, high in zip(_BANDS, (*_BANDS[1:], 2.0), strict=True):
-        some = [one for one in verdicts if one.similarity is not None and low <= one.similarity < high]
+        some = [row for row in verdicts if row.similarity is not None and low <= row.similarity < high]
         if some:
-            bands.add_row(f"from {low:g}", _labels(some, lambda one: one.dropped), str(precision(some)))
+            bands.add_row(f"from {low:g}", _labels(some, dropped=True), str(precision(some)))
     reasons = Table(title=Text("kept apart, by reason"), title_justify="left")
     reasons.add_column("reason")
     reasons.add_column("/".join(LABELS), justify="right")
     for reason in Rule:
-        some = [one for one in verdicts if reason and one.reason == reason]
+        some = [verdict for verdict in verdicts if reason and verdict.reason == reason]
         if some:
-            reasons.add_row(reason.words, _labels(some, lambda one: not one.dropped))
+            reasons.add_row(reason.words, _labels(some, dropped=False))
     return [by_set, bands, reasons]
 
 
-def _labels(verdicts: Iterable[JudgedVerdict], counts: Callable[[JudgedVerdict], bool]) -> str:
-    found = Counter(one.pair.label for one in verdicts if counts(one))
-    return "/".join(str(found[label]) for label in LABELS)
+def _labels(verdicts: Iterable[JudgedVerdict], *, dropped: bool) -> str:
+    counts = Counter(verdict.pair.label for verdict in verdicts if verdict.dropped == dropped)
+    return "/".join(str(counts[label]) for label in LABELS)

@@ -45,17 +45,13 @@ def report_tables(report: EvaluationReport) -> list[Table]:
             f"{run.near:,}",
             *(f"{share:.4f}" for share in shares),
             f"{every.wrongly_dropped:,}/{every.wrongly_kept:,}",
-            ", ".join(f"{reason} {count:,}" for reason, count in _most(run.kept_apart)),
+            ", ".join(f"{reason} {count:,}" for reason, count in Counter(run.kept_apart).most_common()),
         )
         by_length = (run.scores.near_by_length[name] for name in classes)
         lengths.add_row(name, *map(_recall, by_length))
     return [scores, lengths]
 
 
-def _most(counts: dict[str, int]) -> list[tuple[str, int]]:
-    return Counter(counts).most_common()
-
-
 def _recall(counts: Counts) -> str:
-    """With how many rows it stands for; a share of none would read as a perfect one."""
+    """The recall and its number of rows; without rows a dash, because the recall would be 1."""
     return f"{counts.recall:.3f} ({counts.to_drop:,})" if counts.to_drop else "–"

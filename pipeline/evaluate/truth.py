@@ -31,7 +31,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What an ideal leader pass says of each row of a file, in file order.
+    """The result of an ideal leader pass for each row of a file, in file order.
 
     leaders: row number of the kept row it is dropped for (most similar, then oldest), or -1: to be kept
     similarities: out of SIMILARITY_SCALE, to that leader; -1 where kept
@@ -41,9 +41,6 @@ class Truth:
     leaders: list[int]
     similarities: list[int]
     seen_before: list[bool]
-
-    def __len__(self) -> int:
-        return len(self.leaders)
 
 
 def read_pairs(path: Path) -> list[Pair]:
@@ -56,7 +53,7 @@ def read_pairs(path: Path) -> list[Pair]:
         names = ", ".join(HEADER.split())
         labels = "; labels of readers are given with --judged FILE" if lines and "label" in lines[0] else ""
         raise UsageError(
-            f"{path}:1: is no file of pairs; its first line names the columns {names}, "
+            f"{path}:1: is not a file of pairs; its first line must name the columns {names}, "
             f"with tabs between{labels}"
         )
     return [_pair(line, f"{path}:{number}") for number, line in enumerate(lines[1:], start=2)]
@@ -93,11 +90,11 @@ def _pair(line: str, place: str) -> Pair:
     return Pair(later, earlier, value, kind != "near")
 
 
-def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], at: int) -> Truth:
+def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], similarity: int) -> Truth:
     """The ideal leader pass: a row is to be dropped iff an earlier *kept* row matches it.
 
     ids: unique, in file order; pairs that name other rows are left out, so a prefix of a file may be judged
-    at: out of SIMILARITY_SCALE; near pairs match from there on, equal ones always
+    similarity: out of SIMILARITY_SCALE; near pairs match from there on, equal ones always
     raises: UsageError if an id stands twice, or a pair's `later` does not come after its `earlier`
 
     >>> pairs = [Pair("b", "a", 9000, False), Pair("c", "b", 9000, False), Pair("c", "a", 8000, False)]
@@ -122,11 +119,11 @@ def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], at: int) -> Truth:
             )
         if pair.equal:
             seen_before[later] = True
-        if pair.equal or pair.similarity >= at:
+        if pair.equal or pair.similarity >= similarity:
             matches[later].append((-pair.similarity, earlier))
     leaders, similarities = [-1] * len(ids), [-1] * len(ids)
-    for row, found in enumerate(matches):
-        kept = [match for match in found if leaders[match[1]] < 0]
+    for row, row_matches in enumerate(matches):
+        kept = [match for match in row_matches if leaders[match[1]] < 0]
         if kept:
             negative, leaders[row] = min(kept)
             similarities[row] = -negative
@@ -134,7 +131,7 @@ def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], at: int) -> Truth:
 
 
 def covered_rows(ids: Sequence[str], pairs: Iterable[Pair]) -> int:
-    """How many first rows of a file the pairs speak of: up to the last one named.
+    """How many first rows of a file the pairs cover: up to the last row they name.
 
     >>> covered_rows(["a", "b", "c", "d"], [Pair("c", "a", 9000, False)])
     3

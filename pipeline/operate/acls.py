@@ -25,27 +25,27 @@ class Grant:
 def grants(settings: Settings, *, dry_run: bool = False) -> list[Grant]:
     """The rights `run` needs. Grant them to no other user: a writer of internal topics can suppress messages.
 
-    Delete on log and decisions is what the index needs to trim them behind shared snapshots; Kafka has no
-    smaller right.
+    The index needs Delete on log and decisions to trim them behind shared snapshots; Kafka has no smaller
+    right.
     dry_run: those of `run --dry-run`, which makes its own internal topics and writes to no output
     """
     settings = shadow(settings) if dry_run else settings
     names = Names(settings.app)
     plan = plan_of(settings, emits=not dry_run)
     creates = ("Create",) if dry_run or settings.topics.auto_create else ()
-    found = [Grant("topic", name, ("Read", "Describe", "DescribeConfigs")) for name in plan.inputs]
-    found += [
+    rights = [Grant("topic", name, ("Read", "Describe", "DescribeConfigs")) for name in plan.inputs]
+    rights += [
         Grant("topic", name, ("Write", "Describe", "DescribeConfigs", *creates)) for name in plan.outputs
     ]
-    found += [
+    rights += [
         Grant("topic", need.name, ("Read", "Write", "Describe", "DescribeConfigs", *creates))
         for need in plan.internal
     ]
     if trims_log(settings):
-        found += [Grant("topic", name, ("Delete",)) for name in (names.fingerprints, names.decisions)]
-    found.append(Grant("group", names.prefix, ("Read", "Describe"), prefix=True))
-    found.append(Grant("transactional-id", names.prefix, ("Write", "Describe"), prefix=True))
-    return found
+        rights += [Grant("topic", name, ("Delete",)) for name in (names.fingerprints, names.decisions)]
+    rights.append(Grant("group", names.prefix, ("Read", "Describe"), prefix=True))
+    rights.append(Grant("transactional-id", names.prefix, ("Write", "Describe"), prefix=True))
+    return rights
 
 
 def acls(
@@ -57,7 +57,7 @@ def acls(
 ) -> list[str]:
     """`kafka-acls.sh` commands, one line each, that let `principal` run these settings.
 
-    command_config: a file of Kafka's own format that says how an administrator connects; not used where the
+    command_config: a properties file of Kafka with an administrator's connection; not used where the
         protocol is plaintext
     dry_run: as for `grants`
 

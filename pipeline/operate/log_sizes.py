@@ -1,4 +1,4 @@
-"""How many bytes topics take on a broker's disk, asked for now and then; nobody waits for the answer."""
+"""How many bytes topics take on a broker's disk, queried once a minute in the background."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EVERY_S = 60.0
 class LogSizes:
     """Bytes of these topics, of one replica of each partition.
 
-    connect: a broker for one question; background: asks, behind whatever else it does
+    connect: a broker for one query; background: runs the queries, after its other work
     """
 
     def __init__(
@@ -27,40 +27,40 @@ class LogSizes:
         self._topics = tuple(topics)
         self._background = background
         self._clock = clock
-        self._asked: Future[dict[str, int]] | None = None
-        self._asked_s = -_EVERY_S
-        self._told = False
+        self._query: Future[dict[str, int]] | None = None
+        self._queried_s = -_EVERY_S
+        self._is_refusal_logged = False
 
-    def ask(self) -> Mapping[str, int] | None:
-        """What is newly known, None where nothing is; asks again when a minute has passed.
+    def newest(self) -> Mapping[str, int] | None:
+        """Sizes that arrived since the last call, else None; starts a query each minute.
 
-        Empty where no broker tells: this process may not describe the cluster, or nobody answers.
+        Empty where no broker reports them: this process may not describe the cluster, or no broker answers.
         """
         now_s = self._clock.monotonic_s()
-        found = None
-        if self._asked is not None and self._asked.done():
-            found = self._answer(self._asked)
-            self._asked = None
-        if self._asked is None and now_s - self._asked_s >= _EVERY_S:
-            self._asked_s = now_s
-            self._asked = self._background.submit(self._sizes)
-        return found
+        sizes = None
+        if self._query is not None and self._query.done():
+            sizes = self._answer(self._query)
+            self._query = None
+        if self._query is None and now_s - self._queried_s >= _EVERY_S:
+            self._queried_s = now_s
+            self._query = self._background.submit(self._sizes)
+        return sizes
 
     def _sizes(self) -> dict[str, int]:
         with closing(self._connect()) as broker, closing(broker.admin()) as admin:
             return admin.log_bytes(self._topics)
 
-    def _answer(self, asked: Future[dict[str, int]]) -> dict[str, int]:
+    def _answer(self, query: Future[dict[str, int]]) -> dict[str, int]:
         try:
-            found = asked.result()
+            sizes = query.result()
         except BrokerError as error:
-            _log.info("index: sizes of topics are not known (%s)", error)
+            _log.info("index: cannot query the sizes of topics (%s)", error)
             return {}
-        if not found and not self._told:
-            self._told = True
+        if not sizes and not self._is_refusal_logged:
+            self._is_refusal_logged = True
             _log.info(
-                "index: no broker tells how large %s are; for the metric twinsieve_log_bytes grant Describe "
+                "index: no broker reports the sizes of %s; for the metric twinsieve_log_bytes grant Describe "
                 "on the cluster",
                 ", ".join(self._topics),
             )
-        return found
+        return sizes

@@ -1,7 +1,7 @@
 """`twinsieve reset`: an operator moves the offsets from which the workers read on.
 
-Offsets move, the marks of what was emitted stay (`broker/mark.py`). So nothing that came out comes out
-again: what the workers meet a second time is `replayed`; what was skipped before is judged now.
+Offsets move, the marks of what was emitted stay (`broker/mark.py`). So nothing that was emitted is emitted
+again: messages that the workers read a second time are `replayed`; skipped ones are judged now.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Move:
 
 
 def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move]:
-    """What moving the worker group of these settings to the targets means, in order of partitions.
+    """The moves that take the worker group of these settings to the targets, in order of partitions.
 
-    Only partitions that a target speaks of are in it. Nothing is changed.
+    Partitions without a target are left out. Nothing is changed.
 
     raises: BrokerError when the broker is away or a topic is missing; ConfigError with a line for each target
         that does not fit, or partition that no reset can help
@@ -69,29 +69,30 @@ def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move
     partitions = [
         Partition(name, number) for name in settings.input.topics for number in range(infos[name].partitions)
     ]
-    unknown = [f"--to {at}: no such input partition" for at in targets.named if at not in partitions]
-    wanted = {at: target for at in partitions if (target := targets.of(at)) is not None}
+    wrong = [f"--to {name}: no such input partition" for name in targets.named if name not in partitions]
+    wanted = {partition: target for partition in partitions if (target := targets.of(partition)) is not None}
     beginning, stable_end = reader.beginning_offsets([*wanted]), reader.end_offsets([*wanted])
-    times = {at: target.number for at, target in wanted.items() if target.kind is TargetKind.TIME}
+    times = {key: target.number for key, target in wanted.items() if target.kind is TargetKind.TIME}
     by_time = admin.offsets_at(times) if times else {}
-    held = admin.group_offsets(Names(settings.app).workers)
-    moves, wrong = [], unknown
-    for at, (kind, offset) in wanted.items():
+    committed = admin.group_offsets(Names(settings.app).workers)
+    moves = []
+    for partition, (kind, offset) in wanted.items():
+        first, end = beginning[partition], stable_end[partition]
         if kind is TargetKind.EARLIEST:
-            offset = beginning[at]
+            offset = first
         elif kind is TargetKind.LATEST:
-            offset = stable_end[at]
+            offset = end
         elif kind is TargetKind.TIME:
             # The end of a partition may lie behind open transactions; readers wait before them.
-            offset = min(by_time[at], stable_end[at])
-        elif not beginning[at] <= offset <= stable_end[at]:
-            wrong.append(f"--to {offset}: {at} holds {beginning[at]} to {stable_end[at]}; choose from these")
+            offset = min(by_time[partition], end)
+        elif not first <= offset <= end:
+            wrong.append(f"--to {offset}: {partition} holds {first} to {end}; choose from these")
             continue
-        move = _move(at, infos[at.topic], held, offset)
-        if move.mark is not None and move.mark.end > stable_end[at]:
+        move = _move(partition, infos[partition.topic], committed, offset)
+        if move.mark is not None and move.mark.end > end:
             wrong.append(
-                f"{at}: ends at {stable_end[at]}, but was emitted up to {move.mark.end}: it lost messages, "
-                "and new ones would take their offsets; start a new app"
+                f"{partition}: ends at {end}, but was emitted up to {move.mark.end}: "
+                "it lost messages, and new ones would take their offsets; start a new app"
             )
         moves.append(move)
     reader.close()
@@ -123,19 +124,21 @@ def apply(settings: Settings, broker: Broker, moves: Sequence[Move]) -> None:
 
 
 def _described(settings: Settings, admin: Admin) -> dict[str, TopicInfo]:
-    found = admin.topics(settings.input.topics)
-    missing = [name for name, info in found.items() if info is None]
+    infos = admin.topics(settings.input.topics)
+    missing = [name for name, info in infos.items() if info is None]
     if missing:
         raise BrokerError(
             f"input topic {', '.join(missing)} does not exist; create it, or correct input.topics",
             retryable=False,
         )
-    return {name: info for name, info in found.items() if info is not None}
+    return {name: info for name, info in infos.items() if info is not None}
 
 
-def _move(at: Partition, info: TopicInfo, held: Mapping[Partition, Committed], offset: int) -> Move:
-    before = held.get(at)
+def _move(
+    partition: Partition, info: TopicInfo, committed: Mapping[Partition, Committed], offset: int
+) -> Move:
+    before = committed.get(partition)
     topic_id = name_topic(info)
     mark = read_mark(before.metadata) if before is not None else None
     recreated = mark is not None and mark.topic_id != topic_id
-    return Move(at, before, moved(before, topic_id, offset), None if recreated else mark, recreated)
+    return Move(partition, before, moved(before, topic_id, offset), None if recreated else mark, recreated)

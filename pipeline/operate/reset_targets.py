@@ -23,13 +23,13 @@ class TargetKind(Enum):
 
 
 class Target(NamedTuple):
-    """Where a partition is to go; number: the offset, or the time in ms since 1970."""
+    """The new offset of a partition. number: the offset, or the time in ms since 1970"""
 
     kind: TargetKind
     number: int = 0
 
 
-_ONE = re.compile(r"(?P<topic>[^\[\]=]+)\[(?P<number>[0-9]{1,9})\]=(?P<to>.+)")
+_PARTITION_TARGET = re.compile(r"(?P<topic>[^\[\]=]+)\[(?P<number>[0-9]{1,9})\]=(?P<to>.+)")
 _HINT = (
     "write earliest, latest, an offset, a time as 2024-05-01T12:00:00+08:00, or topic[partition]=one of these"
 )
@@ -37,7 +37,7 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class ResetTargets:
-    """Where each partition is to go: one target for all of them, and others for some.
+    """A default target, and targets of single partitions.
 
     >>> targets = read_targets(["earliest", "posts[2]=2020-02-12"])
     >>> targets.of(Partition("posts", 0)).kind, targets.of(Partition("posts", 2)).number
@@ -60,12 +60,12 @@ def read_targets(texts: Sequence[str]) -> ResetTargets:
     everywhere: Target | None = None
     named: dict[Partition, Target] = {}
     for text in texts:
-        match = _ONE.fullmatch(text)
+        match = _PARTITION_TARGET.fullmatch(text)
         if match is not None:
-            at = Partition(match["topic"], int(match["number"]))
-            if at in named:
-                raise UsageError(f"--to {text!r}: {at} has a target already; give it one")
-            named[at] = _read(match["to"])
+            partition = Partition(match["topic"], int(match["number"]))
+            if partition in named:
+                raise UsageError(f"--to {text!r}: {partition} has a target already; give it one")
+            named[partition] = _read(match["to"])
         elif everywhere is not None:
             raise UsageError(f"--to {text!r}: all partitions have a target already; give one, or topic[p]=…")
         else:
@@ -82,5 +82,5 @@ def _read(text: str) -> Target:
         return Target(TargetKind.OFFSET, int(text))
     time = moment_ms(text) if "-" in text[1:] else None
     if time is None or time < 0:
-        raise UsageError(f"--to {text!r} is no target; {_HINT}")
+        raise UsageError(f"--to {text!r} is not a target; {_HINT}")
     return Target(TargetKind.TIME, time)

@@ -10,7 +10,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import BandLayout
 
 ASSUMED_RATE = 5_000.0
-"""Messages a second where nobody has said how many there are."""
+"""Messages a second where no rate is given."""
 LOG_ROW_BYTES = 350
 """A message in the fingerprint log, compressed, with text and offsets: the mean of real posts, rounded up.
 Under the default layout; keys of bands are hashes, which no compression makes smaller."""
@@ -18,7 +18,7 @@ _BAND_KEY_BYTES = 4
 _DAY_S = 86_400
 _ANSWERS_KEPT_MS = _DAY_S * 1000
 _PRIVATE = frozenset({"file", "local", "asynclocal", "memory", "data", "dir", "zip", "tar", "libarchive"})
-"""Protocols of fsspec behind which is this machine alone."""
+"""Protocols of fsspec that reach this machine alone."""
 FRAME_BYTES = 64 << 10
 """What headers, batch framing and a block's own frame may add to its payload."""
 
@@ -28,7 +28,7 @@ class Need:
     """One internal topic.
 
     partitions: what it is created with; is_one_order: it must have just these; max_bytes: of a message
-    retention_ms: this at least; kept_ms: this is enough, and what it is created with; None: for ever
+    retention_ms: this at least; kept_ms: this is enough, and what it is created with; None: forever
     why_retention: ends the sentence "messages are deleted after …, but …"
     why_enough: the middle of the sentence "messages are kept for …, but … <kept_ms>"
     """
@@ -81,8 +81,8 @@ def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
                 _ANSWERS_KEPT_MS,
                 _ANSWERS_KEPT_MS,
                 bytes_needed,
-                "a worker that was away for a day still asks for its answers",
-                "nobody asks for answers after",
+                "a worker that was away for a day still reads its answers",
+                "no worker reads answers after",
                 is_one_order=False,
             ),
         ),
@@ -99,8 +99,8 @@ def remembered_ms(settings: Settings) -> int | None:
         )
         if method != "none"
     ]
-    known = [age for age in ages if age is not None]
-    return max(known, default=0) if len(known) == len(ages) else None
+    limits = [age for age in ages if age is not None]
+    return max(limits, default=0) if len(limits) == len(ages) else None
 
 
 def trims_log(settings: Settings) -> bool:
@@ -112,15 +112,15 @@ def trims_log(settings: Settings) -> bool:
     >>> [trims_log(Settings.model_validate({"state": {"dir": name}})) for name in ("state", "s3://bucket/a")]
     [False, True]
     """
-    protocol, found, _ = settings.state.dir.partition("://")
-    return bool(found) and "::" not in protocol and protocol not in _PRIVATE
+    protocol, separator, _ = settings.state.dir.partition("://")
+    return bool(separator) and "::" not in protocol and protocol not in _PRIVATE
 
 
 def log_kept_ms(settings: Settings) -> int | None:
-    """How long log and decisions are kept: the longest age of a window and a quarter; None: for ever.
+    """How long log and decisions are kept: the longest age of a window and a quarter; None: forever.
 
-    For ever where a window has no age, for a restore may have to read everything; and where the index trims
-    both behind its snapshots, as soon as nobody needs them.
+    Forever where a window has no age, because a restore may have to read everything; and where the index
+    trims both behind its snapshots.
 
     >>> log_kept_ms(Settings()) / 86_400_000
     8.75

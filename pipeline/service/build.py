@@ -44,15 +44,15 @@ from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.sieve import Sieve
 
 ALIVE_S = 120.0
-"""A role of which nothing has gone on for this time is not alive; settings may allow longer calls."""
+"""A role without progress for this long is not alive; settings may allow longer calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Makes roles, again and again after failures; what is costly to make (the scheme) is made once.
+    """Makes roles, and makes them again after failures; the scheme is costly and is made once.
 
     connect: a broker of these settings; emit: False in shadow mode; background: writes snapshots
-    job: what its worker is for: `seed` reads an existing output, in a group of its own
+    job: task of the worker: `seed` reads an existing output, in a group of its own
     needs_snapshots: as in `IndexConfig`
     """
 
@@ -67,7 +67,7 @@ class Builder:
     needs_snapshots: bool = True
 
     def worker_config(self) -> WorkerConfig:
-        """What the worker of this process needs to know."""
+        """The configuration of this process's worker."""
         settings, names = self.settings, Names(self.settings.app)
         kafka, source, output = settings.kafka, settings.input, settings.output
         return WorkerConfig(
@@ -101,7 +101,7 @@ class Builder:
         )
 
     def index_config(self) -> IndexConfig:
-        """What the index of this process needs to know."""
+        """The configuration of this process's index."""
         settings, names = self.settings, Names(self.settings.app)
         return IndexConfig(
             scheme=wire_scheme(settings, self.scheme),
@@ -143,15 +143,15 @@ class Builder:
         return worker
 
     def log_sizes(self) -> LogSizes:
-        """What asks how large this app's topics are."""
+        """Queries the sizes of this app's topics."""
         names = Names(self.settings.app)
         topics = (names.fingerprints, names.decisions, names.verdicts)
         return LogSizes(partial(self.connect, self.settings), topics, self.background, self.clock)
 
     @property
     def alive_s(self) -> float:
-        """A role of which nothing has gone on for this time hangs: calls to a broker are bounded by
-        `kafka.request_timeout`, and one that has failed may be followed by others."""
+        """Seconds without progress after which a role counts as hanging. `kafka.request_timeout` bounds each
+        call to a broker, and others may follow one that failed."""
         return max(ALIVE_S, 3 * self.settings.kafka.request_timeout_ms / 1000)
 
     def index(self, hook: Hook, watch: Watch = no_watch, pace: Pace | None = None) -> Index:
@@ -193,7 +193,7 @@ def _salvage(config: SieveConfig, saved: BinaryIO) -> Sieve:
 
 def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
     """16 bytes that blocks, decisions and snapshots carry: the fingerprint scheme, and which fields are keys
-    and scopes. Under others, old and new keys would never be equal, or messages meet that never should.
+    and scopes. With other ones, old and new keys would never be equal, or wrong messages compared.
 
     Where fields or ids count, the way they are hashed is named too: it changed once.
     """

@@ -44,19 +44,19 @@ class Cover:
         if self.by != "messages" or self.asked_hours is None:
             return None
         key = f"{self.name}.window.messages"
-        asked, needed = _shown(self.asked_hours), math.ceil(self.asked_hours * _HOUR_S * rate)
-        said = f"{self.name}: {_shown(self.hours)} of {asked}; raise {key} ({asked} hold {needed:,}"
+        age, needed = _shown(self.asked_hours), math.ceil(self.asked_hours * _HOUR_S * rate)
+        line = f"{self.name}: {_shown(self.hours)} of {age}; raise {key} ({age} hold {needed:,}"
         if self.max_messages is not None and needed > self.max_messages:
             reach = _shown(self.max_messages / rate / _HOUR_S)
-            return f"{said}, at most {self.max_messages:,}: {reach})"
-        return f"{said})"
+            return f"{line}, at most {self.max_messages:,}: {reach})"
+        return f"{line})"
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Memory by part in bytes at worst; windows; bytes a message and a day in the log on Kafka.
 
-    log_kept_ms: how long `topics create` has the log kept, None: for ever
+    log_kept_ms: how long `topics create` has the log kept, None: forever
     log_trimmed: the index deletes it behind its snapshots
     """
 
@@ -69,15 +69,15 @@ class Cost:
 
     @property
     def log_said(self) -> str:
-        """What the log takes on disk, in one line."""
+        """The log's space on disk, in one line."""
         a_day = f"{self.log_bytes_a_day / 1e9:,.1f} GB a day, at {self.log_row_bytes} bytes a message"
         if self.log_trimmed:
             return f"{a_day}; the index deletes it behind its snapshots"
         if self.log_kept_ms is None:
-            return f"{a_day}; kept for ever, for a window has no age and snapshots are not shared"
+            return f"{a_day}; kept forever, because a window has no age and snapshots are not shared"
         days = self.log_kept_ms / 1000 / 24 / _HOUR_S
-        held = self.log_bytes_a_day * days / 1e9
-        return f"{a_day}; kept for {_shown(24 * days)}: {held:,.1f} GB on each replica"
+        gigabytes = self.log_bytes_a_day * days / 1e9
+        return f"{a_day}; kept for {_shown(24 * days)}: {gigabytes:,.1f} GB on each replica"
 
     @property
     def total_bytes(self) -> int:
@@ -105,18 +105,18 @@ def cost_of(settings: Settings, rate: float) -> Cost:
 
 def _cover(name: str, window: WindowSettings, rate: float, max_messages: int | None) -> Cover:
     by_messages = window.messages / rate / _HOUR_S
-    asked = None if window.age_ms is None else window.age_ms / 1000 / _HOUR_S
-    if asked is None or by_messages < asked:
-        return Cover(name, by_messages, asked, "messages", max_messages)
-    return Cover(name, asked, asked, "age", max_messages)
+    age_hours = None if window.age_ms is None else window.age_ms / 1000 / _HOUR_S
+    if age_hours is None or by_messages < age_hours:
+        return Cover(name, by_messages, age_hours, "messages", max_messages)
+    return Cover(name, age_hours, age_hours, "age", max_messages)
 
 
 def _shown(hours: float) -> str:
-    """In the unit in which it is short to say."""
+    """The time in the largest unit that fits."""
     for unit, in_hours, least in (("d", 24.0, 72.0), ("h", 1.0, 1.0), ("min", 1 / 60, 1 / 60)):
         if hours >= least:
-            held = hours / in_hours
-            return f"{held:.3g} {unit}" if held < 1000 else f"{held:,.0f} {unit}"
+            amount = hours / in_hours
+            return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:,.0f} {unit}"
     return f"{hours * _HOUR_S:.3g} s"
 
 
@@ -126,7 +126,7 @@ section of the copy compressed. Measured with content that no compression makes 
 (bench/snapshot_memory.py)."""
 
 FORGOTTEN_BYTES = 24
-"""Bytes of a kept message that is no leader any more, until the exact window has passed it."""
+"""Bytes of a kept message that is no longer a leader, until the exact window has passed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +134,8 @@ class Held:
     """Bytes by part, of each role in a process.
 
     waiting: originals that wait for their answers
-    reading: what is made of texts while they are read, in the worst characters
-    forgotten: digests of kept messages that never come out, where all open verdicts are passed over, once
+    reading: memory for reading texts, with the most costly characters
+    forgotten: digests of kept messages that are never emitted, if all open verdicts are passed over once
     """
 
     sieve: int
@@ -154,7 +154,7 @@ class Held:
 
     @property
     def writing(self) -> int:
-        """What a snapshot that is being written takes beside what it is a snapshot of."""
+        """Extra memory while a snapshot is written."""
         return round((WRITING_FACTOR - 1) * self.sieve) + self.open_verdicts + self.forgotten
 
     @property
@@ -198,7 +198,7 @@ def held_by(settings: Settings, partitions: int) -> Held:
 
 
 def verdict_bytes(*, details: bool) -> int:
-    """Bytes of one open verdict, its offset and its tag; details: it says what differs, at the worst."""
+    """Bytes of one open verdict, its offset and its tag; details: with what differs, at its longest."""
     verdict = Verdicts.blank(1)
     if details:
         verdict.details, verdict.detail_rows[0] = np.zeros((1, 2, DETAIL_LENGTH), np.uint32), 0

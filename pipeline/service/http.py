@@ -19,7 +19,7 @@ _MAKE_ROOM_S = 1.0
 _MAX_REASON = 500
 _TEXT, _HTML = "text/plain; charset=utf-8", "text/html; charset=utf-8"
 _PAGES = {
-    "/healthz": "whether this process goes on",
+    "/healthz": "whether this process makes progress",
     "/readyz": "whether it does its work",
     "/metrics": "its metrics, for Prometheus",
 }
@@ -33,24 +33,24 @@ _INDEX = "".join(
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread for each connection, of which there are a few: the oldest one makes room for the next.
+    """A thread for each connection; beyond MAX_CONNECTIONS the oldest connection is closed for the next one.
 
-    So clients that open connections and send nothing, or one byte every nine seconds, block no others.
+    So clients that open connections and send nothing, or one byte every nine seconds, do not block others.
     """
 
     daemon_threads = True
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        # A name may stand for both; scrapers ask 127.0.0.1 more often than ::1.
-        self.address_family, _, _, _, where = min(found, key=lambda one: one[0] != socket.AF_INET)
+        addresses = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # A name may have addresses of both families; scrapers use 127.0.0.1 more often than ::1.
+        self.address_family, _, _, _, chosen = min(addresses, key=lambda info: info[0] != socket.AF_INET)
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
         self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        super().__init__((str(where[0]), int(where[1])), handler)
+        super().__init__((str(chosen[0]), int(chosen[1])), handler)
 
     def server_bind(self) -> None:
-        """Without the base's question for the name of this host, which may take a name server's time.
+        """Bind without the base class's lookup of this host's name: a name server may be slow.
 
         `[::]` takes IPv4 as well, whatever the system's default is.
         """
@@ -89,7 +89,7 @@ class HealthServer:
     """Serves health, readiness and metrics in a thread of its own; an answer needs no role's lock.
 
     address: host and port; port 0: a free one
-    why_not_healthy, why_not_ready: one line that the page shows beside its status; nothing where all is well
+    why_not_healthy, why_not_ready: one line that the page shows beside its status; empty where all is well
     remark: one line beside that of a process that is ready
     raises: UsageError where it cannot listen there
     """
@@ -106,7 +106,7 @@ class HealthServer:
             timeout = 10
 
             def version_string(self) -> str:
-                """Which Python it is helps nobody but an attacker."""
+                """Hide the version of Python, which only helps attackers."""
                 return "twinsieve"
 
             def do_GET(self) -> None:
@@ -126,8 +126,8 @@ class HealthServer:
                 self.do_GET()
 
             def _answer(self, why_not: str, remark: str = "") -> None:
-                said = why_not or (f"ok; {remark}" if remark else "ok")
-                line = said[:_MAX_REASON].encode("unicode_escape")
+                text = why_not or (f"ok; {remark}" if remark else "ok")
+                line = text[:_MAX_REASON].encode("unicode_escape")
                 self._send(503 if why_not else 200, line + b"\n")
 
             def _send(self, status: int, body: bytes, kind: str = _TEXT) -> None:

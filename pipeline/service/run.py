@@ -1,8 +1,8 @@
-"""`twinsieve run`: both roles in one process, until it is stopped or meets an error that waiting cannot mend.
+"""`twinsieve run`: both roles in one process, until a stop or an error that waiting cannot repair.
 
-Order of a start: pages open, the process gets its name, a broker is asked until it answers, kernels are
-compiled, roles begin. Each can be stopped, and the pages say which it is.
-Order of a clean stop: the worker asks for nothing more, emits what is answered, reports how far it came and
+Order of a start: pages open, the process gets its name, a broker is queried until it answers, kernels are
+compiled, roles begin. A stop works during each of them, and the pages show the present one.
+Order of a clean stop: the worker sends no more blocks, emits the answered messages, reports its progress and
 leaves; then the index writes a snapshot and leaves. Either may be killed at any moment instead.
 """
 
@@ -14,18 +14,19 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from typing import Literal
 
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.service.build import Builder, make_scheme
 from twinsieve.pipeline.service.http import HealthServer
-from twinsieve.pipeline.service.loops import IndexLoop, Loop, LoopPhase, WorkerLoop
+from twinsieve.pipeline.service.index_loop import IndexLoop
+from twinsieve.pipeline.service.loop import Loop, LoopPhase
 from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
 from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
+from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.checks import shadow
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config
@@ -66,15 +67,15 @@ def run_service(
     clock: Clock | None = None,
     stop: threading.Event | None = None,
 ) -> None:
-    """Returns once `stop` is set, everything finished and reported.
+    """Run until `stop` is set, then finish and report everything.
 
     member: a stable name of this process, unique in the deployment; without one, `slot_of` finds one
     dry_run: shadow mode, with groups, internal topics and state of its own (app `<app>-shadow`): judges and
         counts, emits nothing
-    move_output: the app's output is this one from now on, whichever it was
-    without_snapshots: begin with what the log still holds, though snapshots of what it does not are lost
+    move_output: from now on the app has this output, whichever it had before
+    without_snapshots: begin from what the log still holds, although the snapshots of older blocks are lost
     connect: a broker of these settings; clock: for tests
-    raises: ConfigError, UsageError; BrokerError and StateError when going on makes no sense, with what to do
+    raises: ConfigError, UsageError; BrokerError and StateError where another try cannot help, with what to do
     """
     settings = shadow(settings) if dry_run else settings
     clock = clock or SystemClock()
@@ -82,7 +83,7 @@ def run_service(
     scheme_config(settings)  # reports problems of the settings before the slow steps begin
     metrics = Metrics(clock)
     status = _Status(metrics)
-    metrics.about(settings.app, role)
+    metrics.set_info(settings.app, role)
     with ExitStack() as stack:
         if settings.http.address is not None:
             server = HealthServer(
@@ -94,11 +95,10 @@ def run_service(
             )
             stack.callback(server.close)
         slot, background = stack.enter_context(process(settings, member))
-        checked = until_answered(
-            partial(
-                _check,
+        until_answered(
+            lambda: check_topics(
                 settings,
-                connect,
+                connect(settings),
                 auto_create=settings.topics.auto_create or dry_run,
                 emits=not dry_run,
                 same_output=not (dry_run or move_output),
@@ -107,7 +107,7 @@ def run_service(
             stop,
             lambda error: status.go(ProcessPhase.WAITING, str(error)),
         )
-        if checked is None:
+        if stop.is_set():
             return
         # Before a group is joined: a member that compiles inside a step would keep its share waiting.
         status.go(ProcessPhase.COMPILING)
@@ -115,7 +115,7 @@ def run_service(
         if stop.is_set():
             return
         scheme = make_scheme(settings)
-        metrics.about(settings.app, role, scheme.scheme_id)
+        metrics.set_info(settings.app, role, scheme.scheme_id)
         builder = Builder(
             settings,
             scheme,
@@ -135,7 +135,7 @@ def run_service(
 
 
 class _Status:
-    """Where the process stands, as its pages and its metric tell it."""
+    """The state of the process, for its pages and its metric."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -143,7 +143,7 @@ class _Status:
         self.go(ProcessPhase.WAITING)
 
     def go(self, phase: ProcessPhase, why: str = "") -> None:
-        self._said = f"{phase.replace('_', ' ')}: {why}" if why else phase.replace("_", " ")
+        self._start_line = f"{phase.replace('_', ' ')}: {why}" if why else phase.replace("_", " ")
         self._metrics.process.state(phase)
 
     def runs(self, loops: list[Loop]) -> None:
@@ -151,12 +151,12 @@ class _Status:
         self.go(ProcessPhase.RUNNING)
 
     def why_not_healthy(self) -> str:
-        """Nothing while it starts: however long a broker is away or a small share of a core takes."""
+        """Empty while the process starts, which a silent broker or a slow core may make long."""
         return ", ".join(f"{loop.name}: no step for minutes" for loop in self._loops if not loop.alive)
 
     def why_not_ready(self) -> str:
         if not self._loops:
-            return self._said
+            return self._start_line
         behind = [loop for loop in self._loops if not loop.ready]
         return ", ".join(
             f"{loop.name}: {loop.phase.now}, not ready{f' ({loop.remark})' if loop.remark else ''}"
@@ -164,18 +164,13 @@ class _Status:
         )
 
     def remark(self) -> str:
-        """What a process that is ready has to say all the same."""
+        """What an operator should know of a process that is ready."""
         return ", ".join(f"{loop.name}: {loop.remark}" for loop in self._loops if loop.remark)
-
-
-def _check(settings: Settings, connect: Callable[[Settings], Broker], **how: bool) -> Literal[True]:
-    check_topics(settings, connect(settings), **how)
-    return True
 
 
 @contextmanager
 def process(settings: Settings, member: str | None) -> Iterator[tuple[str, ThreadPoolExecutor]]:
-    """The name of this process, and what writes its snapshots."""
+    """The name of this process, and the thread that writes its snapshots."""
     slot = slot_of(settings, member)
     try:
         with ThreadPoolExecutor(1, thread_name_prefix="snapshot") as background:
@@ -213,10 +208,10 @@ def drive(
     """Run all loops; the first that fails ends the others, and its error is raised.
 
     end_s: how long workers may take to end, and indexes too once something has failed: a client that hangs
-        keeps no process alive
+        does not keep the process alive
     snapshot_s: how long indexes may take in a clean stop: a last snapshot may be large
-    start_s: how long a role may take to hear of a stop that has done nothing yet: it may wait for a silent
-        broker, or read a large snapshot, and leaves nothing behind
+    start_s: how long a role that is still starting may take to react to a stop: it may wait for a silent
+        broker or read a large snapshot, and has nothing to finish
     raises: BrokerError where a role does not end in time
     """
     running = {loop: _started(loop) for loop in [*workers, *indexes]}
@@ -228,7 +223,7 @@ def drive(
         if stop.wait(0.2):
             break
         for loop in running:
-            loop.look()
+            loop.log_silence()
     # Workers first: they need the index for their last answers.
     late = []
     for group, limit_s in ((workers, end_s), (indexes, snapshot_s)):
@@ -238,8 +233,8 @@ def drive(
         began_s = time.monotonic()
         for loop in group:
             running[loop].join(max(0.0, began_s + min(limit_s, start_s) - time.monotonic()))
-            hears = loop.error is not None or loop.phase.now is not LoopPhase.STARTING
-            if running[loop].is_alive() and not hears:
+            is_started = loop.error is not None or loop.phase.now is not LoopPhase.STARTING
+            if running[loop].is_alive() and not is_started:
                 _log.info("%s: was still starting, so the process ends without it", loop.name)
                 continue
             running[loop].join(max(0.0, began_s + limit_s - time.monotonic()))
@@ -250,8 +245,8 @@ def drive(
         if loop.error is not None:
             raise loop.error
     if late:
-        said = f"{', '.join(late)}: a client hangs; nothing is lost, start it again"
-        raise BrokerError(said, retryable=True)
+        problem = f"{', '.join(late)}: a client hangs; nothing is lost, start it again"
+        raise BrokerError(problem, retryable=True)
 
 
 def _started(loop: Loop) -> threading.Thread:

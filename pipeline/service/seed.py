@@ -1,8 +1,8 @@
 """`twinsieve seed`: the windows are filled from an existing output, before an app goes live.
 
-The output is read as an input of the app, in a group of its own: asked, judged, recorded and answered like
-any other, by a worker that emits nothing. So a crash costs no more than a crash of a worker does, the index
-restores the seed with everything else, and a leader that came from it is named by its place in that topic.
+The output is read as an input of the app, in a group of its own: sent, judged, recorded and answered like
+any other, by a worker that emits nothing. So a crash costs no more than a crash of a worker, the index
+restores the seed with everything else, and a leader from the seed is named by its position in that topic.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.service.build import Builder, make_scheme
-from twinsieve.pipeline.service.loops import IndexLoop, WorkerLoop
+from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock, drive, log_progress, process
 from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.warm_up import warm_up
+from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
@@ -38,7 +39,7 @@ _POLL_MESSAGES = 2_000
 
 @dataclass(slots=True)
 class SeedResult:
-    """What this run put into the windows; `finished`: everything that was there when it began."""
+    """What this run put into the windows. finished: it read everything up to the ends at its start"""
 
     finished: bool = False
     kinds: Counter[Kind] = field(default_factory=Counter)
@@ -51,7 +52,7 @@ class SeedResult:
 
     def __str__(self) -> str:
         others = self.kinds.total() - self.kept
-        end = "done" if self.finished else "stopped; run it again to go on"
+        end = "done" if self.finished else "stopped; run it again to continue"
         return f"seed: {self.kept} messages kept, {others} passed over as duplicates or unreadable; {end}"
 
 
@@ -65,16 +66,16 @@ def run_seed(
     clock: Clock | None = None,
     stop: threading.Event | None = None,
 ) -> SeedResult:
-    """Read `topic` up to its present end, and return; an earlier run that was stopped or killed goes on.
+    """Read `topic` up to its present end, and return; continue an earlier run that was stopped or killed.
 
-    since_ms: begin at the first message stamped so (a first run only)
+    since_ms: begin at the first message of this time or later (a first run only)
     member, connect, clock, stop: as for `run_service`
     raises: UsageError for an input topic of the app; BrokerError when the topic is missing or the app is live
         already; StateError as the service does
     """
     if topic in settings.input.topics:
         raise UsageError(
-            f"--topic {topic}: is an input topic of app {settings.app}, and what was seeded never comes out; "
+            f"--topic {topic}: is an input topic of app {settings.app}, and a seed never emits messages; "
             "name an existing output: `run` reads the input itself"
         )
     clock = clock or SystemClock()
@@ -101,7 +102,7 @@ def run_seed(
             seeding,
             scheme,
             clock,
-            lambda its: ordered_broker(connect(its), clock, ends),
+            lambda chosen: ordered_broker(connect(chosen), clock, ends),
             slot,
             emit=False,
             background=background,
@@ -117,10 +118,10 @@ def run_seed(
 
 @dataclass(slots=True)
 class SeedWatch:
-    """Asks how far a seed of an app has come, and whether the app has gone live meanwhile.
+    """Queries the progress of a seed, and whether the app has gone live meanwhile.
 
     ends: where each partition of the topic ended when the seed began
-    left: offsets still to be committed when `done` was asked last
+    left: offsets still to be committed at the last call of `done`
     """
 
     admin: Admin
@@ -137,14 +138,15 @@ class SeedWatch:
         if self.admin.group_offsets(live):
             raise BrokerError(
                 f"app {self.app} has gone live beside its seed (group {live} has offsets), so the rest would"
-                " stand behind newer messages; nothing is lost, the windows hold what was seeded until now",
+                " come after newer messages; nothing is lost, the windows hold what was seeded until now",
                 retryable=False,
             )
         committed = self.admin.group_offsets(Names(self.app).seed)
         self.left = sum(
-            max(0, end - (committed[at].offset if at in committed else 0)) for at, end in self.ends.items()
+            max(0, end - (committed[partition].offset if partition in committed else 0))
+            for partition, end in self.ends.items()
         )
-        return not self.left and all(at in committed for at in self.ends)
+        return not self.left and all(partition in committed for partition in self.ends)
 
 
 class SeedLoop(WorkerLoop):
@@ -163,7 +165,7 @@ class SeedLoop(WorkerLoop):
         super().__init__(builder, clock, metrics, index=index)
         self._watch = watch
         self._all_done = stop
-        self._asked_s = clock.monotonic_s()
+        self._checked_s = clock.monotonic_s()
         self.seeded = SeedResult()
 
     def _count(self, emission: Emission) -> None:
@@ -173,8 +175,8 @@ class SeedLoop(WorkerLoop):
 
     def _step(self) -> None:
         super()._step()
-        if self._clock.monotonic_s() - self._asked_s >= CHECK_S:
-            self._asked_s = self._clock.monotonic_s()
+        if self._clock.monotonic_s() - self._checked_s >= CHECK_S:
+            self._checked_s = self._clock.monotonic_s()
             done = self._watch.done()
             seeded = self.seeded
             _log.info(
@@ -200,7 +202,7 @@ def begin_seed(
         if admin.group_offsets(Names(settings.app).workers):
             raise BrokerError(
                 f"app {settings.app} is live already (group {Names(settings.app).workers} has offsets); "
-                "a seed would stand behind newer messages; seed a new app before its first run",
+                "a seed would come after newer messages; seed a new app before its first run",
                 retryable=False,
             )
         partitions = [Partition(topic, number) for number in range(info.partitions)]
@@ -208,8 +210,7 @@ def begin_seed(
         group = Names(settings.app).seed
         if since_ms is not None and not admin.group_offsets(group):
             starts = admin.offsets_at(dict.fromkeys(partitions, since_ms))
-            its_id = name_topic(info)
-            admin.set_group_offsets(
-                group, {at: moved(None, its_id, min(offset, ends[at])) for at, offset in starts.items()}
-            )
+            topic_id = name_topic(info)
+            committed = {key: moved(None, topic_id, min(offset, ends[key])) for key, offset in starts.items()}
+            admin.set_group_offsets(group, committed)
         return ends

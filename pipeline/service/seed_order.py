@@ -39,9 +39,9 @@ class _OrderedBroker:
 
 
 class _OrderedConsumer:
-    """A group consumer that pauses what runs ahead of the slowest partition that has not reached its end.
+    """A group consumer that pauses partitions ahead of the slowest one that has not reached its end.
 
-    A partition without input for some seconds is not waited for: order is worth a short wait, not a stop.
+    It does not wait for a partition without input for some seconds: order is worth a short wait, not a stop.
     """
 
     def __init__(self, inner: GroupConsumer, clock: Clock, ends: Mapping[Partition, int]) -> None:
@@ -50,9 +50,9 @@ class _OrderedConsumer:
         self._ends = ends
         self._epoch = -1
         self._times_ms: dict[Partition, int] = {}
-        self._held: set[Partition] = set()
+        self._ahead: set[Partition] = set()
         self._paused: set[Partition] = set()
-        self._heard_s: dict[Partition, float] = {}
+        self._received_s: dict[Partition, float] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -62,23 +62,23 @@ class _OrderedConsumer:
         if polled.epoch != self._epoch:
             self._epoch = polled.epoch
             self._times_ms.clear()
-            self._held.clear()
+            self._ahead.clear()
             self._paused.clear()
-            self._heard_s = dict.fromkeys(polled.assignment, self._clock.monotonic_s())
+            self._received_s = dict.fromkeys(polled.assignment, self._clock.monotonic_s())
         for records in polled.records:
             self._times_ms[records.partition] = max(records.timestamps_ms)
-            self._heard_s[records.partition] = self._clock.monotonic_s()
-        self._hold(polled.assignment)
+            self._received_s[records.partition] = self._clock.monotonic_s()
+        self._pause_ahead(polled.assignment)
         return polled
 
-    def _hold(self, assignment: Collection[Partition]) -> None:
+    def _pause_ahead(self, assignment: Collection[Partition]) -> None:
         since_s = self._clock.monotonic_s() - _PATIENCE_S
-        waited_for = [at for at in assignment if self._heard_s[at] >= since_s and not self._at_end(at)]
-        limit = min((self._times_ms.get(at, 0) for at in waited_for), default=_NO_LIMIT) + _AHEAD_MS
-        wanted = {at for at, time_ms in self._times_ms.items() if time_ms > limit}
-        self._inner.pause(wanted - self._held)
-        self._inner.resume(self._held - wanted - self._paused)
-        self._held = wanted
+        waited_for = [key for key in assignment if self._received_s[key] >= since_s and not self._at_end(key)]
+        slowest_ms = min((self._times_ms.get(key, 0) for key in waited_for), default=_NO_LIMIT)
+        ahead = {key for key, time_ms in self._times_ms.items() if time_ms > slowest_ms + _AHEAD_MS}
+        self._inner.pause(ahead - self._ahead)
+        self._inner.resume(self._ahead - ahead - self._paused)
+        self._ahead = ahead
 
     def _at_end(self, partition: Partition) -> bool:
         try:
@@ -95,6 +95,6 @@ class _OrderedConsumer:
         self._inner.pause(partitions)
 
     def resume(self, partitions: Collection[Partition]) -> None:
-        """What runs ahead stays paused."""
+        """Resume these, except those that are ahead."""
         self._paused.difference_update(partitions)
-        self._inner.resume(set(partitions) - self._held)
+        self._inner.resume(set(partitions) - self._ahead)

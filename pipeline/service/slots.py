@@ -1,9 +1,9 @@
 """A stable name for this process: a restart in its slot needs no rebalance.
 
-Without a name of its own a process takes its host's name and what stands in the first lock file that is free:
-a number drawn when the file was made. The lock goes with the process, however it ends, and the number stays
-for the next one. Two processes of one name would hold one lock file, which cannot be: also where
-containers or units share a host name and no folder, and where the folder was cleaned up.
+Without a name of its own a process takes its host's name and the number in the first free lock file,
+drawn when the file was made. The lock goes with the process, however it ends, and the number stays
+for the next one. So two processes never get one name: also where containers or units
+share a host name but no folder, and where the folder was cleaned up.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Slot:
         self._lock = lock
 
     def release(self) -> None:
-        """Let another process have it."""
+        """Free the slot for another process."""
         if self._lock is not None:
             self._lock.close()
 
@@ -59,13 +59,13 @@ def slot_of(settings: Settings, member: str | None) -> Slot:
 
 
 def _checked(member: str) -> str:
-    """The name, if it is one that Kafka takes. What is left of an unset variable would be the name of all
-    processes, which then displace each other without end."""
+    """The name, if it is one that Kafka takes. With the rest of an unset variable all processes would have
+    one name, and displace each other again and again."""
     if _NAME.fullmatch(member):
         return member
     shown, unset = f"--member is {member[:80]!r}", _UNSET.search(member)
     if unset is not None:
-        advice = f"nobody has put in the value of {unset[1]}; define it where the process starts"
+        advice = f"the value of {unset[1]} is not filled in; define it where the process starts"
     elif not member:
         advice = "is a variable unset? give each process a name of its own, or leave --member out"
     else:
@@ -113,26 +113,26 @@ def _take(app: str, folder: Path) -> Slot:
 
 
 def _own(folder: Path) -> None:
-    """Make the folder; among temporary files anybody may have made it before. raises: OSError"""
-    for missing in [one for one in (folder, *folder.parents) if not one.is_dir()][::-1]:
+    """Make the folder; among temporary files another user may have made it before. raises: OSError"""
+    for missing in [path for path in (folder, *folder.parents) if not path.is_dir()][::-1]:
         with suppress(FileExistsError):
             missing.mkdir(mode=0o700)
-    held = folder.lstat()
-    if not stat.S_ISDIR(held.st_mode) and not folder.is_dir():
-        raise NotADirectoryError("it is no folder")
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) and not folder.is_dir():
+        raise NotADirectoryError("it is not a folder")
     if folder.parent == Path(tempfile.gettempdir()) and (
-        stat.S_ISLNK(held.st_mode) or held.st_uid != os.getuid() or held.st_mode & 0o022
+        stat.S_ISLNK(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022
     ):
-        raise PermissionError("it belongs to somebody else, or others may write to it; remove it")
+        raise PermissionError("it belongs to another user, or others may write to it; remove it")
 
 
 def _number_in(lock: IO[bytes]) -> str:
     """The number in the lock file, drawn if the file is new; the lock keeps other processes out meanwhile."""
-    held = lock.read(64)
-    if _NUMBER.fullmatch(held) is None:
-        held = secrets.token_hex(6).encode()
+    number = lock.read(64)
+    if _NUMBER.fullmatch(number) is None:
+        number = secrets.token_hex(6).encode()
         lock.seek(0)
         lock.truncate()
-        lock.write(held)
+        lock.write(number)
         os.fsync(lock.fileno())
-    return held.decode()
+    return number.decode()

@@ -42,10 +42,10 @@ class CompileProgress(NamedTuple):
     processes: int
 
 
-Told = Callable[[CompileProgress], None]
+Report = Callable[[CompileProgress], None]
 
 
-def tell_nobody(_progress: CompileProgress) -> None:
+def ignore_progress(_progress: CompileProgress) -> None:
     """Ignore the progress."""
 
 
@@ -59,36 +59,36 @@ def missing_parts() -> list[Part]:
 
 
 def warm_up(
-    told: Told = tell_nobody, *, processes: int | None = None, stopped: Callable[[], bool] = _never
+    report: Report = ignore_progress, *, processes: int | None = None, stopped: Callable[[], bool] = _never
 ) -> bool:
     """Whether all kernels are compiled now and kept; what is missing was compiled, in the order of PARTS.
 
-    told: called at the beginning and after each part; not called where nothing is missing
+    report: called at the beginning and after each part; not called where nothing is missing
     processes: how many compile at once, one for each core by default. With one, and where kernels cannot be
         kept (one warning says so), this process compiles by itself
-    stopped: asked several times a second; once it is True, parts under way are given up
+    stopped: called several times a second; once it returns True, unfinished parts are abandoned
 
-    The part of a process that ends early is compiled later, by the first process that needs its kernels.
+    A part whose process ends early is compiled later, by the first process that needs its kernels.
     """
     missing = missing_parts()
     if not missing:
         return True
     count = min(processes or cores(), len(missing))
-    told(CompileProgress(0, len(missing), "", 0.0, count))
+    report(CompileProgress(0, len(missing), "", 0.0, count))
     if not compiled.writable() or count == 1 or not sys.executable:
-        _compile_here(missing, told, stopped)
+        _compile_here(missing, report, stopped)
     else:
-        _compile_in(count, missing, told, stopped)
+        _compile_in(count, missing, report, stopped)
     return not missing_parts()
 
 
-def _compile_here(missing: Sequence[Part], told: Told, stopped: Callable[[], bool]) -> None:
+def _compile_here(missing: Sequence[Part], report: Report, stopped: Callable[[], bool]) -> None:
     for number, part in enumerate(missing, start=1):
         if stopped():
             return
         began_s = time.perf_counter()
         compile_part(part)
-        told(CompileProgress(number, len(missing), part.name, time.perf_counter() - began_s, 1))
+        report(CompileProgress(number, len(missing), part.name, time.perf_counter() - began_s, 1))
 
 
 def compile_part(part: Part) -> None:
@@ -97,16 +97,16 @@ def compile_part(part: Part) -> None:
     compiled.mark_as_ready(part.name)
 
 
-def serve(asked: TextIO, answers: TextIO) -> None:
+def serve(requests: TextIO, answers: TextIO) -> None:
     """Compile each part that a line names, answer with its name; until there are no more lines."""
     parts = {part.name: part for part in PARTS}
-    for line in asked:
+    for line in requests:
         compile_part(parts[line.strip()])
         print(line.strip(), file=answers, flush=True)
 
 
-def _compile_in(count: int, missing: Sequence[Part], told: Told, stopped: Callable[[], bool]) -> None:
-    """Give each part to an idle process once its callees are compiled, until `stopped` or all have an end."""
+def _compile_in(count: int, missing: Sequence[Part], report: Report, stopped: Callable[[], bool]) -> None:
+    """Give each part to an idle process once its callees are compiled, until `stopped` or all end."""
     waiting, done = list(missing), 0
     under_way: dict[subprocess.Popen[str], tuple[Part, float]] = {}
     processes = [_worker() for _ in range(count)]
@@ -131,8 +131,8 @@ def _compile_in(count: int, missing: Sequence[Part], told: Told, stopped: Callab
                 done += 1
                 idle.append(process)
                 seconds = time.perf_counter() - began_s
-                with suppress(OSError):  # who closed stderr wants to hear nothing
-                    told(CompileProgress(done, len(missing), part.name, seconds, count))
+                with suppress(OSError):  # stderr may be closed
+                    report(CompileProgress(done, len(missing), part.name, seconds, count))
     finally:
         for process in processes:
             process.kill()

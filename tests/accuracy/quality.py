@@ -41,7 +41,7 @@ def evaluate(
         data.pairs,
         scheme=replace(scheme_of(data), layout=layout),
         sieve=SieveConfig(layout=layout),
-        at=at,
+        similarity=at,
         rows=data.rows,
         variants=variants,
     )

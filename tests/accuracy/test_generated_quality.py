@@ -69,7 +69,7 @@ class Files(NamedTuple):
             self.pairs,
             scheme=scheme_of(self.language),
             sieve=SieveConfig(),
-            at=at,
+            similarity=at,
             rows=ROWS,
             variants=variants,
         )

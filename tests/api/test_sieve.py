@@ -664,7 +664,9 @@ def test_an_interrupted_call_ends_the_sieve_and_an_earlier_file_goes_on(
 def test_a_full_window_that_nobody_chose_is_told_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("twinsieve.api.options._DEFAULTS", {"near.window": {"messages": 3, "age": None}})
+    monkeypatch.setattr(
+        "twinsieve.api.sieve_options._DEFAULTS", {"near.window": {"messages": 3, "age": None}}
+    )
     caplog.set_level(logging.WARNING, "twinsieve")
     texts = [f"{chr(0x4E00 + n)} a message of its own {n}" for n in range(5)]
     sieve = Sieve()

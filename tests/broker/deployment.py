@@ -26,7 +26,7 @@ from tests.broker.topic_limits import limit_topics
 from tests.needs import LONG
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
 
 _ROOT = Path(__file__).resolve().parents[2]

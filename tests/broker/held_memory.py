@@ -19,7 +19,7 @@ from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.commands.kafka.connect import connect, connect_by_settings
-from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.service.run import run_service
 from twinsieve.pipeline.settings.model import Settings
 

@@ -37,7 +37,7 @@ from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition, Records
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import Settings
 
 _COMMAND = [

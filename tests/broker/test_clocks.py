@@ -19,7 +19,7 @@ from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.limits import Limits
-from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import Settings
 
 HOUR_MS = 3_600_000

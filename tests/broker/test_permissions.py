@@ -19,7 +19,7 @@ from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.commands.kafka.connect import connect, connect_by_settings
 from twinsieve.pipeline.operate.acls import Grant, grants
-from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.service.run import run_service
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
 from twinsieve.stages.errors import SieveError

@@ -14,8 +14,8 @@ from tests.broker.worlds import fresh
 from tests.logfmt import last_words, read_line
 from twinsieve.pipeline.broker.admin import Admin, NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.operate.topic_plan import plan_of
-from twinsieve.pipeline.operate.topics import create
 from twinsieve.pipeline.settings.model import Settings
 
 _RUN = [sys.executable, "-m", "twinsieve", "run", "--member", "one"]

@@ -12,8 +12,8 @@ from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.operate.acls import acls, grants
+from twinsieve.pipeline.operate.topic_checks import Severity, check, create
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
-from twinsieve.pipeline.operate.topics import Severity, check, create
 from twinsieve.pipeline.service.start_checks import check_topics
 from twinsieve.pipeline.settings.model import Settings
 
@@ -92,7 +92,7 @@ def test_a_missing_input_topic_is_found_and_never_created(world: World) -> None:
             1,
             1,
             {"retention.ms": "-1"},
-            "kept for ever, but a restore reads back no further",
+            "kept forever, but a restore reads back no further",
         ),
         (
             "app.fingerprints",
@@ -102,7 +102,7 @@ def test_a_missing_input_topic_is_found_and_never_created(world: World) -> None:
             "set retention.ms to 756000000 (a day takes 151.2 GB",
         ),
         ("app.decisions", 1, 1, {"retention.ms": "2592000000"}, "kept for 30 d, but a restore reads back"),
-        ("app.verdicts", 4, 1, {"retention.ms": "-1"}, "nobody asks for answers after 24 h"),
+        ("app.verdicts", 4, 1, {"retention.ms": "-1"}, "no worker reads answers after 24 h"),
         ("app.decisions", 1, 1, {"retention.bytes": "1000000"}, "set retention.bytes to -1"),
         ("app.fingerprints", 1, 1, {"max.message.bytes": "100000"}, "set kafka.block_bytes to 34464"),
         ("app.fingerprints", 1, 1, {"min.insync.replicas": "2"}, "nothing can be written"),
@@ -186,7 +186,7 @@ def test_an_output_that_is_an_input_is_found() -> None:
     settings = settings_for("app", output={"topic": "app-in", "duplicates": "none", "dead_letter": "none"})
     findings = check(settings, deployment(settings, {}).admin())
     assert list(map(str, findings)) == [
-        "app-in: is an input topic too, so messages would go round; use another output"
+        "app-in: is an input topic too, so messages would circulate; use another output"
     ]
 
 

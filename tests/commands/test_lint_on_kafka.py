@@ -57,7 +57,10 @@ def test_settings_for_kafka_show_what_it_costs_there(written: str, run: Run, tmp
     [
         (["state.snapshot_every=5m"], "151.2 GB a day, at 350 bytes a message; kept for 8.75 d: 1,323.0 GB"),
         (["exact.window.age=1h", "near.window.age=2h"], "; kept for 2.5 h: 15.8 GB on each replica"),
-        (["near.window.age=none"], "; kept for ever, for a window has no age and snapshots are not shared"),
+        (
+            ["near.window.age=none"],
+            "; kept forever, because a window has no age and snapshots are not shared",
+        ),
         (["state.dir=memory://x"], "; kept for 8.75 d"),
         (
             ["near.window.age=none", f"state.dir={PROTOCOL}:///tmp/x"],

@@ -91,7 +91,9 @@ def test_a_file_that_holds_no_pairs_says_which_columns_it_must_have(
     pairs.write_text(first)
     ran = run("evaluate", posts, pairs)
     assert ran.code == 2
-    assert "its first line names the columns later, earlier, similarity, kind, with tabs between" in ran.err
+    assert (
+        "its first line must name the columns later, earlier, similarity, kind, with tabs between" in ran.err
+    )
     assert ("--judged FILE" in ran.err) == ("label" in first)
 
 

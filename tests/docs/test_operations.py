@@ -55,7 +55,7 @@ def test_a_metric_that_a_page_names_exists(root: Path, name: str) -> None:
 
 def test_the_alerts_ask_for_metrics_that_there_are_by_labels_that_they_have(root: Path) -> None:
     metrics = Metrics(SystemClock())
-    metrics.about("weibo", "both")
+    metrics.set_info("weibo", "both")
     samples = [sample for family in metrics.registry.collect() for sample in family.samples]
     (block,) = re.findall(
         r"^```yaml\n(groups:.*?)^```", _page(root, "OPERATIONS.md"), re.MULTILINE | re.DOTALL

@@ -11,7 +11,7 @@ import pytest
 
 from tests.memory.broker import ManualClock
 from twinsieve.pipeline.index.config import INDEX_WAYS
-from twinsieve.pipeline.service.loops import LOOP_WAYS, LoopPhase
+from twinsieve.pipeline.service.loop import LOOP_WAYS, LoopPhase
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.session import SESSION_WAYS
 

@@ -75,7 +75,9 @@ def test_scores_and_wrong_rows_are_those_counted_by_hand(files: tuple[Path, Path
 
 def test_similarity_and_rows_can_be_chosen(files: tuple[Path, Path]) -> None:
     variant = (Variant("product", "off"),)
-    strict = run_evaluate(*files, scheme=SchemeConfig(), sieve=SieveConfig(), at=10_000, variants=variant)
+    strict = run_evaluate(
+        *files, scheme=SchemeConfig(), sieve=SieveConfig(), similarity=10_000, variants=variant
+    )
     assert (strict.to_drop, strict.runs[0].exact, strict.runs[0].near) == (1, 1, 0)
     two = run_evaluate(*files, scheme=SchemeConfig(), sieve=SieveConfig(), rows=2, variants=variant)
     assert (two.rows, two.to_drop, two.runs[0].scores.every.f1) == (2, 1, 1.0)

@@ -59,7 +59,7 @@ def test_messages_that_were_judged_and_that_retention_took_are_counted() -> None
     assert process.index is not None
     metrics = Metrics(world.clock)
     for _ in range(2):
-        metrics.take_judged(process.index)
+        metrics.count_index(process.index)
         given_up = {
             reason: metrics.registry.get_sample_value(
                 "twinsieve_index_given_up_messages_total", {"reason": reason}

@@ -764,7 +764,7 @@ OPERATED = (
     ),
     Mutant(
         "a retention that is too short keeps run from starting",
-        "pipeline/operate/topics.py",
+        "pipeline/operate/topic_checks.py",
         '            Severity.WARNS,\n            f"messages are deleted after',
         '            Severity.STOPS,\n            f"messages are deleted after',
         ("tests/operate/test_kept.py",),
@@ -950,14 +950,14 @@ TOPICS = (
     ),
     Mutant(
         "steps: a rebalance counts as a failure of one's own",
-        "pipeline/service/loops.py",
+        "pipeline/service/index_loop.py",
         "or moved_on or",
         "or",
         ("tests/service/test_steps_aside.py",),
     ),
     Mutant(
         "steps: pauses do not grow",
-        "pipeline/service/loops.py",
+        "pipeline/service/index_loop.py",
         "_ASIDE.after(self._aside_s)",
         "_ASIDE.after(0.0)",
         ("tests/service/test_steps_aside.py",),

@@ -19,8 +19,8 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.commands.cli import cli
 from twinsieve.pipeline.commands.kafka import connect
+from twinsieve.pipeline.operate.topic_checks import check, create
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
-from twinsieve.pipeline.operate.topics import check, create
 from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.service.start_checks import check_topics
 from twinsieve.pipeline.settings.checks import shadow
@@ -112,7 +112,7 @@ def test_whoever_asks_for_a_log_without_end_is_told_what_a_day_takes(command: Ca
     }
     said = [line for line in made.stderr.splitlines() if line.startswith("t.fingerprints: ")]
     assert [
-        ("kept for ever" in line, "151.2 GB" in line, "5,000 messages a second" in line) for line in said
+        ("kept forever" in line, "151.2 GB" in line, "5,000 messages a second" in line) for line in said
     ] == [(True, True, True)]
     assert command("create", **AGELESS).output == ""
     checked = command("check", **AGELESS)

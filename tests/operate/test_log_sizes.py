@@ -58,17 +58,17 @@ def cluster() -> MemoryCluster:
 def test_what_is_known_is_given_once_and_asked_again_after_a_minute(cluster: MemoryCluster) -> None:
     clock, background = ManualClock(), _Counting()
     sizes = LogSizes(lambda: MemoryBroker(cluster), TOPICS, background, clock)
-    assert sizes.ask() is None
-    assert sizes.ask() == {"t.fingerprints": 2006, "t.decisions": 0}
-    assert sizes.ask() is None
+    assert sizes.newest() is None
+    assert sizes.newest() == {"t.fingerprints": 2006, "t.decisions": 0}
+    assert sizes.newest() is None
     clock.sleep(59.0)
-    assert sizes.ask() is None
+    assert sizes.newest() is None
     assert background.asked == 1
     clock.sleep(1.0)
-    assert sizes.ask() is None
+    assert sizes.newest() is None
     assert background.asked == 2
     cluster.log(Partition("t.fingerprints", 0)).trim(1)
-    assert sizes.ask() == {"t.fingerprints": 2006, "t.decisions": 0}, "as it was when it was asked"
+    assert sizes.newest() == {"t.fingerprints": 2006, "t.decisions": 0}, "as it was when it was asked"
 
 
 def test_who_may_not_know_them_is_told_once_what_to_grant(
@@ -79,7 +79,7 @@ def test_who_may_not_know_them_is_told_once_what_to_grant(
     sizes = LogSizes(lambda: _Denied(cluster), TOPICS, AtOnce(), clock)
     found = []
     for _ in range(4):
-        found.append(sizes.ask())
+        found.append(sizes.newest())
         clock.sleep(60.0)
     assert found == [None, {}, {}, {}]
     assert [record.getMessage().count("grant Describe on the cluster") for record in caplog.records] == [1]
@@ -91,9 +91,9 @@ def test_a_broker_that_is_away_costs_nothing_but_the_sizes(
     caplog.set_level(logging.INFO)
     clock, brokers = ManualClock(), [_Away(cluster), MemoryBroker(cluster)]
     sizes = LogSizes(lambda: brokers.pop(0), TOPICS, AtOnce(), clock)
-    assert sizes.ask() is None
-    assert sizes.ask() == {}
+    assert sizes.newest() is None
+    assert sizes.newest() == {}
     assert "the broker is away" in caplog.text
     clock.sleep(60.0)
-    assert sizes.ask() is None
-    assert sizes.ask() == {"t.fingerprints": 2006, "t.decisions": 0}
+    assert sizes.newest() is None
+    assert sizes.newest() == {"t.fingerprints": 2006, "t.decisions": 0}

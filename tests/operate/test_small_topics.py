@@ -7,7 +7,7 @@ import pytest
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError
-from twinsieve.pipeline.operate.topics import Severity, check, create
+from twinsieve.pipeline.operate.topic_checks import Severity, check, create
 from twinsieve.pipeline.service.start_checks import check_topics
 from twinsieve.pipeline.settings.model import Settings
 

@@ -15,7 +15,7 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import no_hook
 from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.index.index import Index
-from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission

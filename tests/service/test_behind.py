@@ -63,7 +63,7 @@ def test_a_block_that_takes_long_to_judge_is_no_silence_of_the_broker(tmp_path: 
     def slowly(*given: object) -> object:
         for _ in range(10):
             roles.clock.sleep(6.0)
-            roles.index.look()
+            roles.index.log_silence()
             told.append(roles.index.ready)
         return judged(*given)  # type: ignore[arg-type]
 

@@ -21,7 +21,7 @@ from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import no_hook
 from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messages, Partition
-from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.service.build import Builder, make_scheme, wire_scheme
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.frame import What

@@ -15,8 +15,10 @@ from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.records import FatalError
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexPhase
 from twinsieve.pipeline.service.build import ALIVE_S, Builder
-from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
+from twinsieve.pipeline.service.index_loop import IndexLoop
+from twinsieve.pipeline.service.loop import Loop
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
 
@@ -33,7 +35,7 @@ class Scripted(Loop):
     def _step(self) -> None:
         step = next(self._steps, "stop")
         if step == "works":
-            self._did_its_work()
+            self._worked()
         elif step == "denied":
             raise FatalError("topic x: not allowed", denied=True)
         else:

@@ -75,7 +75,7 @@ def test_a_verdict_that_is_said_again_is_not_counted_again() -> None:
     verdicts = Verdicts.blank(4, fill={"kinds": Kind.EXACT})
     verdicts.flags[:3] = Flag.UNCONFIRMED
     sources = np.array([Source.NEW, Source.NEW, Source.STORED, Source.NEW], np.uint8)
-    metrics.ruled(Ruling(0, 1, Result.JUDGED, 0, 4, sources, verdicts))
+    metrics.count_ruling(Ruling(0, 1, Result.JUDGED, 0, 4, sources, verdicts))
     assert metrics.registry.get_sample_value("twinsieve_index_unconfirmed_total") == 2
 
 
@@ -190,7 +190,7 @@ def test_a_clock_that_runs_ahead_makes_no_negative_delay_and_no_stamp_none() -> 
     clock = ManualClock()
     metrics = Metrics(clock)
     stamps = np.array([clock.now_ms() + 60_000, clock.now_ms() - 200], np.int64)
-    metrics.emitted(Emission(stamps=[stamps, stamps[:0]]))
+    metrics.count_emission(Emission(stamps=[stamps, stamps[:0]]))
     count = metrics.registry.get_sample_value
     assert count("twinsieve_end_to_end_seconds_bucket", {"le": "0.01"}) == 1
     assert count("twinsieve_end_to_end_seconds_bucket", {"le": "0.25"}) == 2

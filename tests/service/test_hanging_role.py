@@ -9,7 +9,7 @@ import pytest
 
 from tests.memory.broker import ManualClock
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
-from twinsieve.pipeline.service.loops import Loop
+from twinsieve.pipeline.service.loop import Loop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import drive
 
@@ -25,7 +25,7 @@ class _Role(Loop):
         self.lets_go.set()
         self._error = error
         if begun and error is None:
-            self._did_its_work()
+            self._worked()
 
     def _step(self) -> None:
         if self._error is not None:

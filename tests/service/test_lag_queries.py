@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.memory.broker import ManualClock
-from twinsieve.pipeline.service.loops import Loop
+from twinsieve.pipeline.service.loop import Loop
 from twinsieve.pipeline.service.metrics import Metrics
 
 

@@ -11,8 +11,8 @@ from tests.driver import OUTPUT, WORKER, World
 from tests.memory.clients import MemoryReader
 from twinsieve.pipeline.broker.records import AbortableError, Partition
 from twinsieve.pipeline.service.build import ALIVE_S, Builder
-from twinsieve.pipeline.service.loops import WorkerLoop
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.worker.worker import Worker
 
 _RATE = 8

@@ -67,7 +67,7 @@ def test_they_pass_as_they_came_and_are_counted(tmp_path: Path, policy: str, top
     ]
     assert process.texts("posts.duplicates") == ["the ferry was late this morning"]
     metrics = Metrics(ManualClock())
-    metrics.emitted(process.counted)
+    metrics.count_emission(process.counted)
     counts = {"unique": 1, "exact": 1, "no_text": 4, "unreadable": 2}
     said = {
         verdict: metrics.registry.get_sample_value("twinsieve_messages_total", {"verdict": verdict})

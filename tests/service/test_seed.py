@@ -15,7 +15,7 @@ from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Committed, GroupMember, Messages, Partition
-from twinsieve.pipeline.operate.topics import create
+from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.service.build import make_scheme, wire_scheme
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.service.seed import SeedResult, run_seed
@@ -157,7 +157,7 @@ def test_a_seed_that_is_stopped_says_so(settings: Settings, cluster: MemoryClust
     stop.set()
     seeded = seed(settings, cluster, stop=stop)
     assert not seeded.finished
-    assert str(seeded).endswith("stopped; run it again to go on")
+    assert str(seeded).endswith("stopped; run it again to continue")
     assert seed(settings, cluster).kept == 150
 
 

@@ -145,7 +145,7 @@ def test_a_snapshot_that_is_read_for_minutes_is_told_and_healthy(
     seen: list[tuple[float | None, ...]] = []
 
     def look() -> None:
-        roles.index.look()
+        roles.index.log_silence()
         assert roles.index.alive
         assert not roles.index.ready
         if len(seen) % 10:

@@ -14,8 +14,8 @@ from tests.service.test_service import POSTS, Service, produce, wait_for
 from tests.service.test_service import cluster as cluster
 from tests.service.test_service import settings as settings
 from twinsieve.pipeline.broker.records import AbortableError, Partition, PollResult
-from twinsieve.pipeline.service import loops as service_loops
-from twinsieve.pipeline.service.loops import StallDetector
+from twinsieve.pipeline.service import loop as service_loop
+from twinsieve.pipeline.service.worker_loop import StallDetector
 from twinsieve.pipeline.settings.model import Settings
 
 ONE, TWO = Partition("posts", 0), Partition("posts", 1)
@@ -67,7 +67,7 @@ def test_a_worker_whose_client_has_gone_deaf_goes_on_with_a_new_one(
             return consumer
 
     monkeypatch.setattr(MemoryConsumer, "poll", hear)
-    monkeypatch.setattr(service_loops, "_QUERY_EVERY_S", 0.1)
+    monkeypatch.setattr(service_loop, "_QUERY_EVERY_S", 0.1)
     service = Service(settings, cluster, member="one", broker=Broker)
     produce(cluster, POSTS[:1])
     wait_for(lambda: "posts.unique" in cluster.topics and len(cluster.values("posts.unique")) == 1, "one")
@@ -83,8 +83,8 @@ def test_a_worker_whose_client_has_gone_deaf_goes_on_with_a_new_one(
 def test_a_role_that_reaches_no_broker_for_minutes_begins_with_new_clients(
     settings: Settings, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service_loops, "_QUERY_EVERY_S", 0.05)
-    monkeypatch.setattr(service_loops, "_NEW_CLIENTS_S", 0.5)
+    monkeypatch.setattr(service_loop, "_QUERY_EVERY_S", 0.05)
+    monkeypatch.setattr(service_loop, "_NEW_CLIENTS_S", 0.5)
     made: list[MemoryReader] = []
     unreachable: list[MemoryReader] = []
     begin, ends = MemoryReader.__init__, MemoryReader.end_offsets

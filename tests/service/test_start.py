@@ -257,8 +257,8 @@ def _raise(error: Exception) -> Callable[[], None]:
 
 def test_the_metric_of_a_process_names_one_app_at_a_time() -> None:
     metrics = Metrics(ManualClock())
-    metrics.about("a", "both")
-    metrics.about("a", "both", "0123456789abcdef")
+    metrics.set_info("a", "both")
+    metrics.set_info("a", "both", "0123456789abcdef")
     (family,) = [one for one in metrics.registry.collect() if one.name == "twinsieve_info"]
     (sample,) = family.samples
     assert (sample.labels["app"], sample.labels["scheme"], sample.value) == ("a", "0123456789abcdef", 1.0)

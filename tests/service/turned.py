@@ -11,8 +11,10 @@ from tests.service.test_changed_settings import Deployment, deployment
 from tests.twins import Later
 from twinsieve.pipeline.broker.ports import Clock, no_hook
 from twinsieve.pipeline.service.build import Builder
-from twinsieve.pipeline.service.loops import IndexLoop, Loop, WorkerLoop
+from twinsieve.pipeline.service.index_loop import IndexLoop
+from twinsieve.pipeline.service.loop import Loop
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.judge.scheme import Scheme
 
@@ -72,7 +74,7 @@ class Turned:
             for loop in self.loops:
                 if not self._stops[loop].is_pausing:
                     loop._turn()
-                loop.look()
+                loop.log_silence()
 
     def run(self, seconds: float, each_s: Callable[[], object] = lambda: None) -> None:
         """Turn for that time. each_s: called about once a second"""

@@ -127,8 +127,8 @@ def test_headers_of_messages_that_go_by_another_partition_are_counted_too() -> N
 
 def test_the_metric_counts_what_was_committed() -> None:
     metrics = Metrics(SystemClock())
-    metrics.emitted(Emission(foreign=2))
-    metrics.emitted(Emission())
+    metrics.count_emission(Emission(foreign=2))
+    metrics.count_emission(Emission())
     assert metrics.registry.get_sample_value("twinsieve_foreign_headers_total") == 2
 
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.api.columns import a_type, is_null, shown, texts_of, values_of
-from twinsieve.api.options import Options, settings_of
+from twinsieve.api.sieve_options import Options, settings_of
+from twinsieve.api.user_columns import a_type, is_null, shown, texts_of, values_of
 from twinsieve.pipeline.settings.stage_config import scheme_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.all_pairs import all_pairs

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.api.columns import a_type, shown
+from twinsieve.api.user_columns import a_type, shown
 from twinsieve.stages.errors import UsageError
 
 _SHOWN_NAMES = 12
@@ -58,8 +58,8 @@ def column_of(frame: Any, name: object, argument: str) -> Any:
         raise UsageError(f"{argument} is {a_type(name)}; of {a_type(frame)} name a column")
     names = names_of(frame)
     if names.count(name) != 1:
-        texts = [one for one in names if isinstance(one, str)]
-        listed = ", ".join(shown(one) for one in names[:_SHOWN_NAMES]) + (
+        texts = [other for other in names if isinstance(other, str)]
+        listed = ", ".join(shown(other) for other in names[:_SHOWN_NAMES]) + (
             ", …" if len(names) > _SHOWN_NAMES else ""
         )
         close = get_close_matches(name, texts, n=1)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.api.columns import a_type, ids_of, scopes_of, texts_of
 from twinsieve.api.times import TimeUnit, times_of
+from twinsieve.api.user_columns import a_type, ids_of, scopes_of, texts_of
 from twinsieve.pipeline.messages.reader import MessageColumns, hash_ids, hash_scopes
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import UsageError
@@ -101,7 +101,7 @@ def read_items(
 
     parts: of `text`, `ids`, `times`, `scopes`; without one for `text` the items are the texts
     first: the number of the first item
-    raises: UsageError, naming part and item; what a function of the caller's raises comes through
+    raises: UsageError, naming part and item; an exception from a caller's function passes through
     """
     texts, ids, times, scopes = (
         None if (part := parts[name]) is None else _values(items, name, part, first)
@@ -115,14 +115,14 @@ def read_items(
 def _values(items: Sequence[object], name: str, part: Part, first: int) -> list[Any]:
     if not isinstance(part, str):
         return [part(item) for item in items]
-    found = []
+    values = []
     for row, item in enumerate(items, start=first):
         try:
-            found.append(item[part])  # type: ignore[index]
+            values.append(item[part])  # type: ignore[index]
         except KeyError as error:
             raise UsageError(
                 f"{name}[{row}]: the item has no {part!r}; give a function that says what to take"
             ) from error
         except (TypeError, IndexError) as error:
             raise UsageError(f"{name}[{row}]: the item is {a_type(item)}, which has no {part!r}") from error
-    return found
+    return values

@@ -22,7 +22,7 @@ Id = str | int
 class LeaderIds:
     """The ids of kept texts.
 
-    window: entries that are surely held, at least 1; twice as many at most
+    window: how many entries it holds at least (1 or more); it holds at most twice as many
 
     >>> ids = LeaderIds(2)
     >>> ids.add(np.array([0, 3, 4]), ["a", None, "c"])
@@ -32,25 +32,25 @@ class LeaderIds:
 
     def __init__(self, window: int) -> None:
         self._window = window
-        self._older = _Generation()
-        self._newer = _Generation()
+        self._older = _IdGeneration()
+        self._newer = _IdGeneration()
 
     def add(self, positions: NDArray[np.int64], ids: Sequence[Id | None]) -> None:
-        """Enter kept texts, positions ascending and above all before; those without id are left out."""
-        for position, one in zip(positions.tolist(), ids, strict=True):
-            if one is None:
+        """Add kept texts, positions ascending and above all earlier ones; texts without id are left out."""
+        for position, leader_id in zip(positions.tolist(), ids, strict=True):
+            if leader_id is None:
                 continue
             if len(self._newer.ids) >= self._window:
-                self._older, self._newer = self._newer, _Generation()
+                self._older, self._newer = self._newer, _IdGeneration()
             self._newer.positions.append(position)
-            self._newer.ids.append(one)
+            self._newer.ids.append(leader_id)
 
     def find(self, positions: NDArray[np.int64]) -> NDArray[np.object_]:
-        """object[n]: the id at each position, None where there is none (any more)."""
-        found = np.full(len(positions), None, dtype=object)
+        """object[n]: the id at each position, None where there is none, or it was forgotten."""
+        ids = np.full(len(positions), None, dtype=object)
         for generation in (self._older, self._newer):
-            generation.find(positions, found)
-        return found
+            generation.find(positions, ids)
+        return ids
 
     def __len__(self) -> int:
         return len(self._older.ids) + len(self._newer.ids)
@@ -69,33 +69,28 @@ class LeaderIds:
         """The ids that were saved. raises: StateError if the parts do not fit each other"""
         loaded = cls(window)
         positions, sizes = sections["positions"].tolist(), sections["sizes"].tolist()
-        ids = _read_ids(sections["ids"].tobytes())
+        # orjson would refuse lone surrogates, and make floats of integers beyond 64 bits.
+        ids: list[Id] = json.loads(sections["ids"].tobytes())
         if len(sizes) != 2 or sum(sizes) != len(positions) or len(ids) != len(positions):
             raise StateError("leader ids and their positions differ in number; start with an empty sieve")
-        loaded._older = _Generation(positions[: sizes[0]], ids[: sizes[0]])
-        loaded._newer = _Generation(positions[sizes[0] :], ids[sizes[0] :])
+        loaded._older = _IdGeneration(positions[: sizes[0]], ids[: sizes[0]])
+        loaded._newer = _IdGeneration(positions[sizes[0] :], ids[sizes[0] :])
         return loaded
 
 
-class _Generation:
+class _IdGeneration:
     """Positions, ascending, and the id of each."""
 
     def __init__(self, positions: Sequence[int] = (), ids: Sequence[Id] = ()) -> None:
         self.positions = array("q", positions)
         self.ids = list(ids)
 
-    def find(self, positions: NDArray[np.int64], found: NDArray[np.object_]) -> None:
-        """Fill in what is known; the rest of `found` stays."""
+    def find(self, positions: NDArray[np.int64], ids: NDArray[np.object_]) -> None:
+        """Fill in the ids of positions that are kept here; the rest of `ids` stays."""
         if not self.ids:
             return
         # A view for this call alone: an array with a view on it cannot grow.
-        known = np.frombuffer(self.positions, dtype=np.int64)
-        slots = np.minimum(np.searchsorted(known, positions), len(known) - 1)
-        for row in np.flatnonzero(known[slots] == positions).tolist():
-            found[row] = self.ids[slots[row]]
-
-
-def _read_ids(content: bytes) -> list[Id]:
-    # orjson would refuse lone surrogates, and make floats of integers beyond 64 bits.
-    ids: list[Id] = json.loads(content)
-    return ids
+        kept = np.frombuffer(self.positions, dtype=np.int64)
+        slots = np.minimum(np.searchsorted(kept, positions), len(kept) - 1)
+        for row in np.flatnonzero(kept[slots] == positions).tolist():
+            ids[row] = self.ids[slots[row]]

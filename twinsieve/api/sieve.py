@@ -15,13 +15,13 @@ from typing import Any, Literal, NoReturn, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.api import state
-from twinsieve.api.columns import a_type, is_arrow, refuse_no_column, values_of
+from twinsieve.api import saved_sieve
 from twinsieve.api.frames import FrameT, column_of, is_frame, rows_of
 from twinsieve.api.given import Given, Part, read_columns, read_items
 from twinsieve.api.leader_ids import LeaderIds
-from twinsieve.api.options import Options, engine_config, settings_of
+from twinsieve.api.sieve_options import Options, engine_config, settings_of
 from twinsieve.api.times import TimeUnit
+from twinsieve.api.user_columns import a_type, is_arrow, refuse_no_column, values_of
 from twinsieve.api.verdicts import NO_POSITION, NO_TEXT, Verdicts
 from twinsieve.pipeline.messages.columns import ten_thousandths
 from twinsieve.pipeline.messages.reader import make_batch
@@ -42,7 +42,7 @@ _log = logging.getLogger("twinsieve")
 
 
 class Sieve:
-    """Keeps the first of similar texts, and says of every dropped text which kept one it repeats.
+    """Keeps the first of similar texts, and names for every dropped text the kept one that it repeats.
 
     A text is compared with the texts that this sieve kept before, in this call or an earlier one; dropped
     texts are compared with nothing later. Verdicts depend on the settings and on the texts in their order,
@@ -121,8 +121,8 @@ class Sieve:
         chosen = settings_of(options, settings)
         scheme = scheme_of(chosen)
         config = engine_config(chosen, scheme.scheme_id)
-        self._begin(chosen, scheme, Engine(config), LeaderIds(state.leader_window(config)), 0)
-        self._tells_when_full = window is None and settings is None
+        self._begin(chosen, scheme, Engine(config), LeaderIds(saved_sieve.leader_window(config)), 0)
+        self._warns_when_full = window is None and settings is None
 
     def _begin(self, settings: Settings, scheme: Scheme, engine: Engine, ids: LeaderIds, rows: int) -> None:
         self._settings = settings
@@ -132,11 +132,11 @@ class Sieve:
         self._rows = rows
         self._lock = threading.Lock()
         self._process = os.getpid()
-        self._between = False
-        self._tells_when_full = False
+        self._is_judging = False
+        self._warns_when_full = False
         windows = (engine.config.near, engine.config.exact)
-        self._tells_without_times = any(
-            one.window.age_ms is not None for one in windows if one.method != "none"
+        self._warns_without_times = any(
+            stage.window.age_ms is not None for stage in windows if stage.method != "none"
         )
 
     def judge(
@@ -151,7 +151,7 @@ class Sieve:
         """A verdict for each text, in order; the sieve remembers the kept ones.
 
         Columns are lists or other iterables, NumPy arrays, Arrow arrays, Series of pandas or polars. They
-        are matched by order; the index of a pandas Series is not looked at.
+        are matched by order; the index of a pandas Series is ignored.
 
         texts: str. A missing one (None, NaN, NA) is kept and has stage `no_text`; nothing is compared
             with it. Bytes and numbers are refused
@@ -224,22 +224,21 @@ class Sieve:
         >>> [post["n"] for post in Sieve().dedup(posts, text="body")]
         [1]
         """
+        parts = {"text": text, "ids": ids, "times": times, "scopes": scopes}
         if is_frame(items):
-            named = {"text": text, "ids": ids, "times": times, "scopes": scopes}
             columns = {
                 name: column_of(items, part, name)
-                for name, part in named.items()
+                for name, part in parts.items()
                 if part is not None or name == "text"
             }
-            texts, its_ids, its_times, its_scopes = map(columns.get, named)
-            given = read_columns(texts, its_ids, its_times, its_scopes, time_unit, name="text")
+            text_column, id_column, time_column, scope_column = map(columns.get, parts)
+            given = read_columns(text_column, id_column, time_column, scope_column, time_unit, name="text")
             return rows_of(items, self._judge(given).kept)
         refuse_no_column(items, "items")
         if not isinstance(items, Iterable):
             raise UsageError(f"items is {a_type(items)}; give a list, a generator or another iterable")
         if isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1:
             raise UsageError(f"chunk is {chunk!r}; it is a whole number of items, at least 1")
-        parts = {"text": text, "ids": ids, "times": times, "scopes": scopes}
         for name, part in parts.items():
             if part is not None and not callable(part) and not isinstance(part, str):
                 raise UsageError(f"{name} is {a_type(part)}; give a key or a function of an item")
@@ -257,7 +256,7 @@ class Sieve:
         """
         name = _path(path)
         with self._used():
-            state.write(name, self._settings, self._rows, self._ids, self._engine)
+            saved_sieve.write(name, self._settings, self._rows, self._ids, self._engine)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, seed: int | None = None) -> Sieve:
@@ -268,7 +267,7 @@ class Sieve:
             dictionary's): then load it with the version that saved it, or start with a new Sieve;
             UsageError, FileError
         """
-        saved = state.read(_path(path), seed)
+        saved = saved_sieve.read(_path(path), seed)
         sieve = cls.__new__(cls)
         sieve._begin(saved.settings, saved.scheme, saved.engine, saved.ids, saved.rows)
         return sieve
@@ -322,9 +321,9 @@ class Sieve:
                 _log.info("the first call loads kernels, or compiles them after an installation")
             ends = range(0, max(len(given), 1), _SLICE)
             parts = [self._judge_slice(given.rows(low, low + _SLICE)) for low in ends]
-            self._between = False
-            self._tell_when_full()
-            self._tell_without_times(given)
+            self._is_judging = False
+            self._warn_when_full()
+            self._warn_without_times(given)
         return Verdicts.joined(parts)
 
     def _judge_slice(self, given: Given) -> Verdicts:
@@ -333,13 +332,13 @@ class Sieve:
         rows = np.array(columns.rows, dtype=np.int64)
         bodies, prints = self._scheme.read(columns.texts)
         batch = make_batch(columns, bodies, prints, rows + first, time.time_ns() // 1_000_000)
-        # From here on the state moves. Whatever ends this half-way leaves texts in it without a verdict.
-        self._between = True
-        said = self._engine.judge(batch)
+        # From here on the state changes. An exception now leaves texts in it without a verdict.
+        self._is_judging = True
+        judged = self._engine.judge(batch)
         self._rows += n
-        leaders = _positions(said.leaders)
+        leaders = _positions(judged.leaders)
         leader_ids = self._leader_ids(leaders, given, first)
-        kept = np.flatnonzero(said.kinds == Kind.UNIQUE)
+        kept = np.flatnonzero(judged.kinds == Kind.UNIQUE)
         self._ids.add(batch.positions[kept], [given_ids[row] for row in kept.tolist()])
 
         def column(fill: object, values: NDArray[Any], dtype: type) -> NDArray[Any]:
@@ -349,44 +348,42 @@ class Sieve:
 
         return Verdicts(
             np.arange(first, first + n, dtype=np.int64),
-            column(NO_TEXT, said.kinds, np.uint8),
+            column(NO_TEXT, judged.kinds, np.uint8),
             column(NO_POSITION, leaders, np.int64),
             column(None, leader_ids, object),
-            column(np.nan, _similarities(said), np.float64),
-            column(-1, said.distances, np.int16),
-            column(0, said.flags, np.uint8),
-            column(0, said.reasons, np.uint8),
-            column(
-                NO_POSITION, np.where(said.apart_from == NO_LEADER, NO_POSITION, said.apart_from), np.int64
-            ),
+            column(np.nan, _similarities(judged), np.float64),
+            column(-1, judged.distances, np.int16),
+            column(0, judged.flags, np.uint8),
+            column(0, judged.reasons, np.uint8),
+            column(NO_POSITION, _positions(judged.apart_from), np.int64),
         )
 
     def _leader_ids(self, leaders: NDArray[np.int64], given: Given, first: int) -> NDArray[np.object_]:
         """object[n]: ids of leaders among the texts given now, which begin at `first`, or kept before.
 
-        Asked before the new ones are remembered: more may be kept at once than the memory of ids holds.
+        Call it before the new ids are added: one call may keep more texts than the memory of ids holds.
         """
-        found = self._ids.find(leaders)
+        ids = self._ids.find(leaders)
         if given.ids is not None:
             for row in np.flatnonzero(leaders >= first).tolist():
-                found[row] = given.ids[int(leaders[row]) - first]
-        return found
+                ids[row] = given.ids[int(leaders[row]) - first]
+        return ids
 
-    def _tell_when_full(self) -> None:
-        if not self._tells_when_full:
+    def _warn_when_full(self) -> None:
+        if not self._warns_when_full:
             return
         stats = self._engine.stats()
         if stats.held == stats.capacity:
-            self._tells_when_full = False
+            self._warns_when_full = False
             _log.warning(
-                "the window of %s kept texts is full: older ones are not compared with any more; "
+                "the window of %s kept texts is full: older ones are no longer compared; "
                 "Sieve(window=…) keeps more",
                 f"{stats.capacity:,}",
             )
 
-    def _tell_without_times(self, given: Given) -> None:
-        if self._tells_without_times and len(given):
-            self._tells_without_times = False
+    def _warn_without_times(self, given: Given) -> None:
+        if self._warns_without_times and len(given):
+            self._warns_without_times = False
             if given.times_ms is None:
                 _log.warning(
                     "max_age counts by times, and none were given: nothing grows old; "
@@ -395,13 +392,13 @@ class Sieve:
 
     @contextmanager
     def _used(self) -> Iterator[None]:
-        """Hold the sieve for one call. raises: UsageError where it cannot be used any more"""
+        """Hold the sieve for one call. raises: UsageError where it can no longer be used"""
         if os.getpid() != self._process:
             raise UsageError(
                 "this sieve was made in another process; use save(path) there and Sieve.load(path) here"
             )
         with self._lock:
-            if self._between:
+            if self._is_judging:
                 raise UsageError(
                     "an earlier call was interrupted while it judged: the sieve holds texts without "
                     "a verdict; "
@@ -410,18 +407,18 @@ class Sieve:
             yield
 
 
-def _positions(named: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.where(named == NO_LEADER, NO_POSITION, named)
+def _positions(leaders: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.where(leaders == NO_LEADER, NO_POSITION, leaders)
 
 
-def _similarities(said: EngineVerdicts) -> NDArray[np.float64]:
+def _similarities(verdicts: EngineVerdicts) -> NDArray[np.float64]:
     """float64[n]: 1 for exact rows, NaN where nothing was compared by text; rounded as everywhere."""
-    compared = np.where(said.compared > 0, said.compared, 1).astype(np.int64)
-    shares = ten_thousandths(said.matched.astype(np.int64), compared) / SIMILARITY_SCALE
-    found = np.where(said.compared > 0, shares, np.nan)
-    found[said.kinds == Kind.EXACT] = 1.0
-    found[said.kinds == Kind.UNIQUE] = np.nan
-    return found
+    compared = np.where(verdicts.compared > 0, verdicts.compared, 1).astype(np.int64)
+    shares = ten_thousandths(verdicts.matched.astype(np.int64), compared) / SIMILARITY_SCALE
+    similarities = np.where(verdicts.compared > 0, shares, np.nan)
+    similarities[verdicts.kinds == Kind.EXACT] = 1.0
+    similarities[verdicts.kinds == Kind.UNIQUE] = np.nan
+    return similarities
 
 
 def _path(path: str | os.PathLike[str]) -> str:

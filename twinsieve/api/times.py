@@ -1,7 +1,7 @@
 """A user's column of times as milliseconds since 1970.
 
-A time without a zone is UTC, as in the files that `twinsieve dedup` reads. A number says nothing of its
-unit, so the unit must be given; NumPy, Arrow, pandas and polars columns of times carry theirs.
+A time without a zone is UTC, as in the files that `twinsieve dedup` reads. A number has no unit,
+so the unit must be given; NumPy, Arrow, pandas and polars columns of times carry theirs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.api.columns import a_type, is_arrow, is_null, shown, values_of
+from twinsieve.api.user_columns import a_type, is_arrow, is_null, shown, values_of
 from twinsieve.pipeline.messages.fields import time_ms
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import UsageError
@@ -31,8 +31,8 @@ def times_of(column: object, unit: TimeUnit | None, first: int = 0, name: str = 
 
     column: datetimes, dates, `numpy.datetime64`, pandas timestamps, ISO 8601 text, or numbers in `unit`
     unit: of numbers: s, ms, us or ns since 1970
-    raises: UsageError, at the first row that is no time, a number without a unit, or outside the years 1 to
-        9999
+    raises: UsageError, at the first row that is not a time, is a number without a unit, or lies outside the
+        years 1 to 9999
     """
     if unit is not None and unit not in _MS:
         raise UsageError(f"time_unit is {unit!r}; choose s, ms, us or ns")
@@ -47,11 +47,11 @@ def times_of(column: object, unit: TimeUnit | None, first: int = 0, name: str = 
             return _checked(stamps, first, name)
     values = values_of(column, name)
     return np.array(
-        [_one(value, unit, f"{name}[{first + row}]") for row, value in enumerate(values)], dtype=np.int64
+        [_moment(value, unit, f"{name}[{first + row}]") for row, value in enumerate(values)], dtype=np.int64
     )
 
 
-def _one(value: Any, unit: TimeUnit | None, where: str) -> int:
+def _moment(value: Any, unit: TimeUnit | None, where: str) -> int:
     if is_null(value):
         return NO_TIME
     if isinstance(value, datetime):
@@ -106,7 +106,7 @@ def _from_datetime64(values: NDArray[Any]) -> NDArray[np.int64]:
     unit = np.datetime_data(values.dtype)[0]
     missing = np.isnat(values)
     if unit in ("us", "ns", "ps", "fs", "as"):
-        # What is finer than a nanosecond cannot change the nearest millisecond, but for a half.
+        # Less than a nanosecond cannot change the nearest millisecond, except at a half.
         fine = values.astype(f"datetime64[{'us' if unit == 'us' else 'ns'}]").view(np.int64)
         moments = _rounded(fine, _PER_MS["us" if unit == "us" else "ns"]).astype(np.int64)
     else:
@@ -121,8 +121,8 @@ def _from_arrow(column: Any) -> NDArray[np.int64] | None:
     unit = column.type.unit
     numbers = column.cast("int64")
     missing = np.array(numbers.is_null().to_pylist(), dtype=np.bool_)
-    held = np.array(numbers.fill_null(0).to_pylist(), dtype=np.int64)
-    moments = _rounded(held, _PER_MS[unit]) if unit in _PER_MS else held * int(_MS[unit])
+    values = np.array(numbers.fill_null(0).to_pylist(), dtype=np.int64)
+    moments = _rounded(values, _PER_MS[unit]) if unit in _PER_MS else values * int(_MS[unit])
     return np.where(missing, NO_TIME, moments).astype(np.int64)
 
 

@@ -1,10 +1,10 @@
-"""What the sieve says of a column of texts: NumPy columns, and small rows to read."""
+"""Verdicts on a column of texts: NumPy columns, and small rows to read."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -28,14 +28,11 @@ _STAGES: dict[int, Stage] = {
     NO_TEXT: "no_text",
 }
 _SHOWN_ROWS = 12
-_COLUMNS = (
-    "position", "kind", "leader", "leader_id", "similarity", "distance", "flags", "reason_code", "apart_from",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the sieve says of one text.
+    """The verdict on one text.
 
     position: of the text, from 0, counted on over all calls of this sieve, saved and loaded ones too; the
         commands count rows from 1
@@ -77,10 +74,11 @@ class Verdict:
         return "unconfirmed" in self.notes
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Verdicts(Sequence[Verdict]):
-    """What the sieve says of n texts: columns as attributes, `Verdict` rows when iterated or indexed.
+    """Verdicts on n texts: columns as attributes, `Verdict` rows when iterated or indexed.
 
-    A row says None where there is nothing, a column -1, NaN or the empty text.
+    Where there is no value, a row has None; a column has -1, NaN or the empty text.
 
     position: int64[n], from 0, counted on over all calls
     kept: bool[n]; False for duplicates. Rows without text are kept.
@@ -93,58 +91,27 @@ class Verdicts(Sequence[Verdict]):
     reason_code: uint8[n], `Rule`, 0 for none; `reason` has the words
     apart_from: int64[n], position of the text that a kept one was kept apart from, or -1
 
-    >>> verdicts = Verdicts.of_kinds([0, 1], leader=[-1, 0], similarity=[np.nan, 1.0])
+    >>> from twinsieve import Sieve
+    >>> verdicts = Sieve().judge(["The bridge is closed until Friday.", "the bridge is closed until friday"])
     >>> verdicts.stage.tolist(), verdicts.kept.tolist()
     (['unique', 'exact'], [True, False])
     >>> verdicts[1].leader, verdicts[1].similarity, verdicts[1].leader_id
     (0, 1.0, None)
     """
 
-    __slots__ = (
-        "apart_from", "distance", "flags", "kept", "kind", "leader", "leader_id", "position", "reason_code",
-        "similarity",
-    )  # fmt: skip
+    position: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    leader: NDArray[np.int64]
+    leader_id: NDArray[np.object_]
+    similarity: NDArray[np.float64]
+    distance: NDArray[np.int16]
+    flags: NDArray[np.uint8]
+    reason_code: NDArray[np.uint8]
+    apart_from: NDArray[np.int64]
+    kept: NDArray[np.bool_] = field(init=False)
 
-    def __init__(
-        self,
-        position: NDArray[np.int64],
-        kind: NDArray[np.uint8],
-        leader: NDArray[np.int64],
-        leader_id: NDArray[np.object_],
-        similarity: NDArray[np.float64],
-        distance: NDArray[np.int16],
-        flags: NDArray[np.uint8],
-        reason_code: NDArray[np.uint8],
-        apart_from: NDArray[np.int64],
-    ) -> None:
-        self.position = position
-        self.kind = kind
-        self.kept: NDArray[np.bool_] = (kind == Kind.UNIQUE) | (kind == Kind.UNREADABLE)
-        self.leader = leader
-        self.leader_id = leader_id
-        self.similarity = similarity
-        self.distance = distance
-        self.flags = flags
-        self.reason_code = reason_code
-        self.apart_from = apart_from
-
-    @classmethod
-    def of_kinds(
-        cls, kind: Sequence[int], leader: Sequence[int], similarity: Sequence[float], first: int = 0
-    ) -> Verdicts:
-        """Verdicts without ids, distances and flags, for examples and tests."""
-        n = len(kind)
-        return cls(
-            np.arange(first, first + n, dtype=np.int64),
-            np.array(kind, dtype=np.uint8),
-            np.array(leader, dtype=np.int64),
-            np.full(n, None, dtype=object),
-            np.array(similarity, dtype=np.float64),
-            np.full(n, -1, dtype=np.int16),
-            np.zeros(n, dtype=np.uint8),
-            np.zeros(n, dtype=np.uint8),
-            np.full(n, -1, dtype=np.int64),
-        )
+    def __post_init__(self) -> None:
+        self.kept = (self.kind == Kind.UNIQUE) | (self.kind == Kind.UNREADABLE)
 
     @classmethod
     def joined(cls, parts: Sequence[Verdicts]) -> Verdicts:
@@ -162,7 +129,7 @@ class Verdicts(Sequence[Verdict]):
     @property
     def reason(self) -> NDArray[np.str_]:
         """str[n]: why a text was kept though a kept one is alike to it, in words; else empty."""
-        words = np.array([_word(one) or "" for one in range(len(Rule))])
+        words = np.array([_word(code) or "" for code in range(len(Rule))])
         return words[self.reason_code]
 
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -218,7 +185,7 @@ class Verdicts(Sequence[Verdict]):
 
     def __repr__(self) -> str:
         lines = [self._summary()]
-        rows = [_cells(one) for one in self[:_SHOWN_ROWS]]
+        rows = [_cells(verdict) for verdict in self[:_SHOWN_ROWS]]
         if rows:
             rows.insert(0, _HEADINGS)
             widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -232,7 +199,7 @@ class Verdicts(Sequence[Verdict]):
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for notebooks."""
-        rows = [_cells(one) for one in self[:_SHOWN_ROWS]]
+        rows = [_cells(verdict) for verdict in self[:_SHOWN_ROWS]]
         head = "".join(f"<th>{name}</th>" for name in _HEADINGS)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
@@ -249,21 +216,24 @@ class Verdicts(Sequence[Verdict]):
         return has
 
 
+_COLUMNS = [column.name for column in fields(Verdicts) if column.init]
 _HEADINGS = ["position", "kept", "stage", "leader", "leader_id", "similarity"]
 
 
-def _cells(one: Verdict) -> list[str]:
-    alike = "" if one.similarity is None else f"{'~' if one.estimated else ''}{one.similarity:.4f}"
-    if one.distance is not None:
-        alike = f"{one.distance} bits"
-    leader_id = "" if one.leader_id is None else str(one.leader_id)
+def _cells(verdict: Verdict) -> list[str]:
+    alike = ""
+    if verdict.similarity is not None:
+        alike = f"{'~' if verdict.estimated else ''}{verdict.similarity:.4f}"
+    if verdict.distance is not None:
+        alike = f"{verdict.distance} bits"
+    leader_id = "" if verdict.leader_id is None else str(verdict.leader_id)
     if len(leader_id) > 24:
         leader_id = leader_id[:23] + "…"
     return [
-        str(one.position),
-        "yes" if one.kept else "no",
-        one.stage,
-        "" if one.leader is None else str(one.leader),
+        str(verdict.position),
+        "yes" if verdict.kept else "no",
+        verdict.stage,
+        "" if verdict.leader is None else str(verdict.leader),
         leader_id.encode("unicode_escape").decode() if not leader_id.isprintable() else leader_id,
         alike,
     ]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def connect_by_settings(settings: Settings) -> ConfluentBroker | PythonBroker:
-    """A broker as the section `kafka` says, under the name of the app. raises: as `connect`"""
+    """A broker with the settings of section `kafka`, under the name of the app. raises: as `connect`"""
     return connect(settings.kafka, client_id=settings.app)
 
 
@@ -23,7 +23,7 @@ def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> ConfluentB
     client_id: shows in the broker's logs and quotas
     raises: ConfigError when the client is not installed, and for an unreadable secret file
     """
-    # Each client is imported only when it is asked for: confluent is an extra, and both are slow to load.
+    # Each client is imported only when it is needed: confluent is an extra, and both are slow to load.
     if settings.client == "confluent":
         try:
             from twinsieve.pipeline.kafka.confluent.client import ConfluentBroker

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from click.exceptions import Exit
 
-from twinsieve.pipeline.commands.terminal import SieveError, acts, without_secrets
+from twinsieve.pipeline.commands.terminal import acts
+from twinsieve.stages.errors import SieveError, without_secrets
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings
@@ -30,15 +31,15 @@ _log = logging.getLogger(_OURS)
 _MAX_MESSAGE = 4_000
 _MAX_TRACE = 8_000
 _NEEDS_SOMEBODY = 3
-"""Exit code where a new start meets the same again until somebody has done what the last record says."""
+"""Exit code where a new start would fail in the same way until an operator does what the last record says."""
 _LAST_WORD, _FIRST_WORD = re.compile(r"\S*\Z"), re.compile(r"\A\S*")
 _BARE = re.compile(r"[A-Za-z0-9_.:+-]+")
 
 
 class LineFormatter(logging.Formatter):
-    """A line for a record.
+    """Formats a record as one line.
 
-    form: `logfmt` or `json`; app: whose process it is; any_text: False where stderr takes ASCII alone
+    form: `logfmt` or `json`; app: the app of this process; any_text: False where stderr takes ASCII alone
     """
 
     def __init__(self, form: str, app: str, *, any_text: bool = True) -> None:
@@ -59,9 +60,9 @@ class LineFormatter(logging.Formatter):
         if record.exc_info:
             fields["trace"] = _shown(self.formatException(record.exc_info), _MAX_TRACE)
         if self._json:
-            return "{" + ", ".join(f'"{key}": {self._quoted(held)}' for key, held in fields.items()) + "}"
+            return "{" + ", ".join(f'"{key}": {self._quoted(text)}' for key, text in fields.items()) + "}"
         return " ".join(
-            f"{key}={held if _BARE.fullmatch(held) else self._quoted(held)}" for key, held in fields.items()
+            f"{key}={text if _BARE.fullmatch(text) else self._quoted(text)}" for key, text in fields.items()
         )
 
     def _quoted(self, text: str) -> str:
@@ -72,7 +73,7 @@ class LineFormatter(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """What a record says; its template and values where they do not fit, for a record is never left out."""
+    """The message of a record; if its values do not fit its template, the template: no record is left out."""
     try:
         return record.getMessage()
     except Exception as error:  # noqa: BLE001 - the values are anybody's, and so is what formatting them raises
@@ -83,13 +84,13 @@ def _shown(text: str, most: int) -> str:
     """The text without secrets of addresses; of a long one head and tail, where a traceback has its error."""
     if len(text) <= most:
         return without_secrets(text)
-    # Whole words alone: what is left of an address that was cut does not look like one.
+    # Cut between words: the rest of an address that was cut would not be recognized as one.
     head, tail = _LAST_WORD.sub("", text[: most // 2]), _FIRST_WORD.sub("", text[-(most // 2) :])
     return without_secrets(f"{head}… {len(text) - most:,} characters left out …{tail}")
 
 
 def _for_this_log(record: logging.LogRecord) -> bool:
-    """Ours, and of others what is at least a warning: below that some log whole requests, with passwords."""
+    """Our records, and warnings of libraries: below that some log whole requests, with passwords."""
     ours = record.name == _OURS or record.name.startswith(f"{_OURS}.")
     return ours or record.levelno >= logging.WARNING
 
@@ -108,7 +109,7 @@ def log_to_stderr(settings: Settings, app: str) -> None:
 
 @contextmanager
 def ends_logged() -> Iterator[None]:
-    """What ends the process is in its log, a record for each line, and nothing is beside the log.
+    """Log the error that ends the process, a record for each line; nothing is printed beside the log.
 
     raises: Exit with the exit code in place of any error
     """

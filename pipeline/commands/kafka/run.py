@@ -23,7 +23,7 @@ long for the other role after each call to a broker, which at low rates is longe
 
 
 def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False) -> Settings:
-    """Settings with every secret that connecting needs; what is logged from now on goes to stderr.
+    """Settings with every secret that connecting needs; logs go to stderr from now on.
 
     dry_run: the log names the app's shadow
     raises: ConfigError
@@ -73,7 +73,7 @@ def command(
 ) -> None:
     """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops a process cleanly.
 
-    Exit codes: 0 stopped, 1 start it again, 2 misused, 3 somebody must do what the log says last.
+    Exit codes: 0 stopped, 1 start it again, 2 misused, 3 an operator must act on the last log line.
     """
     settings = settings_to_connect(flags, dry_run=dry_run)
     with ends_logged():

@@ -37,7 +37,7 @@ def command(
 
     since_ms = moment_ms(since) if since is not None else None
     if since is not None and (since_ms is None or since_ms < 0):
-        raise click.UsageError(f"--since {since!r} is no time; write it as 2024-05-01T12:00:00+08:00")
+        raise click.UsageError(f"--since {since!r} is not a time; write it as 2024-05-01T12:00:00+08:00")
     settings = settings_to_connect(flags)
     with ends_logged():
         from twinsieve.pipeline.commands.kafka.connect import connect_by_settings

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as an event, from the first moment on in which there is something to end cleanly."""
+"""SIGTERM and SIGINT as an event, while there is something to end cleanly."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ _CAUGHT = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def stopped_by_signals() -> Iterator[threading.Event]:
-    """Set by SIGTERM and SIGINT meanwhile, in the main thread; the handlers of before are put back.
+    """An event that SIGTERM and SIGINT set during the block, in the main thread; old handlers return.
 
-    Before, while the program is imported, a signal ends the process as it ends any other (`__main__`).
+    Before the block, during imports, a signal ends the process as it ends any other (`__main__`).
     """
     stop = threading.Event()
-    heard: SimpleQueue[int] = SimpleQueue()
+    received: SimpleQueue[int] = SimpleQueue()
 
     # A handler may interrupt any line of the main thread, also one that holds the lock of the log or of the
-    # event; to put something into this queue is safe everywhere.
+    # event; putting into this queue is safe everywhere.
     def on_signal(number: int, _: FrameType | None) -> None:
-        heard.put(number)
+        received.put(number)
 
-    def tell() -> None:
-        while number := heard.get():
+    def stop_and_log() -> None:
+        while number := received.get():
             stop.set()
             _log.info("run: %s, stopping", signal.Signals(number).name)
 
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    threading.Thread(target=tell, name="signals", daemon=True).start()
-    before = {each: signal.signal(each, on_signal) for each in _CAUGHT}
+    threading.Thread(target=stop_and_log, name="signals", daemon=True).start()
+    before = {number: signal.signal(number, on_signal) for number in _CAUGHT}
     try:
         yield stop
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-        heard.put(0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        received.put(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -36,11 +37,11 @@ def command() -> None:
 def check_topics(ctx: click.Context, /, flags: SettingsFlags) -> None:
     """Show every problem of the topics, one line each; exit code 1 if there is one.
 
-    What the settings ask for and what takes ever more disk is shown too, and is no problem.
+    Topics that grow without limit because the settings ask for it are shown too, but are not a problem.
     """
-    from twinsieve.pipeline.operate.topics import Severity, check
+    from twinsieve.pipeline.operate.topic_checks import Severity, check
 
-    findings = _asked(flags, check)
+    findings = _answer_of(flags, check)
     for finding in findings:
         click.echo(printable(str(finding)))
     ctx.exit(1 if any(finding.severity is not Severity.COSTS for finding in findings) else 0)
@@ -50,13 +51,13 @@ def check_topics(ctx: click.Context, /, flags: SettingsFlags) -> None:
 @settings_options
 def create_topics(flags: SettingsFlags) -> None:
     """Create missing output and internal topics; never an input topic."""
-    from twinsieve.pipeline.operate.topics import create, endless
+    from twinsieve.pipeline.operate.topic_checks import create, endless
 
-    made = _asked(flags, create)
-    for name in made:
+    created = _answer_of(flags, create)
+    for name in created:
         click.echo(printable(name))
     for finding in endless(flags.settings(on_files=False)):
-        if finding.topic in made:
+        if finding.topic in created:
             click.echo(printable(str(finding)), err=True)
 
 
@@ -83,9 +84,9 @@ def show_acls(principal: str, command_config: str, dry_run: bool, flags: Setting
         click.echo(printable(line))
 
 
-def _asked(flags: SettingsFlags, question: Callable[[Settings, Any], list[_T]]) -> list[_T]:
+def _answer_of(flags: SettingsFlags, question: Callable[[Settings, Any], list[_T]]) -> list[_T]:
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-    from twinsieve.pipeline.operate.topics import asked
 
     settings = settings_to_connect(flags)
-    return asked(settings, connect_by_settings(settings), question)
+    with closing(connect_by_settings(settings)) as broker, closing(broker.admin()) as admin:
+        return question(settings, admin)

@@ -1,4 +1,4 @@
-"""The file of `Sieve.save`: what the sieve was made with, where it stands, its ids, and the engine's state.
+"""The file of `Sieve.save`: the settings, the number of texts judged, the ids, and the engine's state.
 
     head: `stages/header.py`, magic "twinsieve sieve\\n"
     header: JSON {"settings", "rows", "seeded", "version"}
@@ -18,7 +18,7 @@ import orjson
 from pydantic import ValidationError
 
 from twinsieve.api.leader_ids import LeaderIds
-from twinsieve.api.options import engine_config
+from twinsieve.api.sieve_options import engine_config
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output
@@ -34,12 +34,12 @@ from twinsieve.stages.judge.state import read_state, write_state
 
 _HEADER = Header(b"twinsieve sieve\n", (1,), "what Sieve.save wrote", "start with a new Sieve")
 _SECTIONS = ("profile", "text", "features", "digest", "exact", "near", "time")
-"""What verdicts on a column of texts depend on."""
+"""The sections that verdicts on a column of texts depend on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What a file holds: rows is the number of texts judged, the position of the next one."""
+    """The content of a file. rows: the number of texts judged, which is the position of the next one"""
 
     settings: Settings
     scheme: Scheme
@@ -118,13 +118,13 @@ def _settings_of(header: Mapping[str, Any], seed: int | None) -> Settings:
     try:
         settings = Settings.model_validate(plain)
     except ValidationError as error:
-        if seed is not None and any(one["loc"][-1] == "seed" for one in error.errors()):
+        if seed is not None and any(detail["loc"][-1] == "seed" for detail in error.errors()):
             raise UsageError("seed cannot be read; it is a whole number below 2^64") from error
         raise StateError(
-            f"was saved by twinsieve {header['version']} with settings this one does not know; "
+            f"was saved by twinsieve {header['version']} with settings that this version does not know; "
             "load it with that version, or start with a new Sieve"
         ) from error
     settings, problems = read_referenced(settings, Path(), set())
     if problems:
-        raise StateError(f"was saved with {'; '.join(f'{key}, which {said}' for key, said in problems)}")
+        raise StateError(f"was saved with {'; '.join(f'{key}, which {text}' for key, text in problems)}")
     return settings

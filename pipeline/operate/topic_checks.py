@@ -1,20 +1,17 @@
-"""`twinsieve topics check | create`: are the topics there, and set up so that nothing can get lost?
+"""`twinsieve topics check | create`: do all topics exist, with settings that lose nothing?
 
-`run` makes the same checks at start. A finding is one line (what is wrong, where, what to do) and says
-whether `run` stops on it.
+`run` makes the same checks at start. A finding is one line (what is wrong, where, what to do); its severity
+tells whether `run` stops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
 
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.operate.topic_plan import (
     ASSUMED_RATE,
@@ -32,11 +29,10 @@ from twinsieve.pipeline.settings.model import Settings
 _HEADERS_BYTES = 4 << 10
 """What the headers of a duplicate or dead letter may add to the message that came in."""
 _LEAST_BYTES = 1024
-"""A dead letter without anything of its message: batch, reason and origin."""
-_FOR_EVER = -1
+"""A dead letter without its message: batch, reason and origin."""
+_FOREVER = -1
 _HOUR_MS = 3_600_000
 _STAMPED_BY = "message.timestamp.type"
-_T = TypeVar("_T")
 _NO_INPUT = "input topic does not exist; create it, or correct input.topics"
 _NOT_THERE = "does not exist; run: twinsieve topics create"
 
@@ -47,9 +43,9 @@ class Severity(Enum):
     STOPS = "stops"
     """Messages would be lost, or nothing could work."""
     WARNS = "warns"
-    """It can go on; some messages may become dead letters or lose their order, or disks may fill up."""
+    """`run` can continue; some messages may become dead letters or lose their order, or disks may fill up."""
     COSTS = "costs"
-    """Nothing is wrong: the settings ask for it, and it takes more and more disk."""
+    """Nothing is wrong; the settings ask for it, and it takes more and more disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +63,24 @@ class TopicFinding:
         return f"{self.topic}: {self.text}"
 
 
-def asked(settings: Settings, broker: Broker, question: Callable[[Settings, Admin], _T]) -> _T:
-    """The answer to one question; the broker is closed. raises: BrokerError"""
-    with closing(broker), closing(broker.admin()) as admin:
-        return question(settings, admin)
-
-
 def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[TopicFinding]:
     """Everything that is wrong with the topics; empty if nothing is.
 
-    A missing topic, and what is wrong with an internal one, stops `run`: the log and the answers hold what
-    must not be lost. So does an output that takes next to nothing. What else is wrong with an output is a
-    warning, and so is how long anything is kept: an index passes over what retention took.
+    A missing topic, and what is wrong with an internal one, stops `run`: the log and the answers must
+    not lose anything. So does an output that takes only tiny messages. Other findings on an output are
+    warnings, and so are those on retention: an index passes over what retention took.
 
     emits: False where nothing is ever written to the outputs
     raises: BrokerError when the broker is away or describing a topic is not allowed
     """
     plan = plan_of(settings, emits=emits)
-    found = admin.topics(plan.names, settings=True)
+    infos = admin.topics(plan.names, settings=True)
     findings = [
         TopicFinding(name, Severity.STOPS, _NO_INPUT if name in plan.inputs else _NOT_THERE)
         for name in plan.names
-        if found[name] is None
+        if infos[name] is None
     ]
-    there = {name: info for name, info in found.items() if info is not None}
+    there = {name: info for name, info in infos.items() if info is not None}
     findings += [
         TopicFinding(need.name, severity, text)
         for need in plan.internal
@@ -114,19 +104,19 @@ def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]
     raises: BrokerError when an input topic is missing or the broker refuses
     """
     plan = plan_of(settings, emits=emits)
-    found = admin.topics(plan.names, settings=True)
+    infos = admin.topics(plan.names, settings=True)
     for name in plan.inputs:
-        if found[name] is None:
+        if infos[name] is None:
             raise BrokerError(f"{name}: {_NO_INPUT}", retryable=False)
-    inputs = [info for name in plan.inputs if (info := found[name]) is not None]
+    inputs = [info for name in plan.inputs if (info := infos[name]) is not None]
     partitions = max(info.partitions for info in inputs)
     largest = max(info.message_bytes for info in inputs)
     wanted = [
         output_topic(settings, name, partitions, largest + _HEADERS_BYTES)
         for name in plan.outputs
-        if found[name] is None
+        if infos[name] is None
     ]
-    wanted += [internal_topic(settings, need) for need in plan.internal if found[need.name] is None]
+    wanted += [internal_topic(settings, need) for need in plan.internal if infos[need.name] is None]
     for topic in wanted:
         admin.create_topic(topic)
     return [topic.name for topic in wanted]
@@ -146,7 +136,7 @@ def _other_number(need: Need, info: TopicInfo) -> str:
     more = (
         f"give it {need.partitions} (kafka-topics --alter), while processes run"
         if info.partitions < need.partitions
-        else "stop every process, delete it and run `twinsieve topics create`: workers ask again"
+        else "stop every process, delete it and run `twinsieve topics create`: workers resend their blocks"
     )
     return (
         f"has {info.partitions} partitions, topics.verdict_partitions is {need.partitions}; answers come in "
@@ -156,9 +146,9 @@ def _other_number(need: Need, info: TopicInfo) -> str:
 
 def _not_stamped(settings: Settings, info: TopicInfo) -> str:
     return (
-        f"{_STAMPED_BY} is CreateTime, so that nobody hears the broker's clock: a wrong clock of a process "
-        "is not noticed, one that is an hour ahead may stop the app, and a message with a time that an "
-        "output refuses holds up its partition; run: kafka-configs.sh --bootstrap-server "
+        f"{_STAMPED_BY} is CreateTime, so that processes cannot read the broker's clock: a wrong clock of "
+        "a process is not noticed, one that is an hour ahead may stop the app, and a message with a time "
+        "that an output refuses holds up its partition; run: kafka-configs.sh --bootstrap-server "
         f"{settings.kafka.bootstrap} "
         f"--alter --entity-type topics --entity-name {info.name} --add-config {_STAMPED_BY}=LogAppendTime"
     )
@@ -182,28 +172,28 @@ def _shape(need: Need, info: TopicInfo) -> Iterator[str]:
 
 
 def _kept(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple[Severity, str]]:
-    """What is wrong with how long messages are kept, or dear about it."""
-    retention = info.number("retention.ms", _FOR_EVER)
-    for_ever = retention == _FOR_EVER
-    if not for_ever and (need.retention_ms is None or retention < need.retention_ms):
-        wanted = _FOR_EVER if need.kept_ms is None else need.kept_ms
+    """Findings on how long messages are kept: too short, or too costly."""
+    retention = info.number("retention.ms", _FOREVER)
+    is_forever = retention == _FOREVER
+    if not is_forever and (need.retention_ms is None or retention < need.retention_ms):
+        wanted = _FOREVER if need.kept_ms is None else need.kept_ms
         least = "" if need.retention_ms in (None, wanted) else f", or at least {need.retention_ms}"
         yield (
             Severity.WARNS,
             f"messages are deleted after {_span(retention)}, but {need.why_retention}; "
             f"set retention.ms to {wanted}{least}",
         )
-    elif need.kept_ms is not None and (for_ever or retention > need.kept_ms):
+    elif need.kept_ms is not None and (is_forever or retention > need.kept_ms):
         yield (
             Severity.WARNS,
-            f"messages are kept {'for ever' if for_ever else f'for {_span(retention)}'}, but "
+            f"messages are kept {'forever' if is_forever else f'for {_span(retention)}'}, but "
             f"{need.why_enough} {_span(need.kept_ms)}; set retention.ms to {need.kept_ms}"
-            f"{_each_day(settings, need)}",
+            f"{_daily_bytes(settings, need)}",
         )
-    elif for_ever:
+    elif is_forever:
         yield from _endless(settings, need)
-    size = info.number("retention.bytes", _FOR_EVER)
-    if size != _FOR_EVER:
+    size = info.number("retention.bytes", _FOREVER)
+    if size != _FOREVER:
         yield (
             Severity.WARNS,
             f"messages are deleted beyond {size} bytes, however new; set retention.bytes to -1",
@@ -211,7 +201,7 @@ def _kept(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple[Sev
 
 
 def endless(settings: Settings) -> list[TopicFinding]:
-    """What is kept for ever because the settings ask for it, and what that takes a day. Asks no broker."""
+    """Topics that the settings keep forever, and how much they grow a day. Needs no broker."""
     return [
         TopicFinding(need.name, severity, text)
         for need in plan_of(settings).internal
@@ -220,18 +210,18 @@ def endless(settings: Settings) -> list[TopicFinding]:
 
 
 def _endless(settings: Settings, need: Need) -> Iterator[tuple[Severity, str]]:
-    # Where the index trims log and decisions behind its snapshots, for ever is as long as they are needed.
+    # Where the index trims log and decisions behind its snapshots, they are kept only while they are needed.
     if need.retention_ms is None and not trims_log(settings):
         yield (
             Severity.COSTS,
-            "messages are kept for ever, for a window has no age and a restore reads everything; give "
+            "messages are kept forever, because a window has no age and a restore reads everything; give "
             "near.window and exact.window an age, or share snapshots (state.dir: s3://…), behind which the "
-            f"index deletes{_each_day(settings, need)}",
+            f"index deletes{_daily_bytes(settings, need)}",
         )
 
 
-def _each_day(settings: Settings, need: Need) -> str:
-    """Of the log, what a day takes; the others take little beside it."""
+def _daily_bytes(settings: Settings, need: Need) -> str:
+    """How much the log grows a day; the other topics are small beside it."""
     if need.name != Names(settings.app).fingerprints:
         return ""
     taken = log_bytes_a_day(settings) / 1e9
@@ -244,7 +234,7 @@ def _output(
     if info.message_bytes < _LEAST_BYTES:
         yield (
             Severity.STOPS,
-            f"takes messages of {info.message_bytes} bytes, so that not even what is said of one fits; "
+            f"takes messages of {info.message_bytes} bytes, too few for the headers of a dead letter; "
             f"set max.message.bytes to {_LEAST_BYTES} at least",
         )
     for text in _doubtful(settings, plan, info, inputs):
@@ -253,7 +243,7 @@ def _output(
 
 def _doubtful(settings: Settings, plan: Plan, info: TopicInfo, inputs: list[TopicInfo]) -> Iterator[str]:
     if info.name in plan.inputs:
-        yield "is an input topic too, so messages would go round; use another output"
+        yield "is an input topic too, so messages would circulate; use another output"
     else:
         yield from _safety(settings, info)
     counts = {source.partitions for source in inputs}

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from twinsieve.api.columns import a_type
+from twinsieve.api.user_columns import a_type
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import Override, check_tree, tree_of, tree_of_file
 from twinsieve.pipeline.settings.model import Settings
@@ -22,7 +22,7 @@ from twinsieve.stages.errors import UsageError
 
 WINDOW = 200_000
 EXACT_WINDOW = 2_000_000
-"""Kept texts remembered where nobody says otherwise: some 58 MB for the near stage, 9 MB for the exact
+"""Kept texts remembered by default: some 58 MB for the near stage, 9 MB for the exact
 one."""
 
 
@@ -67,7 +67,7 @@ _DEFAULTS: dict[str, object] = {
     "near.window": {"messages": WINDOW, "age": None},
     "exact.window": {"messages": EXACT_WINDOW, "age": None},
 }
-"""What a sieve has without `settings`: rules that are safe in any language, little memory, no age limit."""
+"""Defaults of a sieve without `settings`: rules safe in any language, little memory, no age limit."""
 
 
 def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, object] | None) -> Settings:
@@ -75,7 +75,7 @@ def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, o
 
     given: a YAML file (with the environment, as for commands), a mapping of the same keys, or None for the
         defaults of the face
-    raises: ConfigError with every problem, UsageError for what no sieve of texts can do
+    raises: ConfigError with every problem, UsageError for settings that a sieve of texts cannot follow
     """
     if options.threads is not None and not _is_count(options.threads):
         raise UsageError(
@@ -83,17 +83,14 @@ def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, o
         )
     overrides = list(_overrides(options))
     if given is None or isinstance(given, Mapping):
-        tree = tree_of(_DEFAULTS if given is None else given)
-        settings, findings = check_tree(tree, None, overrides, on_files=True)
-        if findings or settings is None:
-            raise ConfigError(_by_argument(findings, options))
+        tree, environ = tree_of(_DEFAULTS if given is None else given), None
     elif isinstance(given, (str, os.PathLike)):
-        tree = tree_of_file(Path(given))
-        settings, findings = check_tree(tree, os.environ, overrides, on_files=True)
-        if findings or settings is None:
-            raise ConfigError(_by_argument(findings, options))
+        tree, environ = tree_of_file(Path(given)), os.environ
     else:
         raise UsageError(f"settings is {a_type(given)}; give the path of a YAML file, or a mapping")
+    settings, findings = check_tree(tree, environ, overrides, on_files=True)
+    if findings or settings is None:
+        raise ConfigError(_by_argument(findings, options))
     _refuse_fields(settings)
     hamming = settings.near.method == "hamming"
     if options.distance is not None and not hamming:
@@ -114,7 +111,7 @@ def engine_config(settings: Settings, scheme_id: str) -> SieveConfig:
 
 
 def _overrides(options: Options) -> list[Override]:
-    found = []
+    overrides = []
     for option in fields(options):
         value: Any = getattr(options, option.name)
         if value is None:
@@ -125,21 +122,21 @@ def _overrides(options: Options) -> list[Override]:
             value = f"8:{value}"
         elif isinstance(value, timedelta):
             value = f"{value // timedelta(milliseconds=1)}ms"
-        found += [Override(key, str(value).lower(), option.name) for key in _KEYS[option.name]]
-    return found
+        overrides += [Override(key, str(value).lower(), option.name) for key in _KEYS[option.name]]
+    return overrides
 
 
 def _by_argument(findings: list[Finding], options: Options) -> list[str]:
-    """What is wrong, once for each keyword argument, however many settings it stands for."""
-    found: dict[str, None] = {}
+    """The findings, one for each keyword argument, even if it stands for several settings."""
+    lines: dict[str, None] = {}
     for finding in findings:
-        name, said = finding.place.source, str(finding)
+        name, line = finding.place.source, str(finding)
         for key in _KEYS.get(name, ()):
             if finding.message.startswith(f"{key} "):
                 value = getattr(options, name)
-                said = f"{name}{finding.message.removeprefix(key)}".replace(repr(str(value)), repr(value))
-        found[said] = None
-    return list(found)
+                line = f"{name}{finding.message.removeprefix(key)}".replace(repr(str(value)), repr(value))
+        lines[line] = None
+    return list(lines)
 
 
 def _is_count(value: object) -> bool:
@@ -147,7 +144,7 @@ def _is_count(value: object) -> bool:
 
 
 def _refuse_fields(settings: Settings) -> None:
-    """A column of texts has no fields. Silently left out, they would make other verdicts than a file's."""
+    """A column of texts has no fields. If they were ignored, verdicts would differ from those on a file."""
     if settings.exact.fields:
         raise UsageError("exact.fields names fields of messages, but a sieve of texts has none; remove it")
     if settings.scope:

@@ -2,7 +2,7 @@
 
 No such library is imported here, except pyarrow for an object that offers nothing but the Arrow C interface.
 Every refusal names the argument and, where there is one, the row, counted from `first`. Rows are taken in
-their order; an index that a pandas Series carries is not looked at.
+their order; the index of a pandas Series is ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def values_of(column: object, name: str) -> list[Any]:
         array or chunked array, or anything with `__arrow_c_stream__` or `__arrow_c_array__`; dictionaries
         are decoded
     name: what errors call it
-    raises: UsageError for what is no column: text, bytes, a mapping, a set, a table, more than one dimension
+    raises: UsageError for anything else: text, bytes, a mapping, a set, a table, more than one dimension
     """
     refuse_no_column(column, name)
     if isinstance(column, (list, tuple)):
@@ -93,20 +93,20 @@ def ids_of(column: object, first: int = 0, name: str = "ids") -> list[str | int 
     ids = values_of(column, name)
     if set(map(type, ids)) <= {str, int} and all(map(_is_whole, _largest(ids))):
         return ids
-    for row, one in enumerate(ids):
-        if is_null(one):
+    for row, value in enumerate(ids):
+        if is_null(value):
             ids[row] = None
-        elif isinstance(one, str):
-            ids[row] = str(one)
-        elif _is_whole(one):
-            ids[row] = int(one)
+        elif isinstance(value, str):
+            ids[row] = str(value)
+        elif _is_whole(value):
+            ids[row] = int(value)
         else:
             advice = "use int or str"
-            if isinstance(one, int) and not isinstance(one, bool):
+            if isinstance(value, int) and not isinstance(value, bool):
                 advice = f"a whole number has {_ID_BITS} bits at most; use str"
-            if isinstance(one, float):
+            if isinstance(value, float):
                 advice += " (in pandas, integers with missing values are of type Int64)"
-            raise UsageError(f"{name}[{first + row}] is {a_type(one)} ({shown(one)}); {advice}")
+            raise UsageError(f"{name}[{first + row}] is {a_type(value)} ({shown(value)}); {advice}")
     return ids
 
 
@@ -149,8 +149,8 @@ def shown(value: object) -> str:
 
 
 def _largest(ids: list[Any]) -> list[int]:
-    """The two whole numbers that would have too many digits if any had."""
-    numbers = [one for one in ids if type(one) is int]
+    """The smallest and the largest whole number: if any has too many digits, one of them has."""
+    numbers = [value for value in ids if type(value) is int]
     return [min(numbers), max(numbers)] if numbers else []
 
 
@@ -166,7 +166,7 @@ def is_arrow(column: object) -> bool:
 
 
 def refuse_no_column(column: object, name: str) -> None:
-    """Refuse one text, a mapping, a set, a table: what could be iterated, but not as rows.
+    """Refuse one text, a mapping, a set, a table: they can be iterated, but not as rows.
 
     raises: UsageError
     """
@@ -186,7 +186,7 @@ def refuse_no_column(column: object, name: str) -> None:
 
 
 def _arrow_column(column: object, name: str) -> Any:
-    """The column as pyarrow's; the object itself can do nothing but hand its memory over."""
+    """The column as pyarrow's; the object itself can only hand over its memory."""
     try:
         arrow: Any = import_module("pyarrow")
     except ImportError as error:

@@ -1,0 +1,214 @@
+"""The loop that drives an index, which judges, stands by, or leaves its group after failures in a row."""
+
+from __future__ import annotations
+
+import logging
+
+from twinsieve.pipeline.basics.pauses import Pauses
+from twinsieve.pipeline.broker.ports import Clock
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError
+from twinsieve.pipeline.index.config import MAX_BLOCKS
+from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.index.snapshot_store import Moved
+from twinsieve.pipeline.index.transaction import Pace
+from twinsieve.pipeline.operate.log_sizes import LogSizes
+from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.service.loop import POLL_S, Loop
+from twinsieve.pipeline.service.metrics import Metrics
+
+_log = logging.getLogger("twinsieve")
+_LOAD_S = 60.0
+"""The most time, for each GiB of a snapshot, that filling the sieve takes after the last byte."""
+_BEHIND_S = 10.0
+_LOG_BEHIND_S = 60.0
+"""An index that judges blocks older than _BEHIND_S logs it every _LOG_BEHIND_S."""
+_ASIDE_AFTER = 3
+"""Failures in a row after which an index leaves its group, and comes back after a pause."""
+_ASIDE = Pauses(first_s=30.0, longest_s=600.0)
+"""Lengths of these pauses; after a recorded decision they begin with the first again."""
+_LOG_EVERY_S = 10.0
+"""Seconds between two lines on how far a snapshot has been read or written."""
+
+
+class IndexLoop(Loop):
+    """Drives an index, judging or standing by."""
+
+    def __init__(self, builder: Builder, clock: Clock, metrics: Metrics) -> None:
+        super().__init__("index", clock, metrics, builder.alive_s)
+        self._builder = builder
+        self._index: Index | None = None
+        self._stood_by = False
+        self._sizes: LogSizes | None = None
+        self._seen_block = 0
+        self._seen_s = 0.0
+        self._moved_from: tuple[int, float] | None = None
+        """Bytes and time of the last line on a snapshot that is being read or written."""
+        self._pace = Pace(MAX_BLOCKS)
+        self._refused = 0
+        """Failures in a row, without those where another index took over."""
+        self._aside_s = 0.0
+        """The last pause, 0.0 once a decision was recorded."""
+        self._aside_until_s: float | None = None
+        self._why_aside = ""
+        self._log_behind_s = 0.0
+        self._is_lag_logged = False
+        self._set_gauges()
+
+    @property
+    def _works_alone(self) -> bool:
+        return self._is_offline or self._is_aside or (self._index is not None and self._index.judges)
+
+    @property
+    def _is_aside(self) -> bool:
+        return self._aside_until_s is not None
+
+    @property
+    def remark(self) -> str:
+        """How far behind the index is, or why it has left its group."""
+        if self._aside_until_s is not None:
+            left_s = max(0.0, self._aside_until_s - self._clock.monotonic_s())
+            return f"left its group, tries again in {left_s:.0f} s: {self._why_aside}"
+        behind_s = self._index.behind_s if self._index is not None and self._index.live else 0.0
+        return f"judges what arrived {behind_s:.0f} s ago" if behind_s >= _BEHIND_S else ""
+
+    def _failed(self, error: BrokerError) -> None:
+        super()._failed(error)
+        index = self._index
+        moved_on = isinstance(error.__cause__, MovedOnError) or isinstance(error, MovedOnError)
+        if index is None or not index.holds_log or moved_on or not isinstance(error, FatalError):
+            return
+        self._refused += 1
+        if self._refused < _ASIDE_AFTER or not index.step_aside():
+            return
+        self._aside_s = _ASIDE.after(self._aside_s)
+        _log.warning(
+            "index: failed %d times in a row here; it leaves its group for %.0f s, so that another process "
+            "may judge (%s)",
+            *(self._refused, self._aside_s, error),
+        )
+        self._metrics.asides.inc()
+        self._why_aside = str(error)
+        self._answered_s = self._clock.monotonic_s()
+        self._aside_until_s = self._clock.monotonic_s() + self._aside_s
+
+    def _step(self) -> None:
+        if self._aside_until_s is not None:
+            if self._clock.monotonic_s() < self._aside_until_s:
+                self._stop.wait(POLL_S)
+                return
+            self._answered_s = self._clock.monotonic_s()
+            self._aside_until_s = None
+        index = self._index or self._restored()
+        for ruling in index.step(POLL_S):
+            self._metrics.count_ruling(ruling)
+            self._worked()
+            self._refused, self._aside_s = 0, 0.0
+        self._is_ready = index.ready
+        changes = index.phase.changes()
+        for phase in changes:
+            _log.info("index: %s at block %d", phase, index.state.at)
+        if changes or index.told:
+            self._set_gauges()
+        self._take_notes(index)
+
+    def _restored(self) -> Index:
+        """A new index, restored from the newest snapshot; reading it may take minutes."""
+        try:
+            index = self._index = self._builder.index(self._timer, self._moved, self._pace)
+        finally:
+            if self._is_offline:
+                self._answered_s = self._clock.monotonic_s()
+            self._is_offline = False
+            self._moved_from = None
+            self._metrics.set_restore(None)
+        self._seen_block, self._seen_s = index.state.at, self._clock.monotonic_s()
+        self._stood_by = False
+        return index
+
+    def _moved(self, moved: Moved) -> None:
+        """Record that bytes of a snapshot were read or written, while the role waits for all of them."""
+        now_s = self._turned_s = self._clock.monotonic_s()
+        self._is_offline = True
+        if moved.doing == "reading":
+            self._metrics.set_restore(moved)
+            if moved.done == moved.size:
+                self._turned_s += _LOAD_S * moved.size / 2**30
+        before, before_s = self._moved_from or (moved.done, now_s)
+        if self._moved_from is None or now_s - before_s >= _LOG_EVERY_S:
+            rate = (moved.done - before) / max(now_s - before_s, 0.001)
+            _log.info(
+                "index: %s snapshot bytes=%d of=%d rate=%.0f/s left=%s",
+                *(moved.doing, moved.done, moved.size, rate, _left_s(moved.size - moved.done, rate)),
+            )
+            self._moved_from = moved.done, now_s
+
+    def _take_notes(self, index: Index) -> None:
+        """Log and count what the index has noted."""
+        for line in index.told:
+            _log.info("index: %s", line)
+        index.told.clear()
+        self._log_notices(index.notices)
+        self._metrics.count_index(index)
+
+    def _set_gauges(self) -> None:
+        self._metrics.set_judging(self._index)
+        self._set_clock(self._index)
+
+    def _query_lag(self) -> None:
+        if self._index is None:
+            return
+        self._metrics.set_index_state(self._index)
+        if self._index.live:
+            self._log_lag(self._index)
+            # Only the process that judges shows the sizes.
+            self._sizes = self._sizes or self._builder.log_sizes()
+            sizes = self._sizes.newest()
+            if sizes is not None:
+                self._metrics.set_log_bytes(sizes)
+        stood_by, self._stood_by = self._stood_by, self._index.ready and not self._index.live
+        # An index that stands by from one query to the next is at work. One query is not enough:
+        # a rebalance leaves every member without its share for a moment.
+        if stood_by and self._stood_by:
+            self._worked()
+        if self._index.ready:
+            return
+        block, end, now_s = self._index.state.at, self._index.follower.log_end(), self._clock.monotonic_s()
+        rate = (block - self._seen_block) / max(now_s - self._seen_s, 0.001)
+        self._seen_block, self._seen_s = block, now_s
+        _log.info(
+            "index: restoring block=%d of=%d rate=%.0f/s left=%s",
+            *(block, end, rate, _left_s(end - block, rate)),
+        )
+
+    def _log_lag(self, index: Index) -> None:
+        """Log now and then how far behind the index is, and once that it has caught up."""
+        behind_s, now_s = index.behind_s, self._clock.monotonic_s()
+        if behind_s < _BEHIND_S:
+            if self._is_lag_logged:
+                _log.info("index: has caught up; no block waits")
+            self._is_lag_logged = False
+        elif not self._is_lag_logged or now_s >= self._log_behind_s:
+            self._is_lag_logged, self._log_behind_s = True, now_s + _LOG_BEHIND_S
+            waiting = max(0, index.follower.log_end() - index.state.at)
+            _log.warning("index: judges what arrived %.0f s ago; waiting=%d blocks", behind_s, waiting)
+
+    def _finish(self) -> None:
+        index = self._index
+        if index is not None:
+            try:
+                index.close()
+            except AbortableError as error:
+                _log.warning("index: stopped without leaving cleanly (%s); nothing is lost", error)
+            self._take_notes(index)
+            self._index = None
+
+    def _give_up(self) -> None:
+        index, self._index = self._index, None
+        if index is not None:
+            self._take_notes(index)
+            index.abandon()
+
+
+def _left_s(left: int, rate: float) -> str:
+    """The time that `left` takes, for a log line."""
+    return f"{left / rate:.0f}s" if rate > 0 else "unknown"

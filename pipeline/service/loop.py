@@ -1,0 +1,287 @@
+"""What drives a role: step, query lags, start again after a failure, stop cleanly."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import ABC, abstractmethod
+from enum import StrEnum
+
+from twinsieve.pipeline.basics.pauses import Pauses
+from twinsieve.pipeline.basics.states import Machine
+from twinsieve.pipeline.broker.ports import Clock
+from twinsieve.pipeline.broker.records import BrokerError, FatalError
+from twinsieve.pipeline.index.config import IndexStep
+from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.service.build import ALIVE_S
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.step_timer import StepTimer
+from twinsieve.pipeline.worker.config import WorkerStep
+from twinsieve.pipeline.worker.worker import Worker
+
+_log = logging.getLogger("twinsieve")
+POLL_S = 0.05
+_QUERY_EVERY_S = 5.0
+_QUERY_AT_LATEST_S = 15.0
+_STALL_S = 0.5
+_STEPS_FIRST = 20
+"""After a step slower than _STALL_S, run this many steps before the next lag query, so that queued messages
+go first."""
+_SILENT_S = 25.0
+"""A role without an answer for this long is not ready: longer than the time between two queries, but less
+than half a minute after the first failure."""
+_ANSWERED = frozenset(
+    {
+        WorkerStep.OFFSETS_SENT,
+        WorkerStep.COMMITTED,
+        IndexStep.OFFSETS_SENT,
+        IndexStep.COMMITTED,
+        IndexStep.RESTORED,
+    }
+)
+"""Steps that end with a broker's answer."""
+_FAILED = Pauses(first_s=0.1, longest_s=6.4)
+"""After a step that failed, until one succeeds."""
+_NEW_CLIENTS_S = 300.0
+"""After this long without an answer a role makes new clients: brokers may have other addresses, and a client
+reads the bootstrap addresses only when it is made (reason: `kafka/confluent/options.py`)."""
+
+
+class LoopPhase(StrEnum):
+    """What a loop does with its role; docs/DESIGN.md draws the ways."""
+
+    STARTING = "starting"
+    """the role has not emitted, judged or stood by yet: a missing permission ends the process"""
+    WORKING = "working"
+    """the role has emitted, judged or stood by, and the last step succeeded"""
+    RETRYING = "retrying"
+    """the last step failed; a missing permission may be granted again"""
+    STOPPING = "stopping"
+    """the role begins nothing new"""
+
+
+LOOP_WAYS: dict[LoopPhase, set[LoopPhase]] = {
+    LoopPhase.STARTING: {LoopPhase.WORKING, LoopPhase.STOPPING},
+    LoopPhase.WORKING: {LoopPhase.RETRYING, LoopPhase.STOPPING},
+    LoopPhase.RETRYING: {LoopPhase.WORKING, LoopPhase.STOPPING},
+    LoopPhase.STOPPING: set(),
+}
+
+
+class LagQueries:
+    """Decides when a role queries lags: every few seconds, but not before messages that waited."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._queried_s = clock.monotonic_s()
+        self._steps_first = 0
+
+    def due_after(self, took_s: float) -> bool:
+        """Whether it is time for the next query, after a step of `took_s` seconds."""
+        self._steps_first = _STEPS_FIRST if took_s >= _STALL_S else max(0, self._steps_first - 1)
+        every_s = _QUERY_AT_LATEST_S if self._steps_first else _QUERY_EVERY_S
+        return self._clock.monotonic_s() - self._queried_s >= every_s
+
+    def queried(self) -> None:
+        """Record the end of a query; the time to the next counts from here, also after a slow one."""
+        self._queried_s = self._clock.monotonic_s()
+
+
+class Loop(ABC):
+    """One role in a thread of its own. `run` returns after `stop`, or raises what ends the process.
+
+    error: what ended the loop; set before the loop closes its clients, which may take long or hang
+    """
+
+    def __init__(self, name: str, clock: Clock, metrics: Metrics, alive_s: float = ALIVE_S) -> None:
+        self.name = name
+        self._clock = clock
+        self._metrics = metrics
+        self._alive_s = alive_s
+        self._stop = threading.Event()
+        self._pause_s = 0.0
+        """The last pause after a failure; 0.0 after a step that succeeded."""
+        self._turned_s = self._answered_s = clock.monotonic_s()
+        self._new_clients_s = clock.monotonic_s() + _NEW_CLIENTS_S
+        self._is_unanswered = False
+        """The last query was not answered."""
+        self._is_offline = False
+        """The role works without a broker, perhaps for minutes."""
+        self._is_silence_logged = False
+        self._queries = LagQueries(clock)
+        self._timer = StepTimer(metrics, clock, name, self._on_step)
+        self.phase = Machine(LOOP_WAYS, LoopPhase.STARTING)
+        metrics.role.labels(name).state(LoopPhase.STARTING)
+        metrics.begin(name, lambda: self.is_answered)
+        self._is_ready = False
+        self.error: BaseException | None = None
+
+    def stop(self) -> None:
+        """Finish what is under way, then return from `run`."""
+        self._stop.set()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the role made progress lately: a round, a step of it, or a part of a snapshot. A round that
+        waits for a broker counts."""
+        return self._clock.monotonic_s() - self._turned_s < self._alive_s
+
+    @property
+    def remark(self) -> str:
+        """What an operator should know besides readiness; empty if nothing."""
+        return ""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether brokers answer this role: they answered its last query, and not too long ago."""
+        return not self._is_unanswered and not self._is_silent
+
+    @property
+    def ready(self) -> bool:
+        """Whether the role processes messages or stands by, and a broker answers it."""
+        return self._is_ready and self.is_answered
+
+    @property
+    def _is_silent(self) -> bool:
+        silent_s = self._clock.monotonic_s() - self._answered_s
+        return not self._works_alone and silent_s >= _SILENT_S
+
+    @property
+    def _works_alone(self) -> bool:
+        """Whether the role sends nothing to a broker, so that no answer can come."""
+        return self._is_offline
+
+    def log_silence(self) -> None:
+        """Log once that brokers stopped answering. Another thread calls this: the role may hang in the call
+        that has no answer."""
+        if self._is_silent and not self._is_silence_logged:
+            self._is_silence_logged = True
+            _log.warning("%s: no broker has answered for %.0f s; the role keeps trying", self.name, _SILENT_S)
+
+    def _on_step(self, step: str) -> None:
+        """Record the end of a step; a round may be long."""
+        self._turned_s = self._clock.monotonic_s()
+        if step == IndexStep.JUDGED:
+            # Judging sends nothing to a broker.
+            self._answered_s = self._turned_s
+        if step in _ANSWERED:
+            self._on_answer()
+
+    def _on_answer(self) -> None:
+        """Record that a broker has answered."""
+        now_s = self._clock.monotonic_s()
+        if self._is_silence_logged:
+            self._is_silence_logged = False
+            _log.info("%s: a broker answers again, after %.0f s", self.name, now_s - self._answered_s)
+        self._answered_s = now_s
+        self._new_clients_s = now_s + _NEW_CLIENTS_S
+        self._metrics.set_answered(self.name)
+
+    def run(self) -> None:
+        """Run rounds until `stop`. raises: SieveError where another try cannot help"""
+        try:
+            while not self._stop.is_set():
+                self._turned_s = self._clock.monotonic_s()
+                self._turn()
+            self._enter(LoopPhase.STOPPING)
+            self._finish()
+        except BaseException as error:
+            self.error = error
+            raise
+        finally:
+            self._is_ready = False
+            self._give_up()
+            self._set_gauges()
+
+    def _enter(self, phase: LoopPhase) -> None:
+        self.phase.go(phase)
+        for entered in self.phase.changes():
+            _log.info("%s: the role is %s now", self.name, entered)
+        self._metrics.role.labels(self.name).state(phase)
+
+    def _worked(self) -> None:
+        """Record that the role has emitted, judged or stood by."""
+        if self.phase.now is LoopPhase.STARTING:
+            self._enter(LoopPhase.WORKING)
+
+    def _log_notices(self, notices: list[str]) -> None:
+        for notice in notices:
+            _log.warning("%s: %s", self.name, notice)
+        notices.clear()
+
+    def _turn(self) -> None:
+        try:
+            began_s = self._clock.monotonic_s()
+            self._timer.begin_round()
+            self._step()
+            if self._queries.due_after(self._clock.monotonic_s() - began_s):
+                self._set_gauges()
+                self._query_broker()
+            self._pause_s = 0.0
+            # A step without messages succeeds also where no broker answers: success alone proves no answer.
+            if self.phase.now is LoopPhase.RETRYING and self.is_answered and not self._is_aside:
+                self._enter(LoopPhase.WORKING)
+        except BrokerError as error:
+            self._failed(error)
+            if isinstance(error, FatalError):
+                # A permission missing from the start ends the process; one that was taken away may be granted
+                # again.
+                if error.fenced or (error.denied and self.phase.now is LoopPhase.STARTING):
+                    raise
+                self._give_up()
+            elif not error.retryable:
+                raise
+            elif self._clock.monotonic_s() >= self._new_clients_s:
+                self._new_clients_s = self._clock.monotonic_s() + _NEW_CLIENTS_S
+                self._give_up()
+            self._is_ready = False
+            self._set_gauges()
+            _log.warning("%s: %s", self.name, error)
+            if self.phase.now is LoopPhase.WORKING:
+                self._enter(LoopPhase.RETRYING)
+            self._pause_s = _FAILED.after(self._pause_s)
+            self._stop.wait(self._pause_s)
+
+    def _query_broker(self) -> None:
+        """Query a broker for the values that only it knows. raises: BrokerError"""
+        try:
+            self._query_lag()
+        except BrokerError as error:
+            self._is_unanswered = error.retryable
+            raise
+        finally:
+            self._queries.queried()
+        self._is_unanswered = False
+        self._on_answer()
+
+    def _set_clock(self, role: Worker | Index | None) -> None:
+        self._metrics.set_clock_offset(self.name, role.clocks.ahead_s if role is not None else None)
+
+    @property
+    def _is_aside(self) -> bool:
+        """Whether the role leaves its work to other processes for a while."""
+        return False
+
+    def _failed(self, error: BrokerError) -> None:  # noqa: ARG002 - for roles that override this
+        """Count the error that ended a round; the role still stands as the error left it."""
+        self._metrics.broker_errors.labels(self.name).inc()
+
+    @abstractmethod
+    def _step(self) -> None:
+        """Run one round; make the role first if there is none."""
+
+    @abstractmethod
+    def _set_gauges(self) -> None:
+        """Set the gauges that need no broker; right also while no broker answers, and without a role."""
+
+    @abstractmethod
+    def _query_lag(self) -> None:
+        """Set the gauges and log the progress that need a query to a broker. raises: BrokerError"""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """End the role cleanly."""
+
+    @abstractmethod
+    def _give_up(self) -> None:
+        """Drop the role as it is."""
