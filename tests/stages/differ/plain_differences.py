@@ -146,25 +146,28 @@ def runs_of(a: list[Token], b: list[Token], cut: bool) -> tuple[list[Run], tuple
     if cut and runs and (runs[-1].a1 == len(x) or runs[-1].b1 == len(y)):
         unknown = runs.pop()
         x, y = x[: unknown.a0], y[: unknown.b0]
-    return joined_runs(a, b, x, y, runs), (len(x), len(y))
+    return joined_runs(a, x, y, runs), (len(x), len(y))
 
 
-def joined_runs(a: list[Token], b: list[Token], x: list[str], y: list[str], runs: list[Run]) -> list[Run]:
+def joined_runs(a: list[Token], x: list[str], y: list[str], runs: list[Run]) -> list[Run]:
     """Without weak tokens between two runs, and without runs that differ in blanks alone."""
     joined: list[Run] = []
     for run in runs:
-        if joined:
-            last = joined[-1]
-            between = a[last.a1 : run.a0]
-            weak = len(between) == 1 and (
-                between[0].kind == "H" or (between[0].kind == "W" and len(between[0].text) <= 3)
-            )
-            filled = (run.a1 > run.a0 or last.a1 > last.a0) and (run.b1 > run.b0 or last.b1 > last.b0)
-            if weak and filled:
-                joined[-1] = Run(last.a0, run.a1, last.b0, run.b1)
-                continue
-        joined.append(run)
+        if joined and are_joined(a, joined[-1], run):
+            joined[-1] = Run(joined[-1].a0, run.a1, joined[-1].b0, run.b1)
+        else:
+            joined.append(run)
     return [run for run in joined if "".join(x[run.a0 : run.a1]) != "".join(y[run.b0 : run.b1])]
+
+
+def are_joined(a: list[Token], last: Run, run: Run) -> bool:
+    """Whether one weak token stands between two runs, and together they replace something."""
+    between = a[last.a1 : run.a0]
+    weak = len(between) == 1 and (
+        between[0].kind == "H" or (between[0].kind == "W" and len(between[0].text) <= 3)
+    )
+    filled = (run.a1 > run.a0 or last.a1 > last.a0) and (run.b1 > run.b0 or last.b1 > last.b0)
+    return weak and filled
 
 
 def common(x: Sequence[str], y: Sequence[str]) -> list[tuple[int, int]]:
