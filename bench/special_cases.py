@@ -34,7 +34,7 @@ from twinsieve.stages.judge.scheme import Scheme
 
 _NO = {"return_value": False}
 _SPECIAL: dict[str, list[tuple[object, str, dict[str, Any]]]] = {
-    "characters added inside a phrase (明日, 明後日)": [(plain, "torn", {"return_value": Rule.NONE})],
+    "characters added inside a phrase (明日, 明後日)": [(plain, "lengthened", {"return_value": Rule.NONE})],
     "a negation where an added run can stand in two places": [(plain, "slide", {"return_value": 0})],
     "negations that go with another (ne … pas)": [(plain, "repeats_another", _NO)],
     "names around a word that stays change places": [(plain, "turned", _NO)],

@@ -541,26 +541,11 @@ def excluded(mine: set[Sense], other: set[Sense]) -> Rule:
     return Rule.OPPOSITE if against else Rule.NONE
 
 
-def torn(full: list[Token], first: int, end: int, empty: list[Token], at: int) -> Rule:
-    """Where full[first:end] was added inside a phrase of the other text."""
-    found = set()
-    longest = 8
-    for before in range(min(first, at, longest) + 1):
-        for behind in range(min(len(full) - end, len(empty) - at, longest - before) + 1):
-            part, other = full[first - before : end + behind], empty[at - before : at + behind]
-            if other and len(part) <= longest and all(t.kind == "H" for t in (*part, *other)):
-                spelled = ("".join(t.text for t in part), "".join(t.text for t in other))
-                found.add(excluded(senses_of(spelled[0]), senses_of(spelled[1])))
-    return next((each for each in (Rule.CALENDAR, Rule.OPPOSITE) if each in found), Rule.NONE)
-
-
 def sense_rule(pair: Pair, run: Run) -> Rule:
     """CALENDAR, and OPPOSITE but for negations."""
     x, y = pair.texts(run)
-    if not x:
-        return torn(pair.b, run.b0, run.b1, pair.a, run.a0)
-    if not y:
-        return torn(pair.a, run.a0, run.a1, pair.b, run.b0)
+    if not x or not y:
+        return lengthened(pair, run)
     few = len(x) <= 4 and len(y) <= 4
     found = excluded(senses(pair.a, run.a0, run.a1, few), senses(pair.b, run.b0, run.b1, few))
     denied = few and any(
@@ -570,6 +555,19 @@ def sense_rule(pair: Pair, run: Run) -> Rule:
         if s.kind == "W" and t.kind == "W"
     )
     return found or (Rule.OPPOSITE if denied else Rule.NONE)
+
+
+def lengthened(pair: Pair, run: Run) -> Rule:
+    """Where an added run makes another phrase of the token before or behind it."""
+    spans = []
+    if run.a0 and run.b0:
+        spans.append(Run(run.a0 - 1, run.a1, run.b0 - 1, run.b1))
+    if run.a1 < len(pair.a) and run.b1 < len(pair.b):
+        spans.append(Run(run.a0, run.a1 + 1, run.b0, run.b1 + 1))
+    rules = (
+        excluded(senses(pair.a, a0, a1, False), senses(pair.b, b0, b1, False)) for a0, a1, b0, b1 in spans
+    )
+    return next(filter(None, rules), Rule.NONE)
 
 
 def denies(word: str, other: str) -> bool:
