@@ -36,7 +36,6 @@ _NO = {"return_value": False}
 _SPECIAL: dict[str, list[tuple[object, str, dict[str, Any]]]] = {
     "characters added inside a phrase (明日, 明後日)": [(plain, "lengthened", {"return_value": Rule.NONE})],
     "a negation where an added run can stand in two places": [(plain, "slide", {"return_value": 0})],
-    "negations that go with another (ne … pas)": [(plain, "repeats_another", _NO)],
     "names around a word that stays change places": [(plain, "turned", _NO)],
     "the same numbers in another order": [(plain, "reordered", _NO)],
     "adjoining numerals are read with a run": [(plain.Pair, "widened", {"new": lambda _pair, run: run})],

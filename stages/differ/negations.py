@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from twinsieve.stages.differ.phrase_at import phrase_lengths, phrase_row
-from twinsieve.stages.differ.phrases import CONCORD, IDIOM, MAX_PHRASE, NEGATES, Phrases, find, hash_of
-from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
+from twinsieve.stages.differ.phrases import IDIOM, MAX_PHRASE, NEGATES, Phrases, find, hash_of
+from twinsieve.stages.differ.tokens import CHARACTER, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
 _SHORT = 3
 """Tokens of a run in which a negation decides."""
-_CONCORD_TOKENS = 4
 
 
 @kernel(callee=True)
@@ -55,23 +54,11 @@ def negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
             row = phrase_row(tokens, at, length, lengths, phrases)
             negates = row >= 0 and phrases.roles[row] & NEGATES != 0
             if negates and not _in_idiom(tokens, at, at + length, phrases):
-                count += phrases.roles[row] & CONCORD == 0 or not _goes_with_another(tokens, at, phrases)
+                count += 1
                 step = np.int64(length)
                 break
         at += step
     return count
-
-
-@kernel(callee=True)
-def _goes_with_another(tokens: Tokens, at: int, phrases: Phrases) -> bool:
-    """Whether a negation only goes with one that counts: pas in "ne sera pas", nor in "neither a nor b"."""
-    for k in range(max(0, at - _CONCORD_TOKENS), min(tokens.counts[0], at + _CONCORD_TOKENS + 1)):
-        if k == at or tokens.kinds[k] != WORD or tokens.facts[k] & NEGATES == 0:
-            continue
-        row = find(phrases, hash_of(tokens.chars, tokens.starts[k], tokens.starts[k + 1]))
-        if k < at or phrases.roles[row] & CONCORD == 0:
-            return True
-    return False
 
 
 @kernel(callee=True)

@@ -51,7 +51,7 @@ def sense_rules(number: int, phrases: Phrases, work: Differing) -> int:
     """CALENDAR, OPPOSITE or NONE for one run.
 
     Phrases of short sides are read, with one token of context on either side, and phrases that cover a side.
-    Characters that were added may make another phrase (明日, 明後日): the token before or behind belongs to both.
+    Added characters may make another phrase (明日, 明後日), so the token before or behind is read with them.
     """
     run = work.alignment.runs[number]
     if _is_filled(run):

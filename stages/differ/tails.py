@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH, Bodies
 from twinsieve.stages.differ.negations import negations
-from twinsieve.stages.differ.phrases import CONCORD, DIGIT, IDIOM, NEGATES, NUMERAL, Phrases
+from twinsieve.stages.differ.phrases import DIGIT, IDIOM, NEGATES, NUMERAL, Phrases
 from twinsieve.stages.differ.tokens import NUMBER, Tokens, new_tokens, tokenize
 from twinsieve.stages.differ.values import Values, new_values, read_digits
 from twinsieve.stages.differ.word_lists import phrases_of
@@ -50,7 +50,7 @@ def fill_tallies(bodies: Bodies, tallies: NDArray[np.uint64]) -> None:
 def tally_version() -> str:
     """A name of all that a tally depends on beside the body."""
     phrases = phrases_of()
-    counted = phrases.roles & np.uint16(NEGATES | IDIOM | CONCORD)
+    counted = phrases.roles & np.uint16(NEGATES | IDIOM)
     held = counted != 0
     parts = (phrases.keys[held], counted[held], phrases.worth)
     return blake2b(b"".join(part.tobytes() for part in parts), digest_size=8).hexdigest()

@@ -14,7 +14,6 @@ import yaml
 
 from twinsieve.stages.differ.phrases import (
     CALENDAR_KINDS,
-    CONCORD,
     CORRECTS,
     DIGIT,
     EXCLUDES,
@@ -44,7 +43,6 @@ from twinsieve.stages.text.tables import (
 _OWN = files("twinsieve.stages.differ") / "data" / "words.yaml"
 _ROLES = {
     "negation": NEGATES,
-    "concord": NEGATES | CONCORD,
     "idioms": IDIOM,
     "corrections": CORRECTS,
     "grades": GRADES,

@@ -49,7 +49,6 @@ class Words:
 
     light: set[str] = field(default_factory=set)
     negation: set[str] = field(default_factory=set)
-    concord: set[str] = field(default_factory=set)
     idioms: set[str] = field(default_factory=set)
     corrections: set[str] = field(default_factory=set)
     grades: set[str] = field(default_factory=set)
@@ -67,8 +66,7 @@ def words() -> Words:
     days: dict[str, list[set[str]]] = {}
     for lists in yaml.safe_load(path.read_text(encoding="utf-8")).values():
         made.light |= set(lists.get("light", "").split())
-        made.concord |= set(lists.get("concord", "").split())
-        made.negation |= set(lists.get("negation", "").split()) | set(lists.get("concord", "").split())
+        made.negation |= set(lists.get("negation", "").split())
         made.idioms |= set(lists.get("idioms", "").split())
         made.corrections |= set(lists.get("corrections", "").split())
         made.grades |= set(lists.get("grades", "").split())
@@ -448,20 +446,10 @@ def negations(some: list[Token], first: int, end: int) -> int:
                     for idiom, wide in phrases(some, start)
                 )
             ):
-                count, step = count + (not repeats_another(some, at)), size
+                count, step = count + 1, size
                 break
         at += step
     return count
-
-
-def repeats_another(some: list[Token], at: int) -> bool:
-    """Whether a word only goes with a negation at most four tokens away, as pas with ne."""
-    known = words()
-    if some[at].kind != "W" or some[at].text not in known.concord:
-        return False
-    before = {t.text for t in some[max(0, at - 4) : at] if t.kind == "W"}
-    behind = {t.text for t in some[at + 1 : at + 5] if t.kind == "W"}
-    return bool(before & known.negation or behind & (known.negation - known.concord))
 
 
 def slide(some: list[Token], first: int, end: int) -> int:
