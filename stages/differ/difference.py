@@ -18,7 +18,7 @@ from twinsieve.stages.differ.corrections import corrects
 from twinsieve.stages.differ.denials import any_denied
 from twinsieve.stages.differ.exchanges import is_exchanged
 from twinsieve.stages.differ.negations import negation_of
-from twinsieve.stages.differ.numbers import are_letters, number_rules
+from twinsieve.stages.differ.numbers import number_rules
 from twinsieve.stages.differ.phrases import CORRECTS, NEGATES, Phrases
 from twinsieve.stages.differ.rules import GUARD_RULES, Rule
 from twinsieve.stages.differ.runs import NO_RUN, VALUED, facts_of
@@ -66,7 +66,7 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
     for number in range(work.alignment.count[0]):
         run = work.alignment.runs[number]
         mine, other = facts_of(later, run[0], run[1]), facts_of(earlier, run[2], run[3])
-        if (mine | other) & VALUED or are_letters(later, earlier, run):
+        if (mine | other) & VALUED:
             _note(first, number_rules(number, phrases, work), number)
         if (mine | other) & NEGATES:
             odd, here = negation_of(number, phrases, work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.differ.phrases import GRADES, Phrases, find, hash_of
+from twinsieve.stages.differ.phrases import Phrases
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.runs import are_few, is_inside
 from twinsieve.stages.differ.tokens import MIX, NUMBER, Tokens
@@ -26,12 +26,8 @@ def number_rules(number: int, phrases: Phrases, work: Differing) -> int:
     size, other_size = run[1] - run[0], run[3] - run[2]
     replaced = size > 0 and other_size > 0
     few = are_few(run)
-    if size == 1 and other_size == 1:
-        if _is_code(later, run[0]) and _is_code(earlier, run[2]):
-            return _NUMBER
-        graded = are_letters(later, earlier, run) and _is_graded(later, run[0], phrases)
-        if graded and _is_graded(earlier, run[2], phrases):
-            return _NUMBER
+    if size == 1 and other_size == 1 and _is_code(later, run[0]) and _is_code(earlier, run[2]):
+        return _NUMBER
     a0, a1, b0, b1 = widened(run, later, earlier)
     mine, other = work.values, work.other_values
     read_values(later, a0, a1, phrases, mine)
@@ -84,34 +80,6 @@ def widened(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> tuple[int
 
 
 @kernel(callee=True)
-def are_letters(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
-    """Whether one lone letter from a to f, or o, was replaced by another one."""
-    one = run[1] - run[0] == 1 and run[3] - run[2] == 1
-    return one and _is_letter(later, run[0]) and _is_letter(earlier, run[2])
-
-
-@kernel(callee=True)
-def _is_letter(tokens: Tokens, at: int) -> bool:
-    char = tokens.chars[tokens.starts[at]]
-    graded = ord("a") <= char <= ord("f") or char == ord("o")
-    return tokens.starts[at + 1] - tokens.starts[at] == 1 and graded
-
-
-@kernel(callee=True)
 def _is_code(tokens: Tokens, at: int) -> bool:
     """Whether a token is a short mix of letters and digits, such as 12a."""
     return tokens.kinds[at] == MIX and tokens.starts[at + 1] - tokens.starts[at] <= _CODE_LENGTH
-
-
-@kernel(callee=True)
-def _is_graded(tokens: Tokens, at: int, phrases: Phrases) -> bool:
-    """Whether a lone letter stands beside a word that says what it grades: type a, a型."""
-    return _grades(tokens, at - 1, phrases) or _grades(tokens, at + 1, phrases)
-
-
-@kernel(callee=True)
-def _grades(tokens: Tokens, at: int, phrases: Phrases) -> bool:
-    if not 0 <= at < tokens.counts[0]:
-        return False
-    row = find(phrases, hash_of(tokens.chars, tokens.starts[at], tokens.starts[at + 1]))
-    return row >= 0 and phrases.roles[row] & GRADES != 0

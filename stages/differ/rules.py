@@ -62,8 +62,7 @@ class Rule(IntEnum):
         1, Category.GUARD, True,
         "a replaced run holds numbers on both sides, and neither side's are all among the other's, "
         "counted with repeats. Widened over adjoining Chinese numerals. Also a numeral added to a "
-        "number before the end (5例 / 5万例), two short mixes one for one (12a / 12b), and lone "
-        "letters a–f and o beside what they grade (type A / type B, O型 / B型)",
+        "number before the end (5例 / 5万例), and two short mixes one for one (12a / 12b)",
     )  # fmt: skip
     NUMERAL = (
         2, Category.GUARD, True,

@@ -17,7 +17,6 @@ from twinsieve.stages.differ.phrases import (
     CORRECTS,
     DIGIT,
     EXCLUDES,
-    GRADES,
     IDIOM,
     LENGTHS_SHIFT,
     LIGHT,
@@ -45,7 +44,6 @@ _ROLES = {
     "negation": NEGATES,
     "idioms": IDIOM,
     "corrections": CORRECTS,
-    "grades": GRADES,
 }
 _CALENDAR = ("weekdays", "months", "days")
 _MAX_NUMBER = 10**12

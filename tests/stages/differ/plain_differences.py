@@ -51,7 +51,6 @@ class Words:
     negation: set[str] = field(default_factory=set)
     idioms: set[str] = field(default_factory=set)
     corrections: set[str] = field(default_factory=set)
-    grades: set[str] = field(default_factory=set)
     numbers: dict[str, int] = field(default_factory=dict)
     numerals: dict[str, int] = field(default_factory=dict)
     calendar: list[list[set[str]]] = field(default_factory=list)
@@ -69,7 +68,6 @@ def words() -> Words:
         made.negation |= set(lists.get("negation", "").split())
         made.idioms |= set(lists.get("idioms", "").split())
         made.corrections |= set(lists.get("corrections", "").split())
-        made.grades |= set(lists.get("grades", "").split())
         made.numbers |= lists.get("numbers", {})
         made.numerals |= lists.get("numerals", {})
         for name in ("weekdays", "months", "days"):
@@ -394,8 +392,6 @@ def number_rule(pair: Pair, run: Run) -> Rule:
     x, y = pair.texts(run)
     if len(x) == len(y) == 1 and x[0].kind == y[0].kind == "M" and max(len(x[0].text), len(y[0].text)) <= 6:
         return Rule.NUMBER
-    if len(x) == len(y) == 1 and all(graded(*place) for place in ((pair.a, run.a0), (pair.b, run.b0))):
-        return Rule.NUMBER
     wide = pair.widened(run)
     mine, other = values(pair.a[wide.a0 : wide.a1]), values(pair.b[wide.b0 : wide.b1])
     plain, other_plain = ([v for v in some if v[0] == "n"] for some in (mine, other))
@@ -413,12 +409,6 @@ def number_rule(pair: Pair, run: Run) -> Rule:
     if not (x and y) and len(alone) <= 2 and pair.is_inside(run) and any(t.kind == "N" for t in alone):
         return Rule.NUMBER_ADDED
     return Rule.NONE
-
-
-def graded(some: list[Token], at: int) -> bool:
-    """Whether a lone letter stands beside what it grades."""
-    beside = [some[k].text for k in (at - 1, at + 1) if 0 <= k < len(some)]
-    return some[at].text in set("abcdefo") and any(text in words().grades for text in beside)
 
 
 def phrases(some: Sequence[Token], at: int) -> Iterator[tuple[str, int]]:

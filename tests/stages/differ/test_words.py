@@ -104,15 +104,6 @@ def test_a_correction_at_an_end_keeps_apart_and_inside_it_does_not(language: str
     assert inside == (Rule.OPPOSITE if negates else Rule.NONE)
 
 
-@pytest.mark.parametrize(("language", "phrase"), list(entries("grades")))
-def test_a_lone_letter_is_a_grade_beside_what_it_grades(language: str, phrase: str) -> None:
-    def text(letter: str, word: str) -> str:
-        return framed(language, f"{letter}{word}" if language in _UNSPACED else f"{word} {letter}")
-
-    assert said(text("B", phrase), text("A", phrase)) == Rule.NUMBER
-    assert said(text("X", phrase), text("Y", phrase)) == Rule.NONE
-
-
 @pytest.mark.parametrize(
     ("language", "word", "value"),
     [(language, *pair) for language, lists in LISTS.items() for pair in lists.get("numbers", {}).items()],
@@ -130,7 +121,7 @@ def test_a_chinese_numeral_is_its_value(word: str, value: int) -> None:
 
 def test_entries_are_spelled_as_bodies_spell_them() -> None:
     """Else they would never be found."""
-    names = ("light", "negation", "corrections", "grades")
+    names = ("light", "negation", "corrections")
     texts = [phrase for name in names for _, phrase in entries(name)]
     texts += [
         phrase for *_, held in sides("opposites", "weekdays", "months", "days") for s in held for phrase in s
