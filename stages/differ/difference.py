@@ -15,7 +15,6 @@ from twinsieve.stages.contract import FULL, Differences
 from twinsieve.stages.differ.align import align
 from twinsieve.stages.differ.amounts import measured
 from twinsieve.stages.differ.corrections import corrects
-from twinsieve.stages.differ.denials import any_denied
 from twinsieve.stages.differ.exchanges import is_exchanged
 from twinsieve.stages.differ.negations import negation_of
 from twinsieve.stages.differ.numbers import number_rules
@@ -24,6 +23,7 @@ from twinsieve.stages.differ.rules import GUARD_RULES, Rule
 from twinsieve.stages.differ.runs import NO_RUN, VALUED, facts_of
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
 from twinsieve.stages.differ.tokens import other_reference
+from twinsieve.stages.differ.word_marks import any_marked_apart
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -75,7 +75,7 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
                 negated = np.int64(number)
         if may_exclude(later, earlier, run):
             _note(first, sense_rules(number, phrases, work), number)
-        if first[_OPPOSITE] == NO_RUN and any_denied(later, earlier, run):
+        if first[_OPPOSITE] == NO_RUN and any_marked_apart(later, earlier, run):
             first[_OPPOSITE] = number
         valued = mine & VALUED != 0 and other & VALUED != 0
         if first[_EXCHANGED] == NO_RUN and is_exchanged(number, valued, phrases, work):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from twinsieve.stages.differ.denials import excludes_word
 from twinsieve.stages.differ.phrases import EXCLUDES, Phrases, find
 from twinsieve.stages.differ.senses import add_senses
 from twinsieve.stages.differ.tokens import WORD, Tokens
+from twinsieve.stages.differ.word_marks import are_marked_apart
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -43,7 +43,7 @@ def _is_spelling(short: Tokens, a: int, long: Tokens, b: int) -> bool:
 
 @kernel(callee=True)
 def are_opposites(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases, work: Differing) -> bool:
-    """Whether one of two words excludes or denies the other."""
+    """Whether one of two words excludes the other, or has another mark."""
     if later.facts[a] & earlier.facts[b] & EXCLUDES:
         mine = add_senses(find(phrases, later.ids[a]), phrases, work.senses, ZERO)
         other = add_senses(find(phrases, earlier.ids[b]), phrases, work.other_senses, ZERO)
@@ -52,4 +52,4 @@ def are_opposites(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phras
                 one, two = work.senses[i], work.other_senses[k]
                 if one >> 8 == two >> 8 and one != two:
                     return True
-    return excludes_word(later, a, earlier, b)
+    return are_marked_apart(later, a, earlier, b)

@@ -526,13 +526,10 @@ def sense_rule(pair: Pair, run: Run) -> Rule:
         return lengthened(pair, run)
     few = len(x) <= 4 and len(y) <= 4
     found = excluded(senses(pair.a, run.a0, run.a1, few), senses(pair.b, run.b0, run.b1, few))
-    denied = few and any(
-        denies(s.text, t.text) or denies(t.text, s.text) or marked_apart(s.text, t.text)
-        for s in x
-        for t in y
-        if s.kind == "W" and t.kind == "W"
+    marked = few and any(
+        marked_apart(s.text, t.text) for s in x for t in y if s.kind == "W" and t.kind == "W"
     )
-    return found or (Rule.OPPOSITE if denied else Rule.NONE)
+    return found or (Rule.OPPOSITE if marked else Rule.NONE)
 
 
 def lengthened(pair: Pair, run: Run) -> Rule:
@@ -546,10 +543,6 @@ def lengthened(pair: Pair, run: Run) -> Rule:
         excluded(senses(pair.a, a0, a1, False), senses(pair.b, b0, b1, False)) for a0, a1, b0, b1 in spans
     )
     return next(filter(None, rules), Rule.NONE)
-
-
-def denies(word: str, other: str) -> bool:
-    return len(other) >= 4 and any(word == prefix + other for prefix in ("un", "in", "im", "dis", "non"))
 
 
 def marked_apart(word: str, other: str) -> bool:
@@ -651,7 +644,7 @@ def spelled_alike(s: Token, t: Token) -> bool:
     one, two = senses([s], 0, 1, True), senses([t], 0, 1, True)
     if any(p[:2] == q[:2] and p != q for p in one for q in two):
         return False
-    return not (denies(s.text, t.text) or denies(t.text, s.text) or marked_apart(s.text, t.text))
+    return not marked_apart(s.text, t.text)
 
 
 def paired(pair: Pair, run: Run) -> tuple[int, int]:
