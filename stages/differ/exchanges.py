@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.differ.phrases import Phrases
-from twinsieve.stages.differ.runs import VALUED, facts_of
 from twinsieve.stages.differ.tokens import Tokens
 from twinsieve.stages.differ.values import holds_all, read_values, same_order
 from twinsieve.stages.differ.workspace import Differing
@@ -26,7 +25,7 @@ def is_exchanged(number: int, valued: bool, phrases: Phrases, work: Differing) -
     run = runs[number]
     if run[1] - run[0] > _EXCHANGED_TOKENS or run[3] - run[2] > _EXCHANGED_TOKENS:
         return False
-    if valued and _same_values_in_other_order(run[0], run[1], run[2], run[3], phrases, work):
+    if valued and _same_values_in_other_order(run, phrases, work):
         return True
     for follows in range(number + 1, min(count, number + 1 + _EXCHANGED_RUNS)):
         then = runs[follows]
@@ -44,12 +43,7 @@ def is_exchanged(number: int, valued: bool, phrases: Phrases, work: Differing) -
         turned = other_size == added == 0 and other_added == size
         if turned and _turns_round(later, run[0], run[1], earlier, then[2]):
             return True
-    if then[0] - run[1] > 2 or then[1] - run[0] > _EXCHANGED_TOKENS:
-        return False
-    mine, other = facts_of(later, run[0], then[1]), facts_of(earlier, run[2], then[3])
-    if mine & VALUED == 0 or other & VALUED == 0:
-        return False
-    return _same_values_in_other_order(run[0], then[1], run[2], then[3], phrases, work)
+    return False
 
 
 @kernel(callee=True)
@@ -86,14 +80,12 @@ def _same_tokens(later: Tokens, a: int, earlier: Tokens, b: int, size: int) -> b
 
 
 @kernel(callee=True)
-def _same_values_in_other_order(
-    a0: int, a1: int, b0: int, b1: int, phrases: Phrases, work: Differing
-) -> bool:
+def _same_values_in_other_order(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> bool:
     mine, other = work.values, work.other_values
-    read_values(work.later, a0, a1, phrases, mine)
+    read_values(work.later, run[0], run[1], phrases, mine)
     if mine.counts[0] < 2:
         return False
-    read_values(work.earlier, b0, b1, phrases, other)
+    read_values(work.earlier, run[2], run[3], phrases, other)
     if mine.counts[0] != other.counts[0] or same_order(mine, other):
         return False
     return bool(holds_all(mine, other, YES))

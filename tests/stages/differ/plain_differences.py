@@ -554,9 +554,9 @@ def marked_apart(word: str, other: str) -> bool:
     return word != other and bare(word) == bare(other)
 
 
-def reordered(pair: Pair, a0: int, a1: int, b0: int, b1: int) -> bool:
+def reordered(pair: Pair, run: Run) -> bool:
     """The same numbers, two at least, in another order."""
-    mine, other = ([v for _, v in values(some)] for some in (pair.a[a0:a1], pair.b[b0:b1]))
+    mine, other = ([v for _, v in values(some)] for some in pair.texts(run))
     return len(mine) > 1 and mine != other and Counter(mine) == Counter(other)
 
 
@@ -564,13 +564,8 @@ def exchanged(pair: Pair, number: int) -> bool:
     run = pair.runs[number]
     if run.a1 - run.a0 > 6 or run.b1 - run.b0 > 6:
         return False
-    if reordered(pair, *run):
+    if reordered(pair, run):
         return True
-    if number + 1 < len(pair.runs):
-        then = pair.runs[number + 1]
-        near_by = then.a0 - run.a1 <= 2 and then.a1 - run.a0 <= 6
-        if near_by and reordered(pair, run.a0, then.a1, run.b0, then.b1):
-            return True
     if number + 1 < len(pair.runs):
         then = pair.runs[number + 1]
         (x, y), (z, w) = pair.texts(run), pair.texts(then)
