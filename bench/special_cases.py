@@ -38,7 +38,6 @@ _SPECIAL: dict[str, list[tuple[object, str, dict[str, Any]]]] = {
     "a negation where an added run can stand in two places": [(plain, "slide", {"return_value": 0})],
     "names around a word that stays change places": [(plain, "turned", _NO)],
     "the same numbers in another order": [(plain, "reordered", _NO)],
-    "adjoining numerals are read with a run": [(plain.Pair, "widened", {"new": lambda _pair, run: run})],
     "words that differ in their marks (A+, A-)": [(plain, "marked_apart", _NO)],
     "two spellings of a word": [(plain, "spelled_alike", _NO)],
     "runs are joined over weak tokens": [(plain, "are_joined", _NO)],

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Differences
-from twinsieve.stages.differ.numbers import widened
 from twinsieve.stages.differ.phrases import Phrases
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.runs import NO_RUN, VALUED, are_few, facts_of, is_inside
@@ -129,10 +128,9 @@ def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) ->
         return points, other
     facts = facts_of(later, run[0], run[1]) | facts_of(earlier, run[2], run[3])
     if facts & VALUED and are_few(run):
-        a0, a1, b0, b1 = widened(run, later, earlier)
-        read_values(later, a0, a1, phrases, work.values)
+        read_values(later, run[0], run[1], phrases, work.values)
         if work.values.counts[0] > 0:
-            read_values(earlier, b0, b1, phrases, work.other_values)
+            read_values(earlier, run[2], run[3], phrases, work.other_values)
             if same_order(work.values, work.other_values):
                 points = _points_beside_numbers(later, run[0], run[1])
                 other = _points_beside_numbers(earlier, run[2], run[3])

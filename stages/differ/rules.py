@@ -61,13 +61,12 @@ class Rule(IntEnum):
     NUMBER = (
         1, Category.GUARD, True,
         "a replaced run holds numbers on both sides, and neither side's are all among the other's, "
-        "counted with repeats. Widened over adjoining Chinese numerals. Also a numeral added to a "
-        "number before the end (5例 / 5万例), and two short mixes one for one (12a / 12b)",
+        "counted with repeats. Also two short mixes one for one (12a / 12b)",
     )  # fmt: skip
     NUMERAL = (
         2, Category.GUARD, True,
         "a replaced run of at most 4 tokens a side holds Chinese numerals on both sides and no equal "
-        "value (三号线 / 四号线); or numerals were added to others before the end (十万 / 二十万)",
+        "value (三号线 / 四号线)",
     )  # fmt: skip
     CALENDAR = (
         3, Category.GUARD, True,
@@ -78,7 +77,8 @@ class Rule(IntEnum):
     NUMBER_ADDED = (
         4, Category.GUARD, True,
         "a number was added or left out inside, alone or with one more token (also 3比1 / 1比3, "
-        "where 比1 moves)",
+        "where 比1 moves), or a Chinese numeral beside a number or another numeral (5例 / 5万例, "
+        "十万 / 二十万)",
     )  # fmt: skip
     OPPOSITE = (
         5, Category.GUARD, True,

@@ -292,28 +292,6 @@ class Pair:
     def is_inside(self, run: Run) -> bool:
         return run.a0 > 0 and run.b0 > 0 and run.a1 < len(self.a) and run.b1 < len(self.b)
 
-    def widened(self, run: Run) -> Run:
-        """With the Chinese numerals that adjoin it; added ones with the number before them."""
-
-        def known(tokens: list[Token], at: int) -> bool:
-            return 0 <= at < len(tokens) and tokens[at].kind == "H" and tokens[at].text in words().numerals
-
-        a0, a1, b0, b1 = run
-        while known(self.a, a0 - 1) and known(self.b, b0 - 1):
-            if not (a1 > a0 and known(self.a, a0)) and not (b1 > b0 and known(self.b, b0)):
-                break
-            a0, b0 = a0 - 1, b0 - 1
-        while known(self.a, a1) and known(self.b, b1):
-            if not (a1 > a0 and known(self.a, a1 - 1)) and not (b1 > b0 and known(self.b, b1 - 1)):
-                break
-            a1, b1 = a1 + 1, b1 + 1
-        added = (run.b0 == run.b1 and a1 > a0 and known(self.a, a0)) or (
-            run.a0 == run.a1 and b1 > b0 and known(self.b, b0)
-        )
-        if added and a0 > 0 and b0 > 0 and self.a[a0 - 1].kind == self.b[b0 - 1].kind == "N":
-            a0, b0 = a0 - 1, b0 - 1
-        return Run(a0, a1, b0, b1)
-
 
 def reason(
     later: str,
@@ -392,23 +370,37 @@ def number_rule(pair: Pair, run: Run) -> Rule:
     x, y = pair.texts(run)
     if len(x) == len(y) == 1 and x[0].kind == y[0].kind == "M" and max(len(x[0].text), len(y[0].text)) <= 6:
         return Rule.NUMBER
-    wide = pair.widened(run)
-    mine, other = values(pair.a[wide.a0 : wide.a1]), values(pair.b[wide.b0 : wide.b1])
+    if not x or not y:
+        added = number_added(pair.a, run.a0, run.a1) or number_added(pair.b, run.b0, run.b1)
+        return Rule.NUMBER_ADDED if added and pair.is_inside(run) else Rule.NONE
+    mine, other = values(x), values(y)
     plain, other_plain = ([v for v in some if v[0] == "n"] for some in (mine, other))
-    few = len(x) <= 4 and len(y) <= 4
-    counted = (x and y) or (few and run.a1 < len(pair.a) and run.b1 < len(pair.b))
-    if counted and plain and other_plain:
+    if plain and other_plain:
         return Rule.NUMBER if lacks(mine, other) and lacks(other, mine) else Rule.NONE
-    if counted and few and mine and other:
-        if x and y and plain:
+    if len(x) <= 4 and len(y) <= 4 and mine and other:
+        if plain:
             return Rule.NUMBER if lacks(mine, other) else Rule.NONE
-        if x and y and other_plain:
+        if other_plain:
             return Rule.NUMBER if lacks(other, mine) else Rule.NONE
         return Rule.NONE if {v for _, v in mine} & {v for _, v in other} else Rule.NUMERAL
-    alone = x or y
-    if not (x and y) and len(alone) <= 2 and pair.is_inside(run) and any(t.kind == "N" for t in alone):
-        return Rule.NUMBER_ADDED
     return Rule.NONE
+
+
+def number_added(some: list[Token], first: int, end: int) -> bool:
+    """Whether one or two tokens hold a number, or a Chinese numeral beside a value."""
+    if not 1 <= end - first <= 2:
+        return False
+    if any(t.kind == "N" for t in some[first:end]):
+        return True
+    numerals = words().numerals
+    behind = [t.text for t in some[end - 1 : end + 1]]
+    if len(behind) == 2 and set(behind) <= numerals.keys():
+        return True
+    return (
+        first > 0
+        and some[first].text in numerals
+        and (some[first - 1].kind == "N" or some[first - 1].text in numerals)
+    )
 
 
 def phrases(some: Sequence[Token], at: int) -> Iterator[tuple[str, int]]:
@@ -649,9 +641,8 @@ def paired(pair: Pair, run: Run) -> tuple[int, int]:
     if not x or not y:
         return mine, other
     if len(x) <= 4 and len(y) <= 4:
-        wide = pair.widened(run)
-        said = [v for _, v in values(pair.a[wide.a0 : wide.a1])]
-        if said and said == [v for _, v in values(pair.b[wide.b0 : wide.b1])]:
+        said = [v for _, v in values(x)]
+        if said and said == [v for _, v in values(y)]:
 
             def beside(some: list[Token]) -> int:
                 return sum(points(t) for t in some if t.kind != "N" and t.text not in words().numerals)
