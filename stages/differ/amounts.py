@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import Differences
 from twinsieve.stages.differ.phrases import Phrases
 from twinsieve.stages.differ.rules import Rule
-from twinsieve.stages.differ.runs import NO_RUN, VALUED, are_few, facts_of, is_inside
+from twinsieve.stages.differ.runs import NO_RUN, is_inside
 from twinsieve.stages.differ.spellings import are_opposites, are_spellings
-from twinsieve.stages.differ.tokens import CHARACTER, NUMBER, WORD, Tokens
-from twinsieve.stages.differ.values import is_numeral, read_values, same_order
+from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.intrinsics import cell_of
 from twinsieve.stages.kernel import ZERO, kernel
@@ -120,20 +119,12 @@ def _character_points(tokens: Tokens, first: int, end: int) -> int:
 
 @kernel(callee=True)
 def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> tuple[int, int]:
-    """Points of both sides, less those of equal numbers and of words in two spellings."""
+    """Points of both sides, less those of words in two spellings."""
     later, earlier = work.later, work.earlier
     points, other = _points(later, run[0], run[1]), _points(earlier, run[2], run[3])
     size, other_size = run[1] - run[0], run[3] - run[2]
     if size == 0 or other_size == 0:
         return points, other
-    facts = facts_of(later, run[0], run[1]) | facts_of(earlier, run[2], run[3])
-    if facts & VALUED and are_few(run):
-        read_values(later, run[0], run[1], phrases, work.values)
-        if work.values.counts[0] > 0:
-            read_values(earlier, run[2], run[3], phrases, work.other_values)
-            if same_order(work.values, work.other_values):
-                points = _points_beside_numbers(later, run[0], run[1])
-                other = _points_beside_numbers(earlier, run[2], run[3])
     if size <= _SPELLING_TOKENS and other_size <= _SPELLING_TOKENS:
         taken = ZERO
         for a in range(run[0], run[1]):
@@ -146,15 +137,6 @@ def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) ->
                     taken |= np.int64(1) << (b - run[2])
                     break
     return max(points, ZERO), max(other, ZERO)
-
-
-@kernel(callee=True)
-def _points_beside_numbers(tokens: Tokens, first: int, end: int) -> int:
-    total = ZERO
-    for at in range(first, end):
-        if tokens.kinds[at] != NUMBER and not is_numeral(tokens, at):
-            total += tokens.points[at]
-    return total
 
 
 @kernel(callee=True)

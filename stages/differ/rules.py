@@ -102,8 +102,8 @@ class Rule(IntEnum):
     REPLACED = (
         8, Category.AMOUNT, True,
         "replaced points are over a share of replaced and shared ones: `replaced_short` in bodies "
-        "under `short` characters, else `replaced`. Words in two spellings and equal numbers (12 / "
-        "十二) are no replacement",
+        "under `short` characters, else `replaced`. Words in two spellings are no "
+        "replacement",
         ("short", "replaced_short", "replaced"),
     )  # fmt: skip
     BOTH_SAY_MORE = (

@@ -635,19 +635,11 @@ def spelled_alike(s: Token, t: Token) -> bool:
 
 
 def paired(pair: Pair, run: Run) -> tuple[int, int]:
-    """Points of both sides, less those of equal numbers and of words in two spellings."""
+    """Points of both sides, less those of words in two spellings."""
     x, y = pair.texts(run)
     mine, other = sum(map(points, x)), sum(map(points, y))
     if not x or not y:
         return mine, other
-    if len(x) <= 4 and len(y) <= 4:
-        said = [v for _, v in values(x)]
-        if said and said == [v for _, v in values(y)]:
-
-            def beside(some: list[Token]) -> int:
-                return sum(points(t) for t in some if t.kind != "N" and t.text not in words().numerals)
-
-            mine, other = beside(x), beside(y)
     if len(x) <= 12 and len(y) <= 12:
         free = list(y)
         for s in x:
