@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Differences
-from twinsieve.stages.differ.phrases import Phrases
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.runs import NO_RUN, is_inside
-from twinsieve.stages.differ.spellings import are_opposites, are_spellings
+from twinsieve.stages.differ.spellings import are_spellings
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.intrinsics import cell_of
@@ -44,9 +43,9 @@ class Sums(NamedTuple):
 
 
 @kernel(callee=True)
-def measured(shorter: int, phrases: Phrases, limits: Differences, work: Differing) -> tuple[int, int]:
+def measured(shorter: int, limits: Differences, work: Differing) -> tuple[int, int]:
     """The first rule whose limit is passed."""
-    sums = _sums(phrases, limits, work)
+    sums = _sums(limits, work)
     short = shorter < limits.short
     most = limits.replaced_short if short else limits.replaced
     if sums.replaced * 1000 > most * (sums.replaced + sums.shared):
@@ -66,7 +65,7 @@ def measured(shorter: int, phrases: Phrases, limits: Differences, work: Differin
 
 
 @kernel(callee=True)
-def _sums(phrases: Phrases, limits: Differences, work: Differing) -> Sums:
+def _sums(limits: Differences, work: Differing) -> Sums:
     later, earlier, runs = work.later, work.earlier, work.alignment.runs
     shared = replaced = only = other_only = longest = place = inside = ZERO
     longest_run = place_run = inside_run = own_run = np.int64(NO_RUN)
@@ -76,7 +75,7 @@ def _sums(phrases: Phrases, limits: Differences, work: Differing) -> Sums:
         run = runs[number]
         shared += _points(later, at, run[0])
         at = run[1]
-        points, other_points = _paired_points(run, phrases, work)
+        points, other_points = _paired_points(run, work)
         only += points
         other_only += other_points
         both = min(points, other_points) if run[1] > run[0] and run[3] > run[2] else ZERO
@@ -118,7 +117,7 @@ def _character_points(tokens: Tokens, first: int, end: int) -> int:
 
 
 @kernel(callee=True)
-def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> tuple[int, int]:
+def _paired_points(run: NDArray[np.int64], work: Differing) -> tuple[int, int]:
     """Points of both sides, less those of words in two spellings."""
     later, earlier = work.later, work.earlier
     points, other = _points(later, run[0], run[1]), _points(earlier, run[2], run[3])
@@ -130,8 +129,7 @@ def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) ->
         for a in range(run[0], run[1]):
             for b in range(run[2], run[3]):
                 free = (taken >> (b - run[2])) & 1 == 0
-                alike = free and are_spellings(later, a, earlier, b)
-                if alike and not are_opposites(later, a, earlier, b, phrases, work):
+                if free and are_spellings(later, a, earlier, b):
                     points -= later.points[a]
                     other -= earlier.points[b]
                     taken |= np.int64(1) << (b - run[2])

@@ -612,26 +612,15 @@ def points(token: Token) -> int:
     return min(1 + len(token.text), 8)
 
 
-def one_word(s: str, t: str) -> bool:
+def spelled_alike(s: Token, t: Token) -> bool:
     """Whether two words are one in two spellings."""
-    short, long = sorted((s, t), key=len)
-    if short == long or (len(short) >= 4 and long.startswith(short)):
-        return True
-    if len(short) < 4 or len(long) - len(short) > 1:
-        return False
-    at = next(k for k in range(len(short)) if short[k] != long[k])
+    short, long = sorted((s.text, t.text), key=len)
+    if s.kind != "W" or t.kind != "W" or len(short) < 4 or len(long) - len(short) > 1:
+        return s == t and s.kind == "W"
+    at = next((k for k in range(len(short)) if short[k] != long[k]), len(short))
     if len(long) > len(short):
         return short[at:] == long[at + 1 :]
-    return len(short) >= 5 and short[at + 1 :] == long[at + 1 :]
-
-
-def spelled_alike(s: Token, t: Token) -> bool:
-    if s.kind != "W" or t.kind != "W" or not one_word(s.text, t.text):
-        return False
-    one, two = senses([s], 0, 1, True), senses([t], 0, 1, True)
-    if any(p[:2] == q[:2] and p != q for p in one for q in two):
-        return False
-    return not marked_apart(s.text, t.text)
+    return short == long or (len(short) >= 5 and short[at + 1 :] == long[at + 1 :])
 
 
 def paired(pair: Pair, run: Run) -> tuple[int, int]:
