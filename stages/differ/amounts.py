@@ -23,8 +23,6 @@ _OWN_WORDS, _ADDED_INSIDE = int(Rule.OWN_WORDS), int(Rule.ADDED_INSIDE)
 _CHARACTER = 2
 """Points of a character of an unspaced script."""
 _SPELLING_TOKENS = 12
-_AT_HEAD = np.int64(1 << 20)
-"""In place of the points of a replacement at the head of both bodies, where names stand: any are enough."""
 
 
 class Sums(NamedTuple):
@@ -84,8 +82,6 @@ def _sums(limits: Differences, work: Differing) -> Sums:
             longest, longest_run = both, np.int64(number)
         if run[1] < later.counts[0] and run[3] < earlier.counts[0]:
             held = min(_character_points(later, run[0], run[1]), _character_points(earlier, run[2], run[3]))
-            if held > 0 and run[0] == 0 and run[2] == 0:
-                held = _AT_HEAD
             if held > place:
                 place, place_run = held, np.int64(number)
         alone = max(points, other_points) if run[1] == run[0] or run[3] == run[2] else ZERO

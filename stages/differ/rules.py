@@ -113,7 +113,7 @@ class Rule(IntEnum):
     IN_ITS_PLACE = (
         11, Category.AMOUNT, True,
         "at most `places` runs, and one before the end replaces `in_place` characters or more "
-        "(飞利浦 / 东芝 in a template), at the head one (江西大学 / 山西大学)",
+        "(飞利浦 / 东芝 in a template)",
         ("in_place", "places"),
     )  # fmt: skip
     OWN_WORDS = (

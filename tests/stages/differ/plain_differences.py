@@ -674,8 +674,7 @@ def in_its_place(pair: Pair, run: Run, limits: Differences) -> bool:
     if not limits.in_place or len(pair.runs) > limits.places:
         return False
     replaced = min(sum(points(t) for t in some if t.kind == "H") for some in pair.texts(run))
-    enough = 1 if run.a0 == run.b0 == 0 else 2 * limits.in_place
-    return run.a1 < len(pair.a) and run.b1 < len(pair.b) and replaced >= enough
+    return run.a1 < len(pair.a) and run.b1 < len(pair.b) and replaced >= 2 * limits.in_place
 
 
 def own_words(pair: Pair, run: Run) -> int:
