@@ -161,7 +161,8 @@ def _join(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], count: int) -
     """Join runs that one weak equal token parts; leave out runs that differ in blanks alone.
 
     One character, or one word of a few letters, is equal by chance where names or clauses were replaced
-    (清华 / 华东师范, 南昌 / 中南): what stands on both sides of it was replaced as a whole.
+    (安康农大 / 保康林大): what stands on both sides of it was replaced as a whole. Two runs of which
+    one was added and the other one left out are mostly words that moved or say little.
     """
     kept = ZERO
     for number in range(count):
@@ -169,8 +170,8 @@ def _join(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], count: int) -
         if kept > 0:
             p = kept - 1
             lone = a0 - runs[p, 1] == 1 and _is_weak(later, runs[p, 1])
-            both = (a1 > a0 or runs[p, 1] > runs[p, 0]) and (b1 > b0 or runs[p, 3] > runs[p, 2])
-            if lone and both:
+            replaces = (a1 > a0 and b1 > b0) or (runs[p, 1] > runs[p, 0] and runs[p, 3] > runs[p, 2])
+            if lone and replaces:
                 runs[p, 1], runs[p, 3] = a1, b1
                 continue
         runs[kept, 0], runs[kept, 1], runs[kept, 2], runs[kept, 3] = a0, a1, b0, b1

@@ -157,13 +157,12 @@ def joined_runs(a: list[Token], x: list[str], y: list[str], runs: list[Run]) -> 
 
 
 def are_joined(a: list[Token], last: Run, run: Run) -> bool:
-    """Whether one weak token stands between two runs, and together they replace something."""
+    """Whether one weak token stands between two runs, of which one replaces something."""
     between = a[last.a1 : run.a0]
     weak = len(between) == 1 and (
         between[0].kind == "H" or (between[0].kind == "W" and len(between[0].text) <= 3)
     )
-    filled = (run.a1 > run.a0 or last.a1 > last.a0) and (run.b1 > run.b0 or last.b1 > last.b0)
-    return weak and filled
+    return weak and any(one.a1 > one.a0 and one.b1 > one.b0 for one in (last, run))
 
 
 def common(x: Sequence[str], y: Sequence[str]) -> list[tuple[int, int]]:

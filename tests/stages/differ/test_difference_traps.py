@@ -86,6 +86,17 @@ def test_a_name_counts_in_its_place_as_long_as_few_places_differ(places: int, sa
     assert both(earlier, later, FULL._replace(places=places)) == said
 
 
+@pytest.mark.parametrize(
+    ("earlier", "later", "rule"),
+    [("安康农大", "保康林大", Rule.IN_ITS_PLACE), ("中南", "南昌", Rule.NONE), ("清华", "华东师", Rule.NONE)],
+)
+def test_runs_around_a_character_are_joined_where_one_was_replaced(
+    earlier: str, later: str, rule: Rule
+) -> None:
+    template = "本周六{}足球队的训练取消了请各位同学们互相转告谢谢大家的支持配合"
+    assert both(template.format(earlier), template.format(later), FULL) == rule
+
+
 @pytest.mark.parametrize(("words", "said"), [(18, Rule.NONE), (19, Rule.ADDED_INSIDE)])
 def test_more_than_a_limit_inside_keeps_apart_whoever_has_it(words: int, said: Rule) -> None:
     before, behind = "尊敬客户您本月套餐国内流量", "感谢使用我们网络服务祝您生活愉快事业兴旺家庭幸福"
