@@ -68,11 +68,11 @@ def _sums(limits: Differences, work: Differing) -> Sums:
     shared = replaced = only = other_only = longest = place = inside = ZERO
     longest_run = place_run = inside_run = own_run = np.int64(NO_RUN)
     most_own = np.int64(limits.own)
-    at = ZERO
+    counted = ZERO
     for number in range(work.alignment.count[0]):
         run = runs[number]
-        shared += _points(later, at, run[0])
-        at = run[1]
+        shared += _points(later, counted, run[0])
+        counted = run[1]
         points, other_points = _paired_points(run, work)
         only += points
         other_only += other_points
@@ -81,9 +81,11 @@ def _sums(limits: Differences, work: Differing) -> Sums:
         if both > longest:
             longest, longest_run = both, np.int64(number)
         if run[1] < later.counts[0] and run[3] < earlier.counts[0]:
-            held = min(_character_points(later, run[0], run[1]), _character_points(earlier, run[2], run[3]))
-            if held > place:
-                place, place_run = held, np.int64(number)
+            in_place = min(
+                _character_points(later, run[0], run[1]), _character_points(earlier, run[2], run[3])
+            )
+            if in_place > place:
+                place, place_run = in_place, np.int64(number)
         alone = max(points, other_points) if run[1] == run[0] or run[3] == run[2] else ZERO
         if alone > inside and is_inside(run, later, earlier):
             inside, inside_run = alone, np.int64(number)
@@ -91,7 +93,7 @@ def _sums(limits: Differences, work: Differing) -> Sums:
             new = _new_pairs(run, work)
             if new > most_own:
                 most_own, own_run = new, np.int64(number)
-    shared += _points(later, at, later.counts[0])
+    shared += _points(later, counted, later.counts[0])
     less = min(only, other_only)
     return Sums(shared, replaced, less, longest, longest_run, place, place_run, inside, inside_run, own_run)
 
@@ -99,16 +101,16 @@ def _sums(limits: Differences, work: Differing) -> Sums:
 @kernel(callee=True)
 def _points(tokens: Tokens, first: int, end: int) -> int:
     total = ZERO
-    for at in range(first, end):
-        total += tokens.points[at]
+    for position in range(first, end):
+        total += tokens.points[position]
     return total
 
 
 @kernel(callee=True)
 def _character_points(tokens: Tokens, first: int, end: int) -> int:
     total = ZERO
-    for at in range(first, end):
-        total += tokens.points[at] if tokens.kinds[at] == CHARACTER else 0
+    for position in range(first, end):
+        total += tokens.points[position] if tokens.kinds[position] == CHARACTER else 0
     return total
 
 
@@ -146,10 +148,10 @@ def _new_pairs(run: NDArray[np.int64], work: Differing) -> int:
         pairs[cell_of(pairs, key)] = key
     new = ZERO
     last = later.starts[run[1]] - 1
-    for at in range(run[0], run[1]):
-        first, end = later.starts[at], later.starts[at + 1]
-        if later.kinds[at] == WORD:
-            new += ZERO if _holds(earlier, later.ids[at]) else end - first
+    for position in range(run[0], run[1]):
+        first, end = later.starts[position], later.starts[position + 1]
+        if later.kinds[position] == WORD:
+            new += ZERO if _holds(earlier, later.ids[position]) else end - first
             continue
         for k in range(first, min(end, last)):
             key = _pair(later.chars, k)
@@ -160,12 +162,12 @@ def _new_pairs(run: NDArray[np.int64], work: Differing) -> int:
 @kernel(callee=True)
 def _holds(tokens: Tokens, token: np.uint64) -> bool:
     """Whether a body has this token. token: as in Tokens.ids"""
-    for at in range(tokens.counts[0]):  # noqa: SIM110
-        if tokens.ids[at] == token:
+    for position in range(tokens.counts[0]):  # noqa: SIM110
+        if tokens.ids[position] == token:
             return True
     return False
 
 
 @kernel(callee=True)
-def _pair(chars: NDArray[np.uint32], at: int) -> np.uint64:
-    return (np.uint64(chars[at]) << np.uint64(32)) | np.uint64(chars[at + 1])
+def _pair(chars: NDArray[np.uint32], position: int) -> np.uint64:
+    return (np.uint64(chars[position]) << np.uint64(32)) | np.uint64(chars[position + 1])

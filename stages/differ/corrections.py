@@ -28,13 +28,13 @@ def corrects(number: int, phrases: Phrases, work: Differing) -> bool:
 def _has_correction(tokens: Tokens, first: int, end: int, other: Tokens, phrases: Phrases) -> bool:
     if end - first > _CORRECTION_TOKENS:
         return False
-    for at in range(first, end):
-        if tokens.facts[at] & CORRECTS == 0:
+    for position in range(first, end):
+        if tokens.facts[position] & CORRECTS == 0:
             continue
-        lengths = phrase_lengths(tokens, at, end)
-        is_word = tokens.kinds[at] == WORD
+        lengths = phrase_lengths(tokens, position, end)
+        is_word = tokens.kinds[position] == WORD
         for length in range(1, MAX_PHRASE + 1):
-            row = phrase_row(tokens, at, length, lengths, phrases)
+            row = phrase_row(tokens, position, length, lengths, phrases)
             if row >= 0 and phrases.roles[row] & CORRECTS:
                 characters = ZERO if is_word else np.int64(length)
                 if not _holds_phrase(other, phrases.keys[row], characters):
@@ -45,12 +45,12 @@ def _has_correction(tokens: Tokens, first: int, end: int, other: Tokens, phrases
 @kernel(callee=True)
 def _holds_phrase(tokens: Tokens, key: np.uint64, length: int) -> bool:
     """Whether the phrase stands anywhere; length: its characters, 0 for a word."""
-    for at in range(tokens.counts[0]):
+    for position in range(tokens.counts[0]):
         if length == 0:
-            found = tokens.kinds[at] == WORD and tokens.ids[at] == key
+            matches = tokens.kinds[position] == WORD and tokens.ids[position] == key
         else:
-            stop = phrase_end(tokens, at, tokens.counts[0], length)
-            found = stop >= 0 and hash_of(tokens.chars, tokens.starts[at], tokens.starts[stop]) == key
-        if found:
+            stop = phrase_end(tokens, position, tokens.counts[0], length)
+            matches = stop >= 0 and hash_of(tokens.chars, tokens.starts[position], tokens.starts[stop]) == key
+        if matches:
             return True
     return False

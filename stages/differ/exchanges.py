@@ -57,15 +57,15 @@ def _crosses(run: NDArray[np.int64], then: NDArray[np.int64], later: Tokens, ear
 
 
 @kernel(callee=True)
-def _turns_round(tokens: Tokens, first: int, end: int, other: Tokens, at: int) -> bool:
+def _turns_round(tokens: Tokens, first: int, end: int, other: Tokens, other_first: int) -> bool:
     """Whether what stood before a word, "a beats", stands behind it as "beats a": a beats b, b beats a."""
     size = end - first
-    if _same_tokens(tokens, first, other, at, size):
+    if _same_tokens(tokens, first, other, other_first, size):
         # Moved, as a block: 哈哈.
         return False
     for head in range(1, size):
-        if _same_tokens(tokens, first, other, at + size - head, head) and _same_tokens(
-            tokens, first + head, other, at, size - head
+        if _same_tokens(tokens, first, other, other_first + size - head, head) and _same_tokens(
+            tokens, first + head, other, other_first, size - head
         ):
             return True
     return False

@@ -35,8 +35,8 @@ def _is_short(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
     """Whether a side has few tokens, or is a negation and nothing else."""
     if end - first <= _SHORT:
         return True
-    for at in range(first, end):
-        if tokens.kinds[at] != CHARACTER:
+    for position in range(first, end):
+        if tokens.kinds[position] != CHARACTER:
             return False
     row = find(phrases, hash_of(tokens.chars, tokens.starts[first], tokens.starts[end]))
     return row >= 0 and phrases.roles[row] & NEGATES != 0
@@ -46,18 +46,18 @@ def _is_short(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
 def negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
     """How many negations stand in tokens[first:end]."""
     count = ZERO
-    at = first
-    while at < end:
+    position = first
+    while position < end:
         step = np.int64(1)
-        lengths = phrase_lengths(tokens, at, end) if tokens.facts[at] & NEGATES else ZERO
+        lengths = phrase_lengths(tokens, position, end) if tokens.facts[position] & NEGATES else ZERO
         for length in range(1, MAX_PHRASE + 1 if lengths else 0):
-            row = phrase_row(tokens, at, length, lengths, phrases)
+            row = phrase_row(tokens, position, length, lengths, phrases)
             negates = row >= 0 and phrases.roles[row] & NEGATES != 0
-            if negates and not _in_idiom(tokens, at, at + length, phrases):
+            if negates and not _in_idiom(tokens, position, position + length, phrases):
                 count += 1
                 step = np.int64(length)
                 break
-        at += step
+        position += step
     return count
 
 
@@ -75,12 +75,12 @@ def _slide(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
 @kernel(callee=True)
 def _in_idiom(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
     """Whether a phrase that only looks like a negation covers these tokens: 无论, 不过."""
-    for at in range(max(0, end - MAX_PHRASE), first + 1):
-        if tokens.kinds[at] != CHARACTER:
+    for position in range(max(0, end - MAX_PHRASE), first + 1):
+        if tokens.kinds[position] != CHARACTER:
             continue
-        lengths = phrase_lengths(tokens, at, tokens.counts[0])
-        for length in range(end - at, MAX_PHRASE + 1):
-            row = phrase_row(tokens, at, length, lengths, phrases)
+        lengths = phrase_lengths(tokens, position, tokens.counts[0])
+        for length in range(end - position, MAX_PHRASE + 1):
+            row = phrase_row(tokens, position, length, lengths, phrases)
             if row >= 0 and phrases.roles[row] & IDIOM:
                 return True
     return False

@@ -48,8 +48,8 @@ def number_rules(number: int, phrases: Phrases, work: Differing) -> int:
 @kernel(callee=True)
 def _number_added(tokens: Tokens, first: int, end: int) -> bool:
     """Whether tokens that one body lacks hold a number, or a Chinese numeral beside another value."""
-    for at in range(first, end):
-        if tokens.kinds[at] == NUMBER:
+    for position in range(first, end):
+        if tokens.kinds[position] == NUMBER:
             return True
     before = tokens.kinds[first - 1] == NUMBER or is_numeral(tokens, first - 1)
     if is_numeral(tokens, first) and before:
@@ -58,6 +58,9 @@ def _number_added(tokens: Tokens, first: int, end: int) -> bool:
 
 
 @kernel(callee=True)
-def _is_code(tokens: Tokens, at: int) -> bool:
+def _is_code(tokens: Tokens, position: int) -> bool:
     """Whether a token is a short mix of letters and digits, such as 12a."""
-    return tokens.kinds[at] == MIX and tokens.starts[at + 1] - tokens.starts[at] <= _CODE_LENGTH
+    return (
+        tokens.kinds[position] == MIX
+        and tokens.starts[position + 1] - tokens.starts[position] <= _CODE_LENGTH
+    )

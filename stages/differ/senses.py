@@ -38,10 +38,10 @@ def _is_filled(run: NDArray[np.int64]) -> bool:
 def _excludes(tokens: Tokens, first: int, end: int, few: bool) -> bool:
     """Whether a phrase that `_senses` would find may begin somewhere."""
     stop = min(tokens.counts[0], end + 1 if few else first + 1)
-    for at in range(max(0, end - MAX_PHRASE), stop):
-        facts = np.int64(tokens.facts[at])
-        covers = at <= first and facts >> (LENGTHS_SHIFT + end - at - 1) != 0
-        if facts & EXCLUDES and (covers or (few and at >= first - 1)):
+    for position in range(max(0, end - MAX_PHRASE), stop):
+        facts = np.int64(tokens.facts[position])
+        covers = position <= first and facts >> (LENGTHS_SHIFT + end - position - 1) != 0
+        if facts & EXCLUDES and (covers or (few and position >= first - 1)):
             return True
     return False
 
@@ -74,7 +74,7 @@ def _sense_rule(a0: int, a1: int, b0: int, b1: int, few: bool, phrases: Phrases,
 @kernel(callee=True)
 def _excluded(senses: NDArray[np.int64], count: int, others: NDArray[np.int64], other_count: int) -> int:
     """CALENDAR or OPPOSITE where a sense that one side alone has excludes one that the other alone has."""
-    found = _NONE
+    rule = _NONE
     for i in range(count):
         sense = senses[i]
         if _has(others, other_count, sense):
@@ -83,8 +83,8 @@ def _excluded(senses: NDArray[np.int64], count: int, others: NDArray[np.int64], 
             if others[k] >> 8 == sense >> 8 and not _has(senses, count, others[k]):
                 if sense >> 8 < CALENDAR_KINDS:
                     return _CALENDAR
-                found = _OPPOSITE
-    return found
+                rule = _OPPOSITE
+    return rule
 
 
 @kernel(callee=True)
@@ -104,28 +104,30 @@ def _senses(
     few: also those inside, and with one token more on either side
     """
     count = ZERO
-    for at in range(max(0, end - MAX_PHRASE), min(tokens.counts[0], end + 1)):
-        if tokens.facts[at] & EXCLUDES == 0:
+    for position in range(max(0, end - MAX_PHRASE), min(tokens.counts[0], end + 1)):
+        if tokens.facts[position] & EXCLUDES == 0:
             continue
-        lengths = phrase_lengths(tokens, at, tokens.counts[0])
+        lengths = phrase_lengths(tokens, position, tokens.counts[0])
         for length in range(1, MAX_PHRASE + 1):
-            if lengths >> (length - 1) & 1 and _concerns(at, at + length, first, end, few):
-                count = add_senses(phrase_row(tokens, at, length, lengths, phrases), phrases, senses, count)
+            if lengths >> (length - 1) & 1 and _concerns(position, position + length, first, end, few):
+                count = add_senses(
+                    phrase_row(tokens, position, length, lengths, phrases), phrases, senses, count
+                )
     return count
 
 
 @kernel(callee=True)
-def _concerns(at: int, stop: int, first: int, end: int, few: bool) -> bool:
+def _concerns(position: int, stop: int, first: int, end: int, few: bool) -> bool:
     """Whether a phrase covers a side, or stands in a short one or a token beside."""
-    return (at <= first and stop >= end) or (few and at >= first - 1 and stop <= end + 1)
+    return (position <= first and stop >= end) or (few and position >= first - 1 and stop <= end + 1)
 
 
 @kernel(callee=True)
 def add_senses(row: int, phrases: Phrases, senses: NDArray[np.int64], count: int) -> int:
     """Write what a phrase excludes behind the first `count` senses; their number. row: -1 for no phrase"""
     if row >= 0:
-        for at in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
+        for position in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
             if count < MAX_SENSES:
-                senses[count] = phrases.senses[at]
+                senses[count] = phrases.senses[position]
                 count += 1
     return count

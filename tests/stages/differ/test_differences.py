@@ -43,8 +43,8 @@ def reasons(
         find_tokens(tokens, head, bool(end - first > STORED_LENGTH), phrases_of())
         texts.append("".join(map(chr, bodies.chars[first:end].tolist())))
         starts.append(bodies.word_starts[first:end].tolist())
-    found, run = difference(phrases_of(), differences, _WORK)
-    rule = Rule(int(found))
+    rule_number, run = difference(phrases_of(), differences, _WORK)
+    rule = Rule(int(rule_number))
     assert (run >= 0) == rule.has_place, "a rule that has a place names it, and no other one does"
     return rule, plain.reason(texts[0], starts[0], texts[1], starts[1], differences)
 
@@ -247,8 +247,8 @@ def test_a_numeral_beside_a_number_is_one_that_was_added() -> None:
 def test_a_negation_is_found_where_the_runs_may_be_cut_in_two_ways() -> None:
     """ผ่าน[ไม่]ได้ is ผ่านไ[ม่ไ]ด้ as well."""
     for later, earlier in (("รถผ่านไม่ได้วันนี้", "รถผ่านได้วันนี้"), ("เขาไม่ได้ไปทำงาน", "เขาไปทำงาน")):
-        said = {*reasons(later, earlier, GUARDS), *reasons(earlier, later, GUARDS)}
-        assert said == {Rule.OPPOSITE}, (later, earlier)
+        rules = {*reasons(later, earlier, GUARDS), *reasons(earlier, later, GUARDS)}
+        assert rules == {Rule.OPPOSITE}, (later, earlier)
 
 
 _TURNED = [
@@ -277,8 +277,8 @@ def test_own_words_count_by_their_letters_though_any_text_has_their_pairs() -> N
     assert reasons(comment + report, report, MICROBLOG) == (Rule.OWN_WORDS, Rule.OWN_WORDS)
     same_words = "On Sunday the police officers used force outside the stadium. "
     assert reasons(same_words + report, report, MICROBLOG) == (Rule.NONE, Rule.NONE)
-    for letters, said in ((30, Rule.NONE), (31, Rule.OWN_WORDS)):
-        assert reasons("x" * letters + " " + report, report, MICROBLOG) == (said, said)
+    for letters, rule in ((30, Rule.NONE), (31, Rule.OWN_WORDS)):
+        assert reasons("x" * letters + " " + report, report, MICROBLOG) == (rule, rule)
 
 
 def test_a_negation_of_two_words_is_one() -> None:
