@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from twinsieve.stages.differ.phrase_at import phrase_end, phrase_lengths, phrase_row
+from twinsieve.stages.differ.phrase_at import phrase_lengths, phrase_row
 from twinsieve.stages.differ.phrases import CORRECTS, MAX_PHRASE, Phrases, hash_of
-from twinsieve.stages.differ.tokens import WORD, Tokens
+from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -15,7 +15,7 @@ _CORRECTION_TOKENS = 20
 
 @kernel(callee=True)
 def corrects(number: int, phrases: Phrases, work: Differing) -> bool:
-    """Whether an end of one body holds a correction (更正, 谣言, update, fake) that the other one lacks."""
+    """Whether an end of one body has a correction (更正, 谣言, update, fake) that the other one lacks."""
     run = work.alignment.runs[number]
     at_end = run[0] == 0 or run[1] == work.later.counts[0]
     other_at_end = run[2] == 0 or run[3] == work.earlier.counts[0]
@@ -49,8 +49,9 @@ def _holds_phrase(tokens: Tokens, key: np.uint64, length: int) -> bool:
         if length == 0:
             matches = tokens.kinds[position] == WORD and tokens.ids[position] == key
         else:
-            stop = phrase_end(tokens, position, tokens.counts[0], length)
-            matches = stop >= 0 and hash_of(tokens.chars, tokens.starts[position], tokens.starts[stop]) == key
+            end = position + length
+            matches = end <= tokens.counts[0] and tokens.kinds[end - 1] == CHARACTER
+            matches = matches and hash_of(tokens.chars, tokens.starts[position], tokens.starts[end]) == key
         if matches:
             return True
     return False

@@ -1,4 +1,4 @@
-"""What stood in one place stands in another one, and the other way round: the rule `exchanged`."""
+"""Two parts of a body have changed places: the rule `exchanged`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXCHANGED_TOKENS, _EXCHANGED_RUNS = 6, 32
 
 @kernel(callee=True)
 def is_exchanged(number: int, valued: bool, phrases: Phrases, work: Differing) -> bool:
-    """What stood in one place stands in another one, and the other way round (3比1 / 1比3).
+    """Whether two parts of a body have changed places (3:1 / 1:3).
 
     valued: both sides hold numbers
     """
@@ -31,19 +31,15 @@ def is_exchanged(number: int, valued: bool, phrases: Phrases, work: Differing) -
         then = runs[follows]
         if _crosses(run, then, later, earlier):
             return True
-    if number + 1 == count:
+    if number + 1 == count or runs[number + 1][0] - run[1] > _EXCHANGED_TOKENS:
         return False
     then = runs[number + 1]
-    if then[0] - run[1] <= _EXCHANGED_TOKENS:
-        size, other_size = run[1] - run[0], run[3] - run[2]
-        added, other_added = then[1] - then[0], then[3] - then[2]
-        turned = size == other_added == 0 and added == other_size
-        if turned and _turns_round(earlier, run[2], run[3], later, then[0]):
-            return True
-        turned = other_size == added == 0 and other_added == size
-        if turned and _turns_round(later, run[0], run[1], earlier, then[2]):
-            return True
-    return False
+    size, other_size = run[1] - run[0], run[3] - run[2]
+    added, other_added = then[1] - then[0], then[3] - then[2]
+    if size == other_added == 0 and added == other_size:
+        return _turns_round(earlier, run[2], run[3], later, then[0])
+    turned = other_size == added == 0 and other_added == size
+    return turned and _turns_round(later, run[0], run[1], earlier, then[2])
 
 
 @kernel(callee=True)

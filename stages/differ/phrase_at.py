@@ -10,14 +10,6 @@ from twinsieve.stages.kernel import kernel
 
 
 @kernel(callee=True)
-def phrase_end(tokens: Tokens, position: int, end: int, length: int) -> int:
-    """Where a phrase of `length` characters would end that begins at token `position`; -1 if it cannot."""
-    if position + length > end or tokens.kinds[position + length - 1] != CHARACTER:
-        return np.int64(-1)
-    return position + length
-
-
-@kernel(callee=True)
 def phrase_lengths(tokens: Tokens, position: int, end: int) -> int:
     """How long phrases can be that begin at a token and end by `end`: bit k - 1 for k tokens.
 
