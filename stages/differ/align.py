@@ -1,4 +1,4 @@
-"""What two token sequences do not share: runs that were replaced, inserted or deleted.
+"""Alignment of two token sequences: the runs that were replaced, inserted or deleted.
 
 source: Hyyrö 2004, "Bit-parallel LCS-length computation revisited"; the rows are kept, and a walk back
 through them finds one longest common subsequence.
@@ -125,7 +125,7 @@ def _walk_back(head: int, a: int, b: int, alignment: Alignment) -> int:
 def align(later: Tokens, earlier: Tokens, alignment: Alignment) -> None:
     """Write the runs in which the bodies differ, first to last.
 
-    Where a body is cut, what stands behind the last common token is unknown and makes no run.
+    Where a body is cut, the tokens behind the last common one are unknown and make no run.
     """
     n, m = later.counts[0], earlier.counts[0]
     head = ZERO

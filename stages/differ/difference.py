@@ -55,8 +55,8 @@ def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[
 def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
     """The first guard that holds.
 
-    Most runs are names, clauses and endings of which no list knows a word. A rule is asked only where the
-    facts of the tokens let it find something: each call hands over all arrays, which costs more than to look.
+    Most runs are names, clauses and endings without a word of the lists. A rule is called only where the
+    facts of the tokens allow it to hold: a call passes all arrays, which costs more than this check.
     """
     first = work.first_runs
     first[:] = NO_RUN

@@ -1,4 +1,4 @@
-"""What the verification knows of words: closed lists from `data/words.yaml`, as tables for kernels.
+"""Words that the rules know: closed lists from `data/words.yaml`, as tables for kernels.
 
 Each entry is a claim that a reader can check. A phrase is one word of a spaced script, or up to
 MAX_PHRASE characters of an unspaced one, as bodies spell it: NFKC, case-folded, without apostrophes.
@@ -28,7 +28,7 @@ itself; the others say that a phrase with this role begins with the character.
 LENGTHS_SHIFT = 8
 """From this bit on, of a character's class: bit k - 1 for a phrase of k characters that begins with it."""
 IDIOM = 256
-"""A phrase that holds a negation and is none."""
+"""A phrase that contains a negation and is not one."""
 
 CALENDAR_KINDS = 3
 """Kinds of senses below this are weekdays, months and days; the others are pairs of opposites."""

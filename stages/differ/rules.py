@@ -1,4 +1,4 @@
-"""Why two bodies that are alike enough are kept apart: every rule, in the order in which it is asked.
+"""Why two bodies that are alike enough are kept apart: every rule, in the order of evaluation.
 
 The table in docs/DIFFERENCES.md, metrics, reports, headers and the wire take the rules from here. A rule's
 number stands in logs and states: it never changes and is never used again.
@@ -19,7 +19,7 @@ class Category(Enum):
     GUARD: a difference that changes what is said; under `guards` and `full`
     REFERENCE: links, @names and tags that `text.compare` names; under `guards` and `full`
     AMOUNT: how much differs; under `full`, with limits of the profile
-    BESIDE: something else than the aligned bodies
+    BESIDE: something other than the aligned bodies
     """
 
     GUARD = "guard"
@@ -136,7 +136,7 @@ class Rule(IntEnum):
 
     @property
     def words(self) -> str:
-        """What a reader is told.
+        """The name of the rule in reports, headers and metrics.
 
         >>> Rule.NUMBER_ADDED.words
         'number added'
@@ -145,7 +145,7 @@ class Rule(IntEnum):
 
 
 GUARD_RULES = tuple(int(rule) for rule in Rule if rule.category is Category.GUARD)
-"""In the order in which they are asked."""
+"""In the order of evaluation."""
 
 HAS_PLACE = np.array([Rule(number).has_place for number in range(len(Rule))])
 """bool[rules], by number."""

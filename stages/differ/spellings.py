@@ -1,4 +1,4 @@
-"""Two words that are one word in two spellings, which is no replacement."""
+"""Words in two spellings, which do not count as replaced."""
 
 from __future__ import annotations
 

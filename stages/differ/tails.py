@@ -1,8 +1,8 @@
-"""What numbers and negations come to behind the part of two long bodies that is stored and compared.
+"""Compares numbers and negations of two long bodies behind the part that is stored.
 
-Of a body beyond STORED_LENGTH characters a *tally* is kept: the sum of the hashes of its numbers, and how
-many negations it has. What the stored heads hold up to where their alignment ends is taken off; the rest
-belongs to the tails, wherever in them it stands. So a moved paragraph changes nothing, and neither does an
+Of a body beyond STORED_LENGTH characters a *tally* is kept: the sum of the hashes of its numbers, and the
+number of its negations. The tally of the stored heads, up to the end of their alignment, is subtracted; the
+rest belongs to the tails, in any order. So a moved paragraph changes nothing, and neither does an
 edit in the heads. Numbers have digits: "one" and 一 are words of many other uses.
 """
 
@@ -27,7 +27,7 @@ from twinsieve.stages.kernel import ZERO, kernel
 _PIECE = 4096
 """Characters of a body that are read at once."""
 _CALM = 16
-"""Tokens without number and negation, in whose midst a piece ends: no phrase with its context has more."""
+"""A piece ends amid so many tokens without number and negation; no phrase in its context is longer."""
 _COUNT_SHIFT = np.uint64(56)
 _NUMBERS = np.uint64((1 << 56) - 1)
 _ALIKE_SHARE, _ALIKE_LEAST = 50, 8
@@ -48,7 +48,7 @@ def fill_tallies(bodies: Bodies, tallies: NDArray[np.uint64]) -> None:
 
 @cache
 def tally_version() -> str:
-    """A name of all that a tally depends on beside the body."""
+    """A hash of the lists on which a tally depends."""
     phrases = phrases_of()
     counted = phrases.roles & np.uint16(NEGATES | IDIOM)
     is_counted = counted != 0

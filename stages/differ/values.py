@@ -1,4 +1,4 @@
-"""What numbers are worth, in digits of any script, Chinese numerals or words: equal values are equal.
+"""Values of numbers in digits of any script, in Chinese numerals or in words, so that they can be compared.
 
 "1,500" is 1500, "1.5万" 15000, "十二" 12, "twelve" 12, "007" 7. A colon, dash or slash parts a token into
 values: "9:30" is 9 and 30. A mix of letters and digits with at most two letters counts as its digits ("5kg");
@@ -27,7 +27,7 @@ _TEN = 10
 
 
 MAX_VALUES = 64
-"""Numbers of one run that are read; a text of digits costs no more than that."""
+"""At most so many numbers of one run are read, which bounds the cost of a text of digits."""
 
 
 class Values(NamedTuple):
@@ -213,7 +213,7 @@ def _of_numerals(tokens: Tokens, position: int, end: int, phrases: Phrases) -> n
             section += max(current, 1) * value
             current = ZERO
         else:
-            # Several of them in a row are no number anybody reads; the value stays below 2^63.
+            # Several of them in a row are not a number; the modulus keeps the value below 2^63.
             total = max(total + section + current, 1) % 100_000_000 * value
             section = current = ZERO
     return _of_integer(total + section + current)

@@ -123,7 +123,7 @@ def _of_user(words: str) -> list[Mapping[str, Any]]:
     try:
         read = yaml.load(words, _Loader)
     except yaml.YAMLError as error:
-        raise UsageError(f"is no YAML: {' '.join(str(error).split())}") from error
+        raise UsageError(f"is not YAML: {' '.join(str(error).split())}") from error
     if read is None:
         return []
     if not isinstance(read, dict):
