@@ -1,4 +1,4 @@
-"""What two token sequences do not share: runs that were replaced, inserted or deleted.
+"""Alignment of two token sequences: the runs that were replaced, inserted or deleted.
 
 source: Hyyrö 2004, "Bit-parallel LCS-length computation revisited"; the rows are kept, and a walk back
 through them finds one longest common subsequence.
@@ -55,16 +55,16 @@ def new_alignment() -> Alignment:
 
 
 @kernel(callee=True)
-def _fill_rows(later: Tokens, earlier: Tokens, head: int, a: int, b: int, made: Alignment) -> None:
+def _fill_rows(later: Tokens, earlier: Tokens, head: int, a: int, b: int, alignment: Alignment) -> None:
     """Rows of the bit-parallel LCS of `a` tokens of one and `b` tokens of the other, behind equal heads."""
-    keys, masks, rows = made.keys, made.masks, made.rows
+    keys, masks, rows = alignment.keys, alignment.masks, alignment.rows
     words = (a + 63) >> 6
     used = ZERO
     for i in range(a):
         cell = cell_of(keys, later.ids[head + i])
         if keys[cell] == np.uint64(0):
             keys[cell] = later.ids[head + i]
-            made.used[used] = cell
+            alignment.used[used] = cell
             used += 1
             for word in range(words):
                 masks[cell, word] = np.uint64(0)
@@ -73,11 +73,11 @@ def _fill_rows(later: Tokens, earlier: Tokens, head: int, a: int, b: int, made: 
         rows[0, word] = ~np.uint64(0)
     for j in range(b):
         cell = cell_of(keys, earlier.ids[head + j])
-        known = keys[cell] != np.uint64(0)
+        is_shared = keys[cell] != np.uint64(0)
         carry = np.uint64(0)
         for word in range(words):
             row = rows[j, word]
-            if not known:
+            if not is_shared:
                 rows[j + 1, word] = row
                 continue
             hits = row & masks[cell, word]
@@ -86,7 +86,7 @@ def _fill_rows(later: Tokens, earlier: Tokens, head: int, a: int, b: int, made: 
             carry = np.uint64(total < row) | np.uint64(carried < total)
             rows[j + 1, word] = carried | (row - hits)
     for number in range(used):
-        keys[made.used[number]] = np.uint64(0)
+        keys[alignment.used[number]] = np.uint64(0)
 
 
 @kernel(callee=True)
@@ -96,9 +96,9 @@ def _is_free(rows: NDArray[np.uint64], j: int, i: int) -> bool:
 
 
 @kernel(callee=True)
-def _walk_back(head: int, a: int, b: int, made: Alignment) -> int:
+def _walk_back(head: int, a: int, b: int, alignment: Alignment) -> int:
     """Write the runs, last first; how many there are."""
-    rows, runs = made.rows, made.runs
+    rows, runs = alignment.rows, alignment.runs
     count = ZERO
     i, j, end_a, end_b = a, b, a, b
     while i > 0 and j > 0:
@@ -122,10 +122,10 @@ def _walk_back(head: int, a: int, b: int, made: Alignment) -> int:
 
 
 @kernel(callee=True)
-def align(later: Tokens, earlier: Tokens, made: Alignment) -> None:
+def align(later: Tokens, earlier: Tokens, alignment: Alignment) -> None:
     """Write the runs in which the bodies differ, first to last.
 
-    Where a body is cut, what stands behind the last common token is unknown and makes no run.
+    Where a body is cut, the tokens behind the last common one are unknown and make no run.
     """
     n, m = later.counts[0], earlier.counts[0]
     head = ZERO
@@ -137,11 +137,11 @@ def align(later: Tokens, earlier: Tokens, made: Alignment) -> None:
         while tail < min(n, m) - head and later.ids[n - 1 - tail] == earlier.ids[m - 1 - tail]:
             tail += 1
     a, b = n - head - tail, m - head - tail
-    runs = made.runs
+    runs = alignment.runs
     count = ZERO
     if a > 0 and b > 0:
-        _fill_rows(later, earlier, head, a, b, made)
-        count = _walk_back(head, a, b, made)
+        _fill_rows(later, earlier, head, a, b, alignment)
+        count = _walk_back(head, a, b, alignment)
         for low in range(count >> 1):
             for side in range(4):
                 high = count - 1 - low
@@ -149,11 +149,11 @@ def align(later: Tokens, earlier: Tokens, made: Alignment) -> None:
     elif a > 0 or b > 0:
         runs[0, 0], runs[0, 1], runs[0, 2], runs[0, 3] = head, head + a, head, head + b
         count += 1
-    made.ends[0], made.ends[1] = n, m
+    alignment.ends[0], alignment.ends[1] = n, m
     if cut and count > 0 and (runs[count - 1, 1] == n or runs[count - 1, 3] == m):
         count -= 1
-        made.ends[0], made.ends[1] = runs[count, 0], runs[count, 2]
-    made.count[0] = _join(later, earlier, runs, count)
+        alignment.ends[0], alignment.ends[1] = runs[count, 0], runs[count, 2]
+    alignment.count[0] = _join(later, earlier, runs, count)
 
 
 @kernel(callee=True)
@@ -161,7 +161,8 @@ def _join(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], count: int) -
     """Join runs that one weak equal token parts; leave out runs that differ in blanks alone.
 
     One character, or one word of a few letters, is equal by chance where names or clauses were replaced
-    (清华 / 华东师范, 南昌 / 中南): what stands on both sides of it was replaced as a whole.
+    (安康农大 / 保康林大): what stands on both sides of it was replaced as a whole. Two runs of which
+    one was added and the other one left out are mostly words that moved or say little.
     """
     kept = ZERO
     for number in range(count):
@@ -169,8 +170,8 @@ def _join(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], count: int) -
         if kept > 0:
             p = kept - 1
             lone = a0 - runs[p, 1] == 1 and _is_weak(later, runs[p, 1])
-            both = (a1 > a0 or runs[p, 1] > runs[p, 0]) and (b1 > b0 or runs[p, 3] > runs[p, 2])
-            if lone and both:
+            replaces = (a1 > a0 and b1 > b0) or (runs[p, 1] > runs[p, 0] and runs[p, 3] > runs[p, 2])
+            if lone and replaces:
                 runs[p, 1], runs[p, 3] = a1, b1
                 continue
         runs[kept, 0], runs[kept, 1], runs[kept, 2], runs[kept, 3] = a0, a1, b0, b1
@@ -185,17 +186,17 @@ def _join(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], count: int) -
 
 
 @kernel(callee=True)
-def _is_weak(tokens: Tokens, at: int) -> bool:
-    length = tokens.starts[at + 1] - tokens.starts[at]
-    kind = tokens.kinds[at]
+def _is_weak(tokens: Tokens, position: int) -> bool:
+    length = tokens.starts[position + 1] - tokens.starts[position]
+    kind = tokens.kinds[position]
     return kind == CHARACTER or (kind == WORD and length <= _SHORT_WORD)
 
 
 @kernel(callee=True)
-def _same_letters(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], at: int) -> bool:
-    a, b = later.starts[runs[at, 0]], earlier.starts[runs[at, 2]]
-    length = later.starts[runs[at, 1]] - a
-    if length != earlier.starts[runs[at, 3]] - b:
+def _same_letters(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], number: int) -> bool:
+    a, b = later.starts[runs[number, 0]], earlier.starts[runs[number, 2]]
+    length = later.starts[runs[number, 1]] - a
+    if length != earlier.starts[runs[number, 3]] - b:
         return False
     for k in range(length):  # noqa: SIM110
         if later.chars[a + k] != earlier.chars[b + k]:

@@ -8,13 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Differences
-from twinsieve.stages.differ.numbers import widened
-from twinsieve.stages.differ.phrases import Phrases
 from twinsieve.stages.differ.rules import Rule
-from twinsieve.stages.differ.runs import NO_RUN, VALUED, are_few, facts_of, is_inside
-from twinsieve.stages.differ.spellings import are_opposites, are_spellings
-from twinsieve.stages.differ.tokens import CHARACTER, NUMBER, WORD, Tokens
-from twinsieve.stages.differ.values import is_numeral, read_values, same_order
+from twinsieve.stages.differ.runs import NO_RUN, is_inside
+from twinsieve.stages.differ.spellings import are_spellings
+from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.intrinsics import cell_of
 from twinsieve.stages.kernel import ZERO, kernel
@@ -26,8 +23,6 @@ _OWN_WORDS, _ADDED_INSIDE = int(Rule.OWN_WORDS), int(Rule.ADDED_INSIDE)
 _CHARACTER = 2
 """Points of a character of an unspaced script."""
 _SPELLING_TOKENS = 12
-_AT_HEAD = np.int64(1 << 20)
-"""In place of the points of a replacement at the head of both bodies, where names stand: any are enough."""
 
 
 class Sums(NamedTuple):
@@ -46,9 +41,9 @@ class Sums(NamedTuple):
 
 
 @kernel(callee=True)
-def measured(shorter: int, phrases: Phrases, limits: Differences, work: Differing) -> tuple[int, int]:
+def measured(shorter: int, limits: Differences, work: Differing) -> tuple[int, int]:
     """The first rule whose limit is passed."""
-    sums = _sums(phrases, limits, work)
+    sums = _sums(limits, work)
     short = shorter < limits.short
     most = limits.replaced_short if short else limits.replaced
     if sums.replaced * 1000 > most * (sums.replaced + sums.shared):
@@ -68,17 +63,17 @@ def measured(shorter: int, phrases: Phrases, limits: Differences, work: Differin
 
 
 @kernel(callee=True)
-def _sums(phrases: Phrases, limits: Differences, work: Differing) -> Sums:
+def _sums(limits: Differences, work: Differing) -> Sums:
     later, earlier, runs = work.later, work.earlier, work.alignment.runs
     shared = replaced = only = other_only = longest = place = inside = ZERO
     longest_run = place_run = inside_run = own_run = np.int64(NO_RUN)
     most_own = np.int64(limits.own)
-    at = ZERO
+    counted = ZERO
     for number in range(work.alignment.count[0]):
         run = runs[number]
-        shared += _points(later, at, run[0])
-        at = run[1]
-        points, other_points = _paired_points(run, phrases, work)
+        shared += _points(later, counted, run[0])
+        counted = run[1]
+        points, other_points = _paired_points(run, work)
         only += points
         other_only += other_points
         both = min(points, other_points) if run[1] > run[0] and run[3] > run[2] else ZERO
@@ -86,11 +81,11 @@ def _sums(phrases: Phrases, limits: Differences, work: Differing) -> Sums:
         if both > longest:
             longest, longest_run = both, np.int64(number)
         if run[1] < later.counts[0] and run[3] < earlier.counts[0]:
-            held = min(_character_points(later, run[0], run[1]), _character_points(earlier, run[2], run[3]))
-            if held > 0 and run[0] == 0 and run[2] == 0:
-                held = _AT_HEAD
-            if held > place:
-                place, place_run = held, np.int64(number)
+            in_place = min(
+                _character_points(later, run[0], run[1]), _character_points(earlier, run[2], run[3])
+            )
+            if in_place > place:
+                place, place_run = in_place, np.int64(number)
         alone = max(points, other_points) if run[1] == run[0] or run[3] == run[2] else ZERO
         if alone > inside and is_inside(run, later, earlier):
             inside, inside_run = alone, np.int64(number)
@@ -98,7 +93,7 @@ def _sums(phrases: Phrases, limits: Differences, work: Differing) -> Sums:
             new = _new_pairs(run, work)
             if new > most_own:
                 most_own, own_run = new, np.int64(number)
-    shared += _points(later, at, later.counts[0])
+    shared += _points(later, counted, later.counts[0])
     less = min(only, other_only)
     return Sums(shared, replaced, less, longest, longest_run, place, place_run, inside, inside_run, own_run)
 
@@ -106,57 +101,38 @@ def _sums(phrases: Phrases, limits: Differences, work: Differing) -> Sums:
 @kernel(callee=True)
 def _points(tokens: Tokens, first: int, end: int) -> int:
     total = ZERO
-    for at in range(first, end):
-        total += tokens.points[at]
+    for position in range(first, end):
+        total += tokens.points[position]
     return total
 
 
 @kernel(callee=True)
 def _character_points(tokens: Tokens, first: int, end: int) -> int:
     total = ZERO
-    for at in range(first, end):
-        total += tokens.points[at] if tokens.kinds[at] == CHARACTER else 0
+    for position in range(first, end):
+        total += tokens.points[position] if tokens.kinds[position] == CHARACTER else 0
     return total
 
 
 @kernel(callee=True)
-def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> tuple[int, int]:
-    """Points of both sides, less those of equal numbers and of words in two spellings."""
+def _paired_points(run: NDArray[np.int64], work: Differing) -> tuple[int, int]:
+    """Points of both sides, less those of words in two spellings."""
     later, earlier = work.later, work.earlier
     points, other = _points(later, run[0], run[1]), _points(earlier, run[2], run[3])
     size, other_size = run[1] - run[0], run[3] - run[2]
     if size == 0 or other_size == 0:
         return points, other
-    facts = facts_of(later, run[0], run[1]) | facts_of(earlier, run[2], run[3])
-    if facts & VALUED and are_few(run):
-        a0, a1, b0, b1 = widened(run, later, earlier)
-        read_values(later, a0, a1, phrases, work.values)
-        if work.values.counts[0] > 0:
-            read_values(earlier, b0, b1, phrases, work.other_values)
-            if same_order(work.values, work.other_values):
-                points = _points_beside_numbers(later, run[0], run[1])
-                other = _points_beside_numbers(earlier, run[2], run[3])
     if size <= _SPELLING_TOKENS and other_size <= _SPELLING_TOKENS:
         taken = ZERO
         for a in range(run[0], run[1]):
             for b in range(run[2], run[3]):
                 free = (taken >> (b - run[2])) & 1 == 0
-                alike = free and are_spellings(later, a, earlier, b)
-                if alike and not are_opposites(later, a, earlier, b, phrases, work):
+                if free and are_spellings(later, a, earlier, b):
                     points -= later.points[a]
                     other -= earlier.points[b]
                     taken |= np.int64(1) << (b - run[2])
                     break
     return max(points, ZERO), max(other, ZERO)
-
-
-@kernel(callee=True)
-def _points_beside_numbers(tokens: Tokens, first: int, end: int) -> int:
-    total = ZERO
-    for at in range(first, end):
-        if tokens.kinds[at] != NUMBER and not is_numeral(tokens, at):
-            total += tokens.points[at]
-    return total
 
 
 @kernel(callee=True)
@@ -172,10 +148,10 @@ def _new_pairs(run: NDArray[np.int64], work: Differing) -> int:
         pairs[cell_of(pairs, key)] = key
     new = ZERO
     last = later.starts[run[1]] - 1
-    for at in range(run[0], run[1]):
-        first, end = later.starts[at], later.starts[at + 1]
-        if later.kinds[at] == WORD:
-            new += ZERO if _holds(earlier, later.ids[at]) else end - first
+    for position in range(run[0], run[1]):
+        first, end = later.starts[position], later.starts[position + 1]
+        if later.kinds[position] == WORD:
+            new += ZERO if _holds(earlier, later.ids[position]) else end - first
             continue
         for k in range(first, min(end, last)):
             key = _pair(later.chars, k)
@@ -186,12 +162,12 @@ def _new_pairs(run: NDArray[np.int64], work: Differing) -> int:
 @kernel(callee=True)
 def _holds(tokens: Tokens, token: np.uint64) -> bool:
     """Whether a body has this token. token: as in Tokens.ids"""
-    for at in range(tokens.counts[0]):  # noqa: SIM110
-        if tokens.ids[at] == token:
+    for position in range(tokens.counts[0]):  # noqa: SIM110
+        if tokens.ids[position] == token:
             return True
     return False
 
 
 @kernel(callee=True)
-def _pair(chars: NDArray[np.uint32], at: int) -> np.uint64:
-    return (np.uint64(chars[at]) << np.uint64(32)) | np.uint64(chars[at + 1])
+def _pair(chars: NDArray[np.uint32], position: int) -> np.uint64:
+    return (np.uint64(chars[position]) << np.uint64(32)) | np.uint64(chars[position + 1])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from twinsieve.stages.differ.phrase_at import phrase_end, phrase_lengths, phrase_row
+from twinsieve.stages.differ.phrase_at import phrase_lengths, phrase_row
 from twinsieve.stages.differ.phrases import CORRECTS, MAX_PHRASE, Phrases, hash_of
-from twinsieve.stages.differ.tokens import WORD, Tokens
+from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -15,7 +15,7 @@ _CORRECTION_TOKENS = 20
 
 @kernel(callee=True)
 def corrects(number: int, phrases: Phrases, work: Differing) -> bool:
-    """Whether an end of one body holds a correction (更正, 谣言, update, fake) that the other one lacks."""
+    """Whether an end of one body has a correction (更正, 谣言, update, fake) that the other one lacks."""
     run = work.alignment.runs[number]
     at_end = run[0] == 0 or run[1] == work.later.counts[0]
     other_at_end = run[2] == 0 or run[3] == work.earlier.counts[0]
@@ -28,13 +28,13 @@ def corrects(number: int, phrases: Phrases, work: Differing) -> bool:
 def _has_correction(tokens: Tokens, first: int, end: int, other: Tokens, phrases: Phrases) -> bool:
     if end - first > _CORRECTION_TOKENS:
         return False
-    for at in range(first, end):
-        if tokens.facts[at] & CORRECTS == 0:
+    for position in range(first, end):
+        if tokens.facts[position] & CORRECTS == 0:
             continue
-        lengths = phrase_lengths(tokens, at, end)
-        is_word = tokens.kinds[at] == WORD
+        lengths = phrase_lengths(tokens, position, end)
+        is_word = tokens.kinds[position] == WORD
         for length in range(1, MAX_PHRASE + 1):
-            row = phrase_row(tokens, at, length, lengths, phrases)
+            row = phrase_row(tokens, position, length, lengths, phrases)
             if row >= 0 and phrases.roles[row] & CORRECTS:
                 characters = ZERO if is_word else np.int64(length)
                 if not _holds_phrase(other, phrases.keys[row], characters):
@@ -45,12 +45,13 @@ def _has_correction(tokens: Tokens, first: int, end: int, other: Tokens, phrases
 @kernel(callee=True)
 def _holds_phrase(tokens: Tokens, key: np.uint64, length: int) -> bool:
     """Whether the phrase stands anywhere; length: its characters, 0 for a word."""
-    for at in range(tokens.counts[0]):
+    for position in range(tokens.counts[0]):
         if length == 0:
-            found = tokens.kinds[at] == WORD and tokens.ids[at] == key
+            matches = tokens.kinds[position] == WORD and tokens.ids[position] == key
         else:
-            stop = phrase_end(tokens, at, tokens.counts[0], length)
-            found = stop >= 0 and hash_of(tokens.chars, tokens.starts[at], tokens.starts[stop]) == key
-        if found:
+            end = position + length
+            matches = end <= tokens.counts[0] and tokens.kinds[end - 1] == CHARACTER
+            matches = matches and hash_of(tokens.chars, tokens.starts[position], tokens.starts[end]) == key
+        if matches:
             return True
     return False

@@ -15,15 +15,15 @@ from twinsieve.stages.contract import FULL, Differences
 from twinsieve.stages.differ.align import align
 from twinsieve.stages.differ.amounts import measured
 from twinsieve.stages.differ.corrections import corrects
-from twinsieve.stages.differ.denials import any_denied
 from twinsieve.stages.differ.exchanges import is_exchanged
 from twinsieve.stages.differ.negations import negation_of
-from twinsieve.stages.differ.numbers import are_letters, number_rules
+from twinsieve.stages.differ.numbers import number_rules
 from twinsieve.stages.differ.phrases import CORRECTS, NEGATES, Phrases
 from twinsieve.stages.differ.rules import GUARD_RULES, Rule
 from twinsieve.stages.differ.runs import NO_RUN, VALUED, facts_of
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
 from twinsieve.stages.differ.tokens import other_reference
+from twinsieve.stages.differ.word_marks import any_marked_apart
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -47,7 +47,7 @@ def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[
         return np.int64(_LINK + kind), np.int64(NO_RUN)
     if reason == _NONE and limits.level == FULL:
         shorter = min(work.later.starts[work.later.counts[0]], work.earlier.starts[work.earlier.counts[0]])
-        return measured(shorter, phrases, limits, work)
+        return measured(shorter, limits, work)
     return reason, run
 
 
@@ -55,8 +55,8 @@ def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[
 def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
     """The first guard that holds.
 
-    Most runs are names, clauses and endings of which no list knows a word. A rule is asked only where the
-    facts of the tokens let it find something: each call hands over all arrays, which costs more than to look.
+    Most runs are names, clauses and endings without a word of the lists. A rule is called only where the
+    facts of the tokens allow it to hold: a call passes all arrays, which costs more than this check.
     """
     first = work.first_runs
     first[:] = NO_RUN
@@ -66,7 +66,7 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
     for number in range(work.alignment.count[0]):
         run = work.alignment.runs[number]
         mine, other = facts_of(later, run[0], run[1]), facts_of(earlier, run[2], run[3])
-        if (mine | other) & VALUED or are_letters(later, earlier, run):
+        if (mine | other) & VALUED:
             _note(first, number_rules(number, phrases, work), number)
         if (mine | other) & NEGATES:
             odd, here = negation_of(number, phrases, work)
@@ -75,7 +75,7 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
                 negated = np.int64(number)
         if may_exclude(later, earlier, run):
             _note(first, sense_rules(number, phrases, work), number)
-        if first[_OPPOSITE] == NO_RUN and any_denied(later, earlier, run):
+        if first[_OPPOSITE] == NO_RUN and any_marked_apart(later, earlier, run):
             first[_OPPOSITE] = number
         valued = mine & VALUED != 0 and other & VALUED != 0
         if first[_EXCHANGED] == NO_RUN and is_exchanged(number, valued, phrases, work):

@@ -1,4 +1,4 @@
-"""What stood in one place stands in another one, and the other way round: the rule `exchanged`."""
+"""Two parts of a body have changed places: the rule `exchanged`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.differ.phrases import Phrases
-from twinsieve.stages.differ.runs import VALUED, facts_of
 from twinsieve.stages.differ.tokens import Tokens
 from twinsieve.stages.differ.values import holds_all, read_values, same_order
 from twinsieve.stages.differ.workspace import Differing
@@ -17,7 +16,7 @@ _EXCHANGED_TOKENS, _EXCHANGED_RUNS = 6, 32
 
 @kernel(callee=True)
 def is_exchanged(number: int, valued: bool, phrases: Phrases, work: Differing) -> bool:
-    """What stood in one place stands in another one, and the other way round (3比1 / 1比3).
+    """Whether two parts of a body have changed places (3:1 / 1:3).
 
     valued: both sides hold numbers
     """
@@ -26,30 +25,21 @@ def is_exchanged(number: int, valued: bool, phrases: Phrases, work: Differing) -
     run = runs[number]
     if run[1] - run[0] > _EXCHANGED_TOKENS or run[3] - run[2] > _EXCHANGED_TOKENS:
         return False
-    if valued and _same_values_in_other_order(run[0], run[1], run[2], run[3], phrases, work):
+    if valued and _same_values_in_other_order(run, phrases, work):
         return True
     for follows in range(number + 1, min(count, number + 1 + _EXCHANGED_RUNS)):
         then = runs[follows]
         if _crosses(run, then, later, earlier):
             return True
-    if number + 1 == count:
+    if number + 1 == count or runs[number + 1][0] - run[1] > _EXCHANGED_TOKENS:
         return False
     then = runs[number + 1]
-    if then[0] - run[1] <= _EXCHANGED_TOKENS:
-        size, other_size = run[1] - run[0], run[3] - run[2]
-        added, other_added = then[1] - then[0], then[3] - then[2]
-        turned = size == other_added == 0 and added == other_size
-        if turned and _turns_round(earlier, run[2], run[3], later, then[0]):
-            return True
-        turned = other_size == added == 0 and other_added == size
-        if turned and _turns_round(later, run[0], run[1], earlier, then[2]):
-            return True
-    if then[0] - run[1] > 2 or then[1] - run[0] > _EXCHANGED_TOKENS:
-        return False
-    mine, other = facts_of(later, run[0], then[1]), facts_of(earlier, run[2], then[3])
-    if mine & VALUED == 0 or other & VALUED == 0:
-        return False
-    return _same_values_in_other_order(run[0], then[1], run[2], then[3], phrases, work)
+    size, other_size = run[1] - run[0], run[3] - run[2]
+    added, other_added = then[1] - then[0], then[3] - then[2]
+    if size == other_added == 0 and added == other_size:
+        return _turns_round(earlier, run[2], run[3], later, then[0])
+    turned = other_size == added == 0 and other_added == size
+    return turned and _turns_round(later, run[0], run[1], earlier, then[2])
 
 
 @kernel(callee=True)
@@ -63,15 +53,15 @@ def _crosses(run: NDArray[np.int64], then: NDArray[np.int64], later: Tokens, ear
 
 
 @kernel(callee=True)
-def _turns_round(tokens: Tokens, first: int, end: int, other: Tokens, at: int) -> bool:
+def _turns_round(tokens: Tokens, first: int, end: int, other: Tokens, other_first: int) -> bool:
     """Whether what stood before a word, "a beats", stands behind it as "beats a": a beats b, b beats a."""
     size = end - first
-    if _same_tokens(tokens, first, other, at, size):
+    if _same_tokens(tokens, first, other, other_first, size):
         # Moved, as a block: 哈哈.
         return False
     for head in range(1, size):
-        if _same_tokens(tokens, first, other, at + size - head, head) and _same_tokens(
-            tokens, first + head, other, at, size - head
+        if _same_tokens(tokens, first, other, other_first + size - head, head) and _same_tokens(
+            tokens, first + head, other, other_first, size - head
         ):
             return True
     return False
@@ -86,14 +76,12 @@ def _same_tokens(later: Tokens, a: int, earlier: Tokens, b: int, size: int) -> b
 
 
 @kernel(callee=True)
-def _same_values_in_other_order(
-    a0: int, a1: int, b0: int, b1: int, phrases: Phrases, work: Differing
-) -> bool:
+def _same_values_in_other_order(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> bool:
     mine, other = work.values, work.other_values
-    read_values(work.later, a0, a1, phrases, mine)
+    read_values(work.later, run[0], run[1], phrases, mine)
     if mine.counts[0] < 2:
         return False
-    read_values(work.earlier, b0, b1, phrases, other)
+    read_values(work.earlier, run[2], run[3], phrases, other)
     if mine.counts[0] != other.counts[0] or same_order(mine, other):
         return False
     return bool(holds_all(mine, other, YES))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from twinsieve.stages.differ.phrase_at import phrase_lengths, phrase_row
-from twinsieve.stages.differ.phrases import CONCORD, IDIOM, MAX_PHRASE, NEGATES, Phrases, find, hash_of
-from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
+from twinsieve.stages.differ.phrases import IDIOM, MAX_PHRASE, NEGATES, Phrases, find, hash_of
+from twinsieve.stages.differ.tokens import CHARACTER, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
 _SHORT = 3
 """Tokens of a run in which a negation decides."""
-_CONCORD_TOKENS = 4
 
 
 @kernel(callee=True)
@@ -36,8 +35,8 @@ def _is_short(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
     """Whether a side has few tokens, or is a negation and nothing else."""
     if end - first <= _SHORT:
         return True
-    for at in range(first, end):
-        if tokens.kinds[at] != CHARACTER:
+    for position in range(first, end):
+        if tokens.kinds[position] != CHARACTER:
             return False
     row = find(phrases, hash_of(tokens.chars, tokens.starts[first], tokens.starts[end]))
     return row >= 0 and phrases.roles[row] & NEGATES != 0
@@ -47,31 +46,19 @@ def _is_short(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
 def negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
     """How many negations stand in tokens[first:end]."""
     count = ZERO
-    at = first
-    while at < end:
+    position = first
+    while position < end:
         step = np.int64(1)
-        lengths = phrase_lengths(tokens, at, end) if tokens.facts[at] & NEGATES else ZERO
+        lengths = phrase_lengths(tokens, position, end) if tokens.facts[position] & NEGATES else ZERO
         for length in range(1, MAX_PHRASE + 1 if lengths else 0):
-            row = phrase_row(tokens, at, length, lengths, phrases)
+            row = phrase_row(tokens, position, length, lengths, phrases)
             negates = row >= 0 and phrases.roles[row] & NEGATES != 0
-            if negates and not _in_idiom(tokens, at, at + length, phrases):
-                count += phrases.roles[row] & CONCORD == 0 or not _goes_with_another(tokens, at, phrases)
+            if negates and not _in_idiom(tokens, position, position + length, phrases):
+                count += 1
                 step = np.int64(length)
                 break
-        at += step
+        position += step
     return count
-
-
-@kernel(callee=True)
-def _goes_with_another(tokens: Tokens, at: int, phrases: Phrases) -> bool:
-    """Whether a negation only goes with one that counts: pas in "ne sera pas", nor in "neither a nor b"."""
-    for k in range(max(0, at - _CONCORD_TOKENS), min(tokens.counts[0], at + _CONCORD_TOKENS + 1)):
-        if k == at or tokens.kinds[k] != WORD or tokens.facts[k] & NEGATES == 0:
-            continue
-        row = find(phrases, hash_of(tokens.chars, tokens.starts[k], tokens.starts[k + 1]))
-        if k < at or phrases.roles[row] & CONCORD == 0:
-            return True
-    return False
 
 
 @kernel(callee=True)
@@ -88,12 +75,12 @@ def _slide(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
 @kernel(callee=True)
 def _in_idiom(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
     """Whether a phrase that only looks like a negation covers these tokens: 无论, 不过."""
-    for at in range(max(0, end - MAX_PHRASE), first + 1):
-        if tokens.kinds[at] != CHARACTER:
+    for position in range(max(0, end - MAX_PHRASE), first + 1):
+        if tokens.kinds[position] != CHARACTER:
             continue
-        lengths = phrase_lengths(tokens, at, tokens.counts[0])
-        for length in range(end - at, MAX_PHRASE + 1):
-            row = phrase_row(tokens, at, length, lengths, phrases)
+        lengths = phrase_lengths(tokens, position, tokens.counts[0])
+        for length in range(end - position, MAX_PHRASE + 1):
+            row = phrase_row(tokens, position, length, lengths, phrases)
             if row >= 0 and phrases.roles[row] & IDIOM:
                 return True
     return False

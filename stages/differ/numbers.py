@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from twinsieve.stages.differ.phrases import GRADES, Phrases, find, hash_of
+from twinsieve.stages.differ.phrases import Phrases
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.runs import are_few, is_inside
 from twinsieve.stages.differ.tokens import MIX, NUMBER, Tokens
@@ -24,94 +21,46 @@ def number_rules(number: int, phrases: Phrases, work: Differing) -> int:
     run = work.alignment.runs[number]
     later, earlier = work.later, work.earlier
     size, other_size = run[1] - run[0], run[3] - run[2]
-    replaced = size > 0 and other_size > 0
-    few = are_few(run)
-    if size == 1 and other_size == 1:
-        if _is_code(later, run[0]) and _is_code(earlier, run[2]):
-            return _NUMBER
-        graded = are_letters(later, earlier, run) and _is_graded(later, run[0], phrases)
-        if graded and _is_graded(earlier, run[2], phrases):
-            return _NUMBER
-    a0, a1, b0, b1 = widened(run, later, earlier)
+    if size == 1 and other_size == 1 and _is_code(later, run[0]) and _is_code(earlier, run[2]):
+        return _NUMBER
+    if size == 0 or other_size == 0:
+        if size + other_size > 2 or not is_inside(run, later, earlier):
+            return _NONE
+        added = _number_added(later, run[0], run[1]) if size else _number_added(earlier, run[2], run[3])
+        return _NUMBER_ADDED if added else _NONE
     mine, other = work.values, work.other_values
-    read_values(later, a0, a1, phrases, mine)
-    read_values(earlier, b0, b1, phrases, other)
-    # Of a run that was added, `widened` gives values to both sides only if it adds numerals to a number.
-    uncut = run[1] < later.counts[0] and run[3] < earlier.counts[0]
-    counted = replaced or (few and uncut)
-    if counted and mine.counts[1] > 0 and other.counts[1] > 0:
+    read_values(later, run[0], run[1], phrases, mine)
+    read_values(earlier, run[2], run[3], phrases, other)
+    if mine.counts[1] > 0 and other.counts[1] > 0:
         differ = not holds_all(other, mine, NO) and not holds_all(mine, other, NO)
         return _NUMBER if differ else _NONE
-    if replaced and few and mine.counts[1] > 0 and other.counts[0] > 0:
+    if not are_few(run):
+        return _NONE
+    if mine.counts[1] > 0 and other.counts[0] > 0:
         return _NONE if holds_all(other, mine, NO) else _NUMBER
-    if replaced and few and other.counts[1] > 0 and mine.counts[0] > 0:
+    if other.counts[1] > 0 and mine.counts[0] > 0:
         return _NONE if holds_all(mine, other, NO) else _NUMBER
-    if counted and few and mine.counts[0] > 0 and other.counts[0] > 0:
+    if mine.counts[0] > 0 and other.counts[0] > 0:
         return _NONE if holds_any(mine, other) else _NUMERAL
-    if not replaced and size + other_size <= 2 and is_inside(run, later, earlier):
-        tokens, at, end = (later, run[0], run[1]) if size > 0 else (earlier, run[2], run[3])
-        for k in range(at, end):
-            if tokens.kinds[k] == NUMBER:
-                return _NUMBER_ADDED
     return _NONE
 
 
 @kernel(callee=True)
-def widened(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> tuple[int, int, int, int]:
-    """The run with the Chinese numerals that adjoin it; added ones with the number before them (5, 5万)."""
-    a0, a1, b0, b1 = run[0], run[1], run[2], run[3]
-    while a0 > 0 and b0 > 0 and is_numeral(later, a0 - 1) and is_numeral(earlier, b0 - 1):
-        touches = a1 > a0 and is_numeral(later, a0)
-        touches |= b1 > b0 and is_numeral(earlier, b0)
-        if not touches:
-            break
-        a0 -= 1
-        b0 -= 1
-    n, m = later.counts[0], earlier.counts[0]
-    while a1 < n and b1 < m and is_numeral(later, a1) and is_numeral(earlier, b1):
-        touches = a1 > a0 and is_numeral(later, a1 - 1)
-        touches |= b1 > b0 and is_numeral(earlier, b1 - 1)
-        if not touches:
-            break
-        a1 += 1
-        b1 += 1
-    if a0 > 0 and b0 > 0 and later.kinds[a0 - 1] == NUMBER and earlier.kinds[b0 - 1] == NUMBER:
-        added = a1 > a0 and run[3] == run[2] and is_numeral(later, a0)
-        if added or (b1 > b0 and run[1] == run[0] and is_numeral(earlier, b0)):
-            a0 -= 1
-            b0 -= 1
-    return a0, a1, b0, b1
+def _number_added(tokens: Tokens, first: int, end: int) -> bool:
+    """Whether tokens that one body lacks hold a number, or a Chinese numeral beside another value."""
+    for position in range(first, end):
+        if tokens.kinds[position] == NUMBER:
+            return True
+    before = tokens.kinds[first - 1] == NUMBER or is_numeral(tokens, first - 1)
+    if is_numeral(tokens, first) and before:
+        return True
+    return is_numeral(tokens, end - 1) and is_numeral(tokens, end)
 
 
 @kernel(callee=True)
-def are_letters(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
-    """Whether one lone letter from a to f, or o, was replaced by another one."""
-    one = run[1] - run[0] == 1 and run[3] - run[2] == 1
-    return one and _is_letter(later, run[0]) and _is_letter(earlier, run[2])
-
-
-@kernel(callee=True)
-def _is_letter(tokens: Tokens, at: int) -> bool:
-    char = tokens.chars[tokens.starts[at]]
-    graded = ord("a") <= char <= ord("f") or char == ord("o")
-    return tokens.starts[at + 1] - tokens.starts[at] == 1 and graded
-
-
-@kernel(callee=True)
-def _is_code(tokens: Tokens, at: int) -> bool:
+def _is_code(tokens: Tokens, position: int) -> bool:
     """Whether a token is a short mix of letters and digits, such as 12a."""
-    return tokens.kinds[at] == MIX and tokens.starts[at + 1] - tokens.starts[at] <= _CODE_LENGTH
-
-
-@kernel(callee=True)
-def _is_graded(tokens: Tokens, at: int, phrases: Phrases) -> bool:
-    """Whether a lone letter stands beside a word that says what it grades: type a, a型."""
-    return _grades(tokens, at - 1, phrases) or _grades(tokens, at + 1, phrases)
-
-
-@kernel(callee=True)
-def _grades(tokens: Tokens, at: int, phrases: Phrases) -> bool:
-    if not 0 <= at < tokens.counts[0]:
-        return False
-    row = find(phrases, hash_of(tokens.chars, tokens.starts[at], tokens.starts[at + 1]))
-    return row >= 0 and phrases.roles[row] & GRADES != 0
+    return (
+        tokens.kinds[position] == MIX
+        and tokens.starts[position + 1] - tokens.starts[position] <= _CODE_LENGTH
+    )

@@ -1,4 +1,4 @@
-"""What the verification knows of words: closed lists from `data/words.yaml`, as tables for kernels.
+"""Words that the rules know: closed lists from `data/words.yaml`, as tables for kernels.
 
 Each entry is a claim that a reader can check. A phrase is one word of a spaced script, or up to
 MAX_PHRASE characters of an unspaced one, as bodies spell it: NFKC, case-folded, without apostrophes.
@@ -27,8 +27,8 @@ itself; the others say that a phrase with this role begins with the character.
 """
 LENGTHS_SHIFT = 8
 """From this bit on, of a character's class: bit k - 1 for a phrase of k characters that begins with it."""
-IDIOM, GRADES, CONCORD = 256, 512, 1024
-"""What else a phrase is."""
+IDIOM = 256
+"""A phrase that contains a negation and is not one."""
 
 CALENDAR_KINDS = 3
 """Kinds of senses below this are weekdays, months and days; the others are pairs of opposites."""
@@ -43,7 +43,7 @@ class Phrases(NamedTuple):
     classes: uint16[SPECIAL_PLANES], what each character is, and what phrases begin with it: the bits below
     worth: int64[SPECIAL_PLANES], value of a decimal digit or a Chinese numeral
     cells: int64[2**k], row + 1 or 0; keys: uint64[n], `hash_of` the phrase
-    roles: uint16[n], what the phrase is: bits from LIGHT to CONCORD; number: int64[n], its value
+    roles: uint16[n], what the phrase is: bits from LIGHT to IDIOM; number: int64[n], its value
     senses: int64[], sense_starts: int64[n + 1]: what it excludes. Two phrases whose senses are of one kind
         (sense >> 8) and differ are opposites, or other days
     """

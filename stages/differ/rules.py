@@ -1,4 +1,4 @@
-"""Why two bodies that are alike enough are kept apart: every rule, in the order in which it is asked.
+"""Why two bodies that are alike enough are kept apart: every rule, in the order of evaluation.
 
 The table in docs/DIFFERENCES.md, metrics, reports, headers and the wire take the rules from here. A rule's
 number stands in logs and states: it never changes and is never used again.
@@ -19,7 +19,7 @@ class Category(Enum):
     GUARD: a difference that changes what is said; under `guards` and `full`
     REFERENCE: links, @names and tags that `text.compare` names; under `guards` and `full`
     AMOUNT: how much differs; under `full`, with limits of the profile
-    BESIDE: something else than the aligned bodies
+    BESIDE: something other than the aligned bodies
     """
 
     GUARD = "guard"
@@ -61,14 +61,12 @@ class Rule(IntEnum):
     NUMBER = (
         1, Category.GUARD, True,
         "a replaced run holds numbers on both sides, and neither side's are all among the other's, "
-        "counted with repeats. Widened over adjoining Chinese numerals. Also a numeral added to a "
-        "number before the end (5例 / 5万例), two short mixes one for one (12a / 12b), and lone "
-        "letters a–f and o beside what they grade (type A / type B, O型 / B型)",
+        "counted with repeats. Also two short mixes one for one (12a / 12b)",
     )  # fmt: skip
     NUMERAL = (
         2, Category.GUARD, True,
         "a replaced run of at most 4 tokens a side holds Chinese numerals on both sides and no equal "
-        "value (三号线 / 四号线); or numerals were added to others before the end (十万 / 二十万)",
+        "value (三号线 / 四号线)",
     )  # fmt: skip
     CALENDAR = (
         3, Category.GUARD, True,
@@ -79,7 +77,8 @@ class Rule(IntEnum):
     NUMBER_ADDED = (
         4, Category.GUARD, True,
         "a number was added or left out inside, alone or with one more token (also 3比1 / 1比3, "
-        "where 比1 moves)",
+        "where 比1 moves), or a Chinese numeral beside a number or another numeral (5例 / 5万例, "
+        "十万 / 二十万)",
     )  # fmt: skip
     OPPOSITE = (
         5, Category.GUARD, True,
@@ -103,8 +102,8 @@ class Rule(IntEnum):
     REPLACED = (
         8, Category.AMOUNT, True,
         "replaced points are over a share of replaced and shared ones: `replaced_short` in bodies "
-        "under `short` characters, else `replaced`. Words in two spellings and equal numbers (12 / "
-        "十二) are no replacement",
+        "under `short` characters, else `replaced`. Words in two spellings are no "
+        "replacement",
         ("short", "replaced_short", "replaced"),
     )  # fmt: skip
     BOTH_SAY_MORE = (
@@ -114,7 +113,7 @@ class Rule(IntEnum):
     IN_ITS_PLACE = (
         11, Category.AMOUNT, True,
         "at most `places` runs, and one before the end replaces `in_place` characters or more "
-        "(飞利浦 / 东芝 in a template), at the head one (江西大学 / 山西大学)",
+        "(飞利浦 / 东芝 in a template)",
         ("in_place", "places"),
     )  # fmt: skip
     OWN_WORDS = (
@@ -137,7 +136,7 @@ class Rule(IntEnum):
 
     @property
     def words(self) -> str:
-        """What a reader is told.
+        """The name of the rule in reports, headers and metrics.
 
         >>> Rule.NUMBER_ADDED.words
         'number added'
@@ -146,7 +145,7 @@ class Rule(IntEnum):
 
 
 GUARD_RULES = tuple(int(rule) for rule in Rule if rule.category is Category.GUARD)
-"""In the order in which they are asked."""
+"""In the order of evaluation."""
 
 HAS_PLACE = np.array([Rule(number).has_place for number in range(len(Rule))])
 """bool[rules], by number."""

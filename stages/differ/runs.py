@@ -1,4 +1,4 @@
-"""What every rule asks of a run of tokens that differ."""
+"""Properties of a run that several rules need."""
 
 from __future__ import annotations
 

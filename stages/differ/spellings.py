@@ -1,12 +1,8 @@
-"""Two words that are one word in two spellings, which is no replacement."""
+"""Words in two spellings, which do not count as replaced."""
 
 from __future__ import annotations
 
-from twinsieve.stages.differ.denials import excludes_word
-from twinsieve.stages.differ.phrases import EXCLUDES, Phrases, find
-from twinsieve.stages.differ.senses import add_senses
 from twinsieve.stages.differ.tokens import WORD, Tokens
-from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
 
@@ -14,7 +10,7 @@ from twinsieve.stages.kernel import ZERO, kernel
 def are_spellings(later: Tokens, a: int, earlier: Tokens, b: int) -> bool:
     """Whether two words are one in two spellings.
 
-    One begins the other (4 letters at least), has one letter more, or (5 letters at least) another one.
+    One has one letter more (than 4 at least), or (5 letters at least) another one.
     """
     if later.kinds[a] != WORD or earlier.kinds[b] != WORD:
         return False
@@ -30,8 +26,8 @@ def _is_spelling(short: Tokens, a: int, long: Tokens, b: int) -> bool:
     same = ZERO
     while same < n and short.chars[first + same] == long.chars[second + same]:
         same += 1
-    if same == n:
-        return n == m or n >= 4
+    if same == m:
+        return True
     if n < 4 or m - n > 1 or (m == n and n < 5):
         return False
     rest = same + (m == n)
@@ -39,17 +35,3 @@ def _is_spelling(short: Tokens, a: int, long: Tokens, b: int) -> bool:
         if short.chars[first + k] != long.chars[second + k + (m - n)]:
             return False
     return True
-
-
-@kernel(callee=True)
-def are_opposites(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases, work: Differing) -> bool:
-    """Whether one of two words excludes or denies the other."""
-    if later.facts[a] & earlier.facts[b] & EXCLUDES:
-        mine = add_senses(find(phrases, later.ids[a]), phrases, work.senses, ZERO)
-        other = add_senses(find(phrases, earlier.ids[b]), phrases, work.other_senses, ZERO)
-        for i in range(mine):
-            for k in range(other):
-                one, two = work.senses[i], work.other_senses[k]
-                if one >> 8 == two >> 8 and one != two:
-                    return True
-    return excludes_word(later, a, earlier, b)

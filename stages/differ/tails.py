@@ -1,8 +1,8 @@
-"""What numbers and negations come to behind the part of two long bodies that is stored and compared.
+"""Compares numbers and negations of two long bodies behind the part that is stored.
 
-Of a body beyond STORED_LENGTH characters a *tally* is kept: the sum of the hashes of its numbers, and how
-many negations it has. What the stored heads hold up to where their alignment ends is taken off; the rest
-belongs to the tails, wherever in them it stands. So a moved paragraph changes nothing, and neither does an
+Of a body beyond STORED_LENGTH characters a *tally* is kept: the sum of the hashes of its numbers, and the
+number of its negations. The tally of the stored heads, up to the end of their alignment, is subtracted; the
+rest belongs to the tails, in any order. So a moved paragraph changes nothing, and neither does an
 edit in the heads. Numbers have digits: "one" and 一 are words of many other uses.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH, Bodies
 from twinsieve.stages.differ.negations import negations
-from twinsieve.stages.differ.phrases import CONCORD, DIGIT, IDIOM, NEGATES, NUMERAL, Phrases
+from twinsieve.stages.differ.phrases import DIGIT, IDIOM, NEGATES, NUMERAL, Phrases
 from twinsieve.stages.differ.tokens import NUMBER, Tokens, new_tokens, tokenize
 from twinsieve.stages.differ.values import Values, new_values, read_digits
 from twinsieve.stages.differ.word_lists import phrases_of
@@ -27,7 +27,7 @@ from twinsieve.stages.kernel import ZERO, kernel
 _PIECE = 4096
 """Characters of a body that are read at once."""
 _CALM = 16
-"""Tokens without number and negation, in whose midst a piece ends: no phrase with its context has more."""
+"""A piece ends amid so many tokens without number and negation; no phrase in its context is longer."""
 _COUNT_SHIFT = np.uint64(56)
 _NUMBERS = np.uint64((1 << 56) - 1)
 _ALIKE_SHARE, _ALIKE_LEAST = 50, 8
@@ -48,11 +48,11 @@ def fill_tallies(bodies: Bodies, tallies: NDArray[np.uint64]) -> None:
 
 @cache
 def tally_version() -> str:
-    """A name of all that a tally depends on beside the body."""
+    """A hash of the lists on which a tally depends."""
     phrases = phrases_of()
-    counted = phrases.roles & np.uint16(NEGATES | IDIOM | CONCORD)
-    held = counted != 0
-    parts = (phrases.keys[held], counted[held], phrases.worth)
+    counted = phrases.roles & np.uint16(NEGATES | IDIOM)
+    is_counted = counted != 0
+    parts = (phrases.keys[is_counted], counted[is_counted], phrases.worth)
     return blake2b(b"".join(part.tobytes() for part in parts), digest_size=8).hexdigest()
 
 
@@ -69,20 +69,20 @@ def _fill(
     tallies: NDArray[np.uint64],
 ) -> None:
     for row in rows:
-        at, end = starts[row], starts[row] + lengths[row]
+        start, end = starts[row], starts[row] + lengths[row]
         tally = np.uint64(0)
-        while at < end:
-            size = min(np.int64(_PIECE), end - at)
+        while start < end:
+            size = min(np.int64(_PIECE), end - start)
             for j in range(size):
-                tokens.chars[j] = chars[at + j]
+                tokens.chars[j] = chars[start + j]
             for j in range(size):
-                tokens.word_starts[j] = word_starts[at + j]
-            cut = at + size < end
+                tokens.word_starts[j] = word_starts[start + j]
+            cut = start + size < end
             tokenize(tokens, size, cut, phrases)
             stop = _calm_end(tokens) if cut else tokens.counts[0]
             tally = _sum(tally, _tally(tokens, stop, phrases, values))
             read = tokens.starts[stop]
-            at += read if read > 0 and cut else size
+            start += read if read > 0 and cut else size
         tallies[row] = tally
 
 
@@ -90,10 +90,10 @@ def _fill(
 def _calm_end(tokens: Tokens) -> int:
     """The last place in a cut body where no number, negation or phrase of one can go on; else its end."""
     calm = ZERO
-    for at in range(tokens.counts[0] - 1, -1, -1):
-        calm = ZERO if tokens.facts[at] & (DIGIT | NUMERAL | NEGATES) else calm + 1
+    for position in range(tokens.counts[0] - 1, -1, -1):
+        calm = ZERO if tokens.facts[position] & (DIGIT | NUMERAL | NEGATES) else calm + 1
         if calm == _CALM:
-            return at + _CALM // 2
+            return position + _CALM // 2
     return tokens.counts[0]
 
 
@@ -101,13 +101,13 @@ def _calm_end(tokens: Tokens) -> int:
 def _tally(tokens: Tokens, end: int, phrases: Phrases, values: Values) -> np.uint64:
     """The tally of the first tokens up to `end`."""
     numbers = np.uint64(0)
-    at = ZERO
-    while at < end:
-        if tokens.kinds[at] < NUMBER:
-            at += 1
+    position = ZERO
+    while position < end:
+        if tokens.kinds[position] < NUMBER:
+            position += 1
             continue
         values.counts[0] = values.counts[1] = 0
-        at = read_digits(tokens, at, end, phrases, values)
+        position = read_digits(tokens, position, end, phrases, values)
         for k in range(values.counts[0]):
             numbers += mix64(values.values[k])
     count = np.uint64(negations(tokens, ZERO, end, phrases))
@@ -115,10 +115,10 @@ def _tally(tokens: Tokens, end: int, phrases: Phrases, values: Values) -> np.uin
 
 
 @kernel(callee=True)
-def _sum(one: np.uint64, other: np.uint64) -> np.uint64:
+def _sum(tally: np.uint64, other_tally: np.uint64) -> np.uint64:
     """Of two tallies: each part by itself."""
-    count = (one >> _COUNT_SHIFT) + (other >> _COUNT_SHIFT)
-    return (count << _COUNT_SHIFT) | ((one + other) & _NUMBERS)
+    count = (tally >> _COUNT_SHIFT) + (other_tally >> _COUNT_SHIFT)
+    return (count << _COUNT_SHIFT) | ((tally + other_tally) & _NUMBERS)
 
 
 @kernel(callee=True)

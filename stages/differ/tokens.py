@@ -114,8 +114,8 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
             tokens.ids[count] = key
             if not every & DIGIT:
                 tokens.kinds[count] = WORD
-                at = find(phrases, key)
-                facts = ZERO if at < 0 else phrases.roles[at] & _OF_WORDS | (1 << LENGTHS_SHIFT)
+                row = find(phrases, key)
+                facts = ZERO if row < 0 else phrases.roles[row] & _OF_WORDS | (1 << LENGTHS_SHIFT)
                 if every & NUMBER_MARK and j - i > 1 and class_of(chars[j - 1], phrases) & NUMBER_MARK:
                     facts |= NUMBER_MARK
                 tokens.facts[count] = np.uint16(facts)
@@ -134,24 +134,29 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
 
 
 @kernel(callee=True)
-def other_reference(one: Tokens, other: Tokens) -> int:
+def other_reference(tokens: Tokens, other_tokens: Tokens) -> int:
     """The least kind of references of which each body holds one that the other one lacks; -1 for none."""
     for kind in range(_REFERENCE_KINDS):
-        if _refers_elsewhere(one, other, kind) and _refers_elsewhere(other, one, kind):
+        if _refers_elsewhere(tokens, other_tokens, kind) and _refers_elsewhere(other_tokens, tokens, kind):
             return np.int64(kind)
     return np.int64(-1)
 
 
 @kernel(callee=True)
-def _refers_elsewhere(one: Tokens, other: Tokens, kind: int) -> bool:
+def _refers_elsewhere(tokens: Tokens, other_tokens: Tokens, kind: int) -> bool:
     """Whether one body has a reference of this kind that the other one lacks."""
-    for at in range(one.starts[one.counts[0]], one.counts[2] - 1, 2):
-        if (np.int64(one.chars[at]) - FIRST_REFERENCE) // PER_KIND != kind:
+    for position in range(tokens.starts[tokens.counts[0]], tokens.counts[2] - 1, 2):
+        if (np.int64(tokens.chars[position]) - FIRST_REFERENCE) // PER_KIND != kind:
             continue
-        known = False
-        for place in range(other.starts[other.counts[0]], other.counts[2] - 1, 2):
-            known |= other.chars[place] == one.chars[at] and other.chars[place + 1] == one.chars[at + 1]
-        if not known:
+        is_shared = False
+        for other_position in range(
+            other_tokens.starts[other_tokens.counts[0]], other_tokens.counts[2] - 1, 2
+        ):
+            is_shared |= (
+                other_tokens.chars[other_position] == tokens.chars[position]
+                and other_tokens.chars[other_position + 1] == tokens.chars[position + 1]
+            )
+        if not is_shared:
             return True
     return False
 
@@ -171,15 +176,15 @@ def write_tokens(tokens: Tokens, first: int, end: int, out: NDArray[np.uint32]) 
 
     out: uint32[room], zeros
     """
-    at = ZERO
+    length = ZERO
     for number in range(first, end):
         if number > first and tokens.kinds[number] != CHARACTER and tokens.kinds[number - 1] != CHARACTER:
-            if at < len(out):
-                out[at] = _BLANK
-            at += 1
+            if length < len(out):
+                out[length] = _BLANK
+            length += 1
         for k in range(tokens.starts[number], tokens.starts[number + 1]):
-            if at < len(out):
-                out[at] = tokens.chars[k]
-            at += 1
-    if at > len(out):
+            if length < len(out):
+                out[length] = tokens.chars[k]
+            length += 1
+    if length > len(out):
         out[len(out) - 1] = _ELLIPSIS

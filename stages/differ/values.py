@@ -1,4 +1,4 @@
-"""What numbers are worth, in digits of any script, Chinese numerals or words: equal values are equal.
+"""Values of numbers in digits of any script, in Chinese numerals or in words, so that they can be compared.
 
 "1,500" is 1500, "1.5万" 15000, "十二" 12, "twelve" 12, "007" 7. A colon, dash or slash parts a token into
 values: "9:30" is 9 and 30. A mix of letters and digits with at most two letters counts as its digits ("5kg");
@@ -27,7 +27,7 @@ _TEN = 10
 
 
 MAX_VALUES = 64
-"""Numbers of one run that are read; a text of digits costs no more than that."""
+"""At most so many numbers of one run are read, which bounds the cost of a text of digits."""
 
 
 class Values(NamedTuple):
@@ -48,14 +48,14 @@ def new_values() -> Values:
 
 
 @kernel(callee=True)
-def _add(made: Values, value: np.uint64, numeral: bool) -> None:
-    at = made.counts[0]
-    if at == MAX_VALUES:
+def _add(values: Values, value: np.uint64, numeral: bool) -> None:
+    count = values.counts[0]
+    if count == MAX_VALUES:
         return
-    made.values[at] = value
-    made.numerals[at] = numeral
-    made.counts[0] = at + 1
-    made.counts[1] += not numeral
+    values.values[count] = value
+    values.numerals[count] = numeral
+    values.counts[0] = count + 1
+    values.counts[1] += not numeral
 
 
 @kernel(callee=True)
@@ -132,30 +132,30 @@ def _of_digits(
 
 
 @kernel(callee=True)
-def _power_behind(tokens: Tokens, at: int, end: int, phrases: Phrases) -> tuple[int, int]:
-    """Zeros that the numerals at `at` add to the number before them (万: 4), and where they end."""
+def _power_behind(tokens: Tokens, position: int, end: int, phrases: Phrases) -> tuple[int, int]:
+    """Zeros that the numerals at `position` add to the number before them (万: 4), and where they end."""
     power = ZERO
-    while at < end and is_numeral(tokens, at):
-        value = phrases.worth[tokens.chars[tokens.starts[at]]]
+    while position < end and is_numeral(tokens, position):
+        value = phrases.worth[tokens.chars[tokens.starts[position]]]
         if value < _TEN:
             break
         while value >= _TEN:
             value //= _TEN
             power += 1
-        at += 1
-    return power, at
+        position += 1
+    return power, position
 
 
 @kernel(callee=True)
-def is_numeral(tokens: Tokens, at: int) -> bool:
+def is_numeral(tokens: Tokens, position: int) -> bool:
     """Whether a token is a Chinese numeral."""
-    return tokens.kinds[at] == CHARACTER and tokens.facts[at] & NUMERAL != 0
+    return tokens.kinds[position] == CHARACTER and tokens.facts[position] & NUMERAL != 0
 
 
 @kernel(callee=True)
-def _of_token(tokens: Tokens, at: int, power: int, phrases: Phrases, made: Values) -> None:
+def _of_token(tokens: Tokens, position: int, power: int, phrases: Phrases, values: Values) -> None:
     """Add the values of one token with digits; the power belongs to the last of them."""
-    chars, first, end = tokens.chars, tokens.starts[at], tokens.starts[at + 1]
+    chars, first, end = tokens.chars, tokens.starts[position], tokens.starts[position + 1]
     prefix = np.uint64(0)
     i = first
     while i < end:
@@ -165,35 +165,37 @@ def _of_token(tokens: Tokens, at: int, power: int, phrases: Phrases, made: Value
             last = power if stop == end or marked else ZERO
             if marked:
                 prefix = (prefix ^ (np.uint64(chars[stop]) << _BEHIND)) * FNV_PRIME
-            _add(made, _of_digits(chars, i, stop, last, prefix, phrases), NO)
+            _add(values, _of_digits(chars, i, stop, last, prefix, phrases), NO)
             prefix = np.uint64(0)
             i = stop
             continue
         if i == first or prefix != np.uint64(0):
             # A sign, currency or comparison; behind a digit the same characters part values.
-            prefix = (prefix ^ np.uint64(chars[i])) * FNV_PRIME if tokens.kinds[at] == NUMBER else prefix
+            prefix = (
+                (prefix ^ np.uint64(chars[i])) * FNV_PRIME if tokens.kinds[position] == NUMBER else prefix
+            )
         i += 1
 
 
 @kernel(callee=True)
-def _is_name(tokens: Tokens, at: int, phrases: Phrases) -> bool:
+def _is_name(tokens: Tokens, position: int, phrases: Phrases) -> bool:
     """Whether a mix of letters and digits is one name: more than two letters, and short enough."""
     letters = ZERO
-    for i in range(tokens.starts[at], tokens.starts[at + 1]):
+    for i in range(tokens.starts[position], tokens.starts[position + 1]):
         letters += class_of(tokens.chars[i], phrases) & DIGIT == 0
-    return letters > _NAME_LETTERS and tokens.starts[at + 1] - tokens.starts[at] <= _NAME_LENGTH
+    return letters > _NAME_LETTERS and tokens.starts[position + 1] - tokens.starts[position] <= _NAME_LENGTH
 
 
 @kernel(callee=True)
-def _of_numerals(tokens: Tokens, at: int, end: int, phrases: Phrases) -> np.uint64:
+def _of_numerals(tokens: Tokens, position: int, end: int, phrases: Phrases) -> np.uint64:
     """The value of Chinese numerals: by place (二〇二〇), or with 十 百 千 万 亿."""
     total = section = current = ZERO
     places = True
-    for i in range(at, end):
+    for i in range(position, end):
         places &= phrases.worth[tokens.chars[tokens.starts[i]]] < _TEN
     if places:
         digits, zeros = FNV_OFFSET, ZERO
-        for i in range(at, end):
+        for i in range(position, end):
             value = phrases.worth[tokens.chars[tokens.starts[i]]]
             if value == 0:
                 zeros += digits != FNV_OFFSET
@@ -203,7 +205,7 @@ def _of_numerals(tokens: Tokens, at: int, end: int, phrases: Phrases) -> np.uint
             zeros = ZERO
             digits = (digits ^ np.uint64(value)) * FNV_PRIME
         return _finish(digits, zeros, np.uint64(0))
-    for i in range(at, end):
+    for i in range(position, end):
         value = phrases.worth[tokens.chars[tokens.starts[i]]]
         if value < _TEN:
             current = value
@@ -211,44 +213,44 @@ def _of_numerals(tokens: Tokens, at: int, end: int, phrases: Phrases) -> np.uint
             section += max(current, 1) * value
             current = ZERO
         else:
-            # Several of them in a row are no number anybody reads; the value stays below 2^63.
+            # Several of them in a row are not a number; the modulus keeps the value below 2^63.
             total = max(total + section + current, 1) % 100_000_000 * value
             section = current = ZERO
     return _of_integer(total + section + current)
 
 
 @kernel(callee=True)
-def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, made: Values) -> None:
+def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, values: Values) -> None:
     """Write the values of tokens[first:end] into `made`."""
-    made.counts[0] = made.counts[1] = 0
-    at = first
-    while at < end:
-        kind = tokens.kinds[at]
+    values.counts[0] = values.counts[1] = 0
+    position = first
+    while position < end:
+        kind = tokens.kinds[position]
         if kind == CHARACTER:
-            stop = at
+            stop = position
             while stop < end and is_numeral(tokens, stop):
                 stop += 1
-            if stop > at:
-                _add(made, _of_numerals(tokens, at, stop, phrases), YES)
-                at = stop
+            if stop > position:
+                _add(values, _of_numerals(tokens, position, stop, phrases), YES)
+                position = stop
                 continue
         elif kind == WORD:
-            if tokens.facts[at] & NUMERAL:
-                _add(made, _of_integer(phrases.number[find(phrases, tokens.ids[at])]), NO)
+            if tokens.facts[position] & NUMERAL:
+                _add(values, _of_integer(phrases.number[find(phrases, tokens.ids[position])]), NO)
         else:
-            at = read_digits(tokens, at, end, phrases, made)
+            position = read_digits(tokens, position, end, phrases, values)
             continue
-        at += 1
+        position += 1
 
 
 @kernel(callee=True)
-def read_digits(tokens: Tokens, at: int, end: int, phrases: Phrases, made: Values) -> int:
+def read_digits(tokens: Tokens, position: int, end: int, phrases: Phrases, values: Values) -> int:
     """Add the values of a token with digits to `made`; where the next token to read stands."""
-    if tokens.kinds[at] == MIX and _is_name(tokens, at, phrases):
-        _add(made, tokens.ids[at] ^ _NAME, NO)
-        return at + 1
-    power, stop = _power_behind(tokens, at + 1, end, phrases)
-    _of_token(tokens, at, power, phrases, made)
+    if tokens.kinds[position] == MIX and _is_name(tokens, position, phrases):
+        _add(values, tokens.ids[position] ^ _NAME, NO)
+        return position + 1
+    power, stop = _power_behind(tokens, position + 1, end, phrases)
+    _of_token(tokens, position, power, phrases, values)
     return stop
 
 
@@ -259,12 +261,12 @@ def holds_all(some: Values, of: Values, numerals: bool) -> bool:
         if of.numerals[i] and not numerals:
             continue
         value = of.values[i]
-        wanted = found = ZERO
+        wanted = present = ZERO
         for k in range(of.counts[0]):
             wanted += of.values[k] == value and (numerals or not of.numerals[k])
         for k in range(some.counts[0]):
-            found += some.values[k] == value
-        if found < wanted:
+            present += some.values[k] == value
+        if present < wanted:
             return False
     return True
 

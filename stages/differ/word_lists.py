@@ -14,11 +14,9 @@ import yaml
 
 from twinsieve.stages.differ.phrases import (
     CALENDAR_KINDS,
-    CONCORD,
     CORRECTS,
     DIGIT,
     EXCLUDES,
-    GRADES,
     IDIOM,
     LENGTHS_SHIFT,
     LIGHT,
@@ -44,10 +42,8 @@ from twinsieve.stages.text.tables import (
 _OWN = files("twinsieve.stages.differ") / "data" / "words.yaml"
 _ROLES = {
     "negation": NEGATES,
-    "concord": NEGATES | CONCORD,
     "idioms": IDIOM,
     "corrections": CORRECTS,
-    "grades": GRADES,
 }
 _CALENDAR = ("weekdays", "months", "days")
 _MAX_NUMBER = 10**12
@@ -127,7 +123,7 @@ def _of_user(words: str) -> list[Mapping[str, Any]]:
     try:
         read = yaml.load(words, _Loader)
     except yaml.YAMLError as error:
-        raise UsageError(f"is no YAML: {' '.join(str(error).split())}") from error
+        raise UsageError(f"is not YAML: {' '.join(str(error).split())}") from error
     if read is None:
         return []
     if not isinstance(read, dict):

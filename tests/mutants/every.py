@@ -670,7 +670,7 @@ DIFFERENCES = (
     ),
     Mutant(
         "words that differ in their mark say the same",
-        DIFFER + "denials.py",
+        DIFFER + "word_marks.py",
         "    if not (marked or other_marked) or",
         "    if True or",
         ("tests/stages/text/test_suffixes.py",),

@@ -49,10 +49,8 @@ class Words:
 
     light: set[str] = field(default_factory=set)
     negation: set[str] = field(default_factory=set)
-    concord: set[str] = field(default_factory=set)
     idioms: set[str] = field(default_factory=set)
     corrections: set[str] = field(default_factory=set)
-    grades: set[str] = field(default_factory=set)
     numbers: dict[str, int] = field(default_factory=dict)
     numerals: dict[str, int] = field(default_factory=dict)
     calendar: list[list[set[str]]] = field(default_factory=list)
@@ -62,25 +60,23 @@ class Words:
 @cache
 def words() -> Words:
     """The lists of `data/words.yaml`, all languages in one."""
-    made = Words()
+    merged = Words()
     path = Path(differ.__path__[0]) / "data" / "words.yaml"
     days: dict[str, list[set[str]]] = {}
     for lists in yaml.safe_load(path.read_text(encoding="utf-8")).values():
-        made.light |= set(lists.get("light", "").split())
-        made.concord |= set(lists.get("concord", "").split())
-        made.negation |= set(lists.get("negation", "").split()) | set(lists.get("concord", "").split())
-        made.idioms |= set(lists.get("idioms", "").split())
-        made.corrections |= set(lists.get("corrections", "").split())
-        made.grades |= set(lists.get("grades", "").split())
-        made.numbers |= lists.get("numbers", {})
-        made.numerals |= lists.get("numerals", {})
+        merged.light |= set(lists.get("light", "").split())
+        merged.negation |= set(lists.get("negation", "").split())
+        merged.idioms |= set(lists.get("idioms", "").split())
+        merged.corrections |= set(lists.get("corrections", "").split())
+        merged.numbers |= lists.get("numbers", {})
+        merged.numerals |= lists.get("numerals", {})
         for name in ("weekdays", "months", "days"):
             sides = days.setdefault(name, [set() for _ in range(12)])
             for number, side in enumerate(lists.get(name, [])):
                 sides[number] |= set(side.split())
-        made.opposites += [[set(side.split()) for side in pair.split("/")] for pair in lists["opposites"]]
-    made.calendar = list(days.values())
-    return made
+        merged.opposites += [[set(side.split()) for side in pair.split("/")] for pair in lists["opposites"]]
+    merged.calendar = list(days.values())
+    return merged
 
 
 @cache
@@ -105,26 +101,26 @@ def tokens(body: str, word_starts: Sequence[int]) -> list[Token]:
 
 def whole_tokens(body: str, word_starts: Sequence[int], *, cut: bool = False) -> list[Token]:
     """Tokens of a body, however long. cut: it goes on, and a token at its end is left out"""
-    found, at = [], 0
-    while at < len(body) and body[at] < FIRST_REFERENCE:
-        if unspaced(body[at]) and not is_digit(body[at]):
-            found.append(Token(body[at], "H"))
-            at += 1
+    tokens, position = [], 0
+    while position < len(body) and body[position] < FIRST_REFERENCE:
+        if unspaced(body[position]) and not is_digit(body[position]):
+            tokens.append(Token(body[position], "H"))
+            position += 1
             continue
-        end = at + 1
+        end = position + 1
         while end < len(body) and not word_starts[end] and (is_digit(body[end]) or not unspaced(body[end])):
             end += 1
         if cut and end == len(body):
             break
-        text = body[at:end]
+        text = body[position:end]
         if not any(map(is_digit, text)):
-            found.append(Token(text, "W"))
+            tokens.append(Token(text, "W"))
         elif all(is_digit(char) or is_mark(char) for char in text):
-            found.append(Token(text, "N"))
+            tokens.append(Token(text, "N"))
         else:
-            found.append(Token(text, "M"))
-        at = end
-    return found
+            tokens.append(Token(text, "M"))
+        position = end
+    return tokens
 
 
 def runs_of(a: list[Token], b: list[Token], cut: bool) -> tuple[list[Run], tuple[int, int]]:
@@ -146,25 +142,27 @@ def runs_of(a: list[Token], b: list[Token], cut: bool) -> tuple[list[Run], tuple
     if cut and runs and (runs[-1].a1 == len(x) or runs[-1].b1 == len(y)):
         unknown = runs.pop()
         x, y = x[: unknown.a0], y[: unknown.b0]
-    return joined_runs(a, b, x, y, runs), (len(x), len(y))
+    return joined_runs(a, x, y, runs), (len(x), len(y))
 
 
-def joined_runs(a: list[Token], b: list[Token], x: list[str], y: list[str], runs: list[Run]) -> list[Run]:
+def joined_runs(a: list[Token], x: list[str], y: list[str], runs: list[Run]) -> list[Run]:
     """Without weak tokens between two runs, and without runs that differ in blanks alone."""
     joined: list[Run] = []
     for run in runs:
-        if joined:
-            last = joined[-1]
-            between = a[last.a1 : run.a0]
-            weak = len(between) == 1 and (
-                between[0].kind == "H" or (between[0].kind == "W" and len(between[0].text) <= 3)
-            )
-            filled = (run.a1 > run.a0 or last.a1 > last.a0) and (run.b1 > run.b0 or last.b1 > last.b0)
-            if weak and filled:
-                joined[-1] = Run(last.a0, run.a1, last.b0, run.b1)
-                continue
-        joined.append(run)
+        if joined and are_joined(a, joined[-1], run):
+            joined[-1] = Run(joined[-1].a0, run.a1, joined[-1].b0, run.b1)
+        else:
+            joined.append(run)
     return [run for run in joined if "".join(x[run.a0 : run.a1]) != "".join(y[run.b0 : run.b1])]
+
+
+def are_joined(a: list[Token], last: Run, run: Run) -> bool:
+    """Whether one weak token stands between two runs, of which one replaces something."""
+    between = a[last.a1 : run.a0]
+    weak = len(between) == 1 and (
+        between[0].kind == "H" or (between[0].kind == "W" and len(between[0].text) <= 3)
+    )
+    return weak and any(one.a1 > one.a0 and one.b1 > one.b0 for one in (last, run))
 
 
 def common(x: Sequence[str], y: Sequence[str]) -> list[tuple[int, int]]:
@@ -174,7 +172,7 @@ def common(x: Sequence[str], y: Sequence[str]) -> list[tuple[int, int]]:
         for i in range(1, len(x) + 1):
             same = longest[j - 1][i - 1] + 1 if x[i - 1] == y[j - 1] else 0
             longest[j][i] = max(longest[j - 1][i], longest[j][i - 1], same)
-    found, i, j = [], len(x), len(y)
+    matches, i, j = [], len(x), len(y)
     while i and j:
         if longest[j][i] == longest[j][i - 1]:
             i -= 1
@@ -182,8 +180,8 @@ def common(x: Sequence[str], y: Sequence[str]) -> list[tuple[int, int]]:
             j -= 1
         else:
             i, j = i - 1, j - 1
-            found.append((i, j))
-    return found[::-1]
+            matches.append((i, j))
+    return matches[::-1]
 
 
 Value = tuple[str, object]
@@ -192,30 +190,30 @@ Value = tuple[str, object]
 
 def values(some: Sequence[Token], most: int = 64) -> list[Value]:
     """The numbers of some tokens, no more than the first 64."""
-    known, found, at = words(), [], 0
-    while at < len(some):
-        token = some[at]
+    lists, results, position = words(), [], 0
+    while position < len(some):
+        token = some[position]
         if token.kind == "H":
-            end = at
-            while end < len(some) and some[end].text in known.numerals:
+            end = position
+            while end < len(some) and some[end].text in lists.numerals:
                 end += 1
-            if end > at:
-                found.append(("c", Fraction(numeral("".join(t.text for t in some[at:end])))))
-                at = end
+            if end > position:
+                results.append(("c", Fraction(numeral("".join(t.text for t in some[position:end])))))
+                position = end
                 continue
-        elif token.kind == "W" and token.text in known.numbers:
-            found.append(("n", Fraction(known.numbers[token.text])))
+        elif token.kind == "W" and token.text in lists.numbers:
+            results.append(("n", Fraction(lists.numbers[token.text])))
         elif token.kind == "M" and is_name(token.text):
-            found.append(("n", ("name", token.text)))
+            results.append(("n", ("name", token.text)))
         elif token.kind in "NM":
-            factor, at = 1, at + 1
-            while at < len(some) and known.numerals.get(some[at].text, 0) >= 10:
-                factor *= known.numerals[some[at].text]
-                at += 1
-            found += [("n", value) for value in parts(token, factor)]
+            factor, position = 1, position + 1
+            while position < len(some) and lists.numerals.get(some[position].text, 0) >= 10:
+                factor *= lists.numerals[some[position].text]
+                position += 1
+            results += [("n", value) for value in parts(token, factor)]
             continue
-        at += 1
-    return found[:most]
+        position += 1
+    return results[:most]
 
 
 def is_name(text: str) -> bool:
@@ -224,27 +222,27 @@ def is_name(text: str) -> bool:
 
 def parts(token: Token, factor: int) -> Iterator[object]:
     """The numbers of one token; the factor (万: 10000) belongs to the last one, if the token ends with it."""
-    text, at, prefix = token.text, 0, ""
-    while at < len(text):
-        if not is_digit(text[at]):
-            if token.kind == "N" and (at == 0 or prefix):
-                prefix += text[at]
-            at += 1
+    text, position, prefix = token.text, 0, ""
+    while position < len(text):
+        if not is_digit(text[position]):
+            if token.kind == "N" and (position == 0 or prefix):
+                prefix += text[position]
+            position += 1
             continue
-        end = at
+        end = position
         while end < len(text) and (
             is_digit(text[end]) or (text[end] in ".," and end + 1 < len(text) and is_digit(text[end + 1]))
         ):
             end += 1
-        said = "".join(str(unicodedata.decimal(c)) if is_digit(c) else "." for c in text[at:end])
-        value: object = said
+        digits = "".join(str(unicodedata.decimal(c)) if is_digit(c) else "." for c in text[position:end])
+        value: object = digits
         behind = text[end:] if len(text) == end + 1 and is_mark(text[end]) else ""
-        if said.count(".") <= 1:
-            value = Fraction(said) * (factor if end + len(behind) == len(text) else 1)
+        if digits.count(".") <= 1:
+            value = Fraction(digits) * (factor if end + len(behind) == len(text) else 1)
         if behind:
             value = (value, behind)
         yield (prefix, value) if prefix else value
-        prefix, at = "", end
+        prefix, position = "", end
 
 
 def numeral(text: str) -> int:
@@ -265,14 +263,14 @@ def numeral(text: str) -> int:
 
 def other_reference(later: str, earlier: str) -> Rule:
     """LINK, MENTION or TAG where each body has one that the other lacks; bodies beyond what is stored have none."""
-    held = []
+    references = []
     for body in (later, earlier):
         behind = [char for char in body if char >= FIRST_REFERENCE] if len(body) <= STORED_LENGTH else []
-        held.append({one + other for one, other in zip(behind[::2], behind[1::2], strict=True)})
+        references.append({first + other for first, other in zip(behind[::2], behind[1::2], strict=True)})
     for kind, reason in enumerate((Rule.LINK, Rule.MENTION, Rule.TAG)):
         mine, other = (
             {pair for pair in some if kind * 21844 <= ord(pair[0]) - 0xF0000 < (kind + 1) * 21844}
-            for some in held
+            for some in references
         )
         if mine - other and other - mine:
             return reason
@@ -293,28 +291,6 @@ class Pair:
     def is_inside(self, run: Run) -> bool:
         return run.a0 > 0 and run.b0 > 0 and run.a1 < len(self.a) and run.b1 < len(self.b)
 
-    def widened(self, run: Run) -> Run:
-        """With the Chinese numerals that adjoin it; added ones with the number before them."""
-
-        def known(tokens: list[Token], at: int) -> bool:
-            return 0 <= at < len(tokens) and tokens[at].kind == "H" and tokens[at].text in words().numerals
-
-        a0, a1, b0, b1 = run
-        while known(self.a, a0 - 1) and known(self.b, b0 - 1):
-            if not (a1 > a0 and known(self.a, a0)) and not (b1 > b0 and known(self.b, b0)):
-                break
-            a0, b0 = a0 - 1, b0 - 1
-        while known(self.a, a1) and known(self.b, b1):
-            if not (a1 > a0 and known(self.a, a1 - 1)) and not (b1 > b0 and known(self.b, b1 - 1)):
-                break
-            a1, b1 = a1 + 1, b1 + 1
-        added = (run.b0 == run.b1 and a1 > a0 and known(self.a, a0)) or (
-            run.a0 == run.a1 and b1 > b0 and known(self.b, b0)
-        )
-        if added and a0 > 0 and b0 > 0 and self.a[a0 - 1].kind == self.b[b0 - 1].kind == "N":
-            a0, b0 = a0 - 1, b0 - 1
-        return Run(a0, a1, b0, b1)
-
 
 def reason(
     later: str,
@@ -328,10 +304,10 @@ def reason(
     pair = Pair(a, b, runs_of(a, b, max(len(later), len(earlier)) > STORED_LENGTH)[0])
     if differences.level == OFF:
         return Rule.NONE
-    found = guards(pair) or other_reference(later, earlier)
-    if found == Rule.NONE and pair.runs and differences.level == FULL:
+    rule = guards(pair) or other_reference(later, earlier)
+    if rule == Rule.NONE and pair.runs and differences.level == FULL:
         return measured(pair, differences)
-    return found
+    return rule
 
 
 def tails_differ(
@@ -346,40 +322,40 @@ def tails_differ(
     other = len(earlier) - sum(len(t.text) for t in b[:other_end])
     if abs(behind - other) > max(8, max(behind, other) // 50):
         return False
-    mine, other_said = (
-        said_of(whole_tokens(later, later_starts)),
-        said_of(whole_tokens(earlier, earlier_starts)),
+    mine, other_tally = (
+        tally_of(whole_tokens(later, later_starts)),
+        tally_of(whole_tokens(earlier, earlier_starts)),
     )
-    mine.subtract(said_of(a, end))
-    other_said.subtract(said_of(b, other_end))
-    mine.subtract(other_said)
+    mine.subtract(tally_of(a, end))
+    other_tally.subtract(tally_of(b, other_end))
+    mine.subtract(other_tally)
     return any(mine.values())
 
 
-def said_of(some: list[Token], end: int | None = None) -> Counter[object]:
+def tally_of(some: list[Token], end: int | None = None) -> Counter[object]:
     """The numbers in digits, and the negations, of the first tokens."""
     end = len(some) if end is None else end
     digits = [t if t.kind in "NM" or t.text in words().numerals else Token("", "W") for t in some[:end]]
-    found: Counter[object] = Counter(value for how, value in values(digits, most=len(some)) if how == "n")
-    found["negations"] += negations(some, 0, end)
-    return found
+    counts: Counter[object] = Counter(value for how, value in values(digits, most=len(some)) if how == "n")
+    counts["negations"] += negations(some, 0, end)
+    return counts
 
 
 def guards(pair: Pair) -> Rule:
     """Category.GUARD, in order."""
-    held = {number_rule(pair, run) for run in pair.runs} | {sense_rule(pair, run) for run in pair.runs}
+    rules = {number_rule(pair, run) for run in pair.runs} | {sense_rule(pair, run) for run in pair.runs}
     if turned_round(pair):
-        held.add(Rule.OPPOSITE)
+        rules.add(Rule.OPPOSITE)
     if any(exchanged(pair, number) for number in range(len(pair.runs))):
-        held.add(Rule.EXCHANGED)
+        rules.add(Rule.EXCHANGED)
     if any(corrects(pair, run) for run in pair.runs):
-        held.add(Rule.CORRECTION)
-    return first_of(held)
+        rules.add(Rule.CORRECTION)
+    return first_of(rules)
 
 
-def first_of(held: set[Rule]) -> Rule:
+def first_of(rules: set[Rule]) -> Rule:
     """The first of these rules in the order of the table, NONE for none."""
-    return next((rule for rule in Rule if rule and rule in held), Rule.NONE)
+    return next((rule for rule in Rule if rule and rule in rules), Rule.NONE)
 
 
 def lacks(some: list[Value], other: list[Value], *, numerals: bool = False) -> bool:
@@ -393,72 +369,68 @@ def number_rule(pair: Pair, run: Run) -> Rule:
     x, y = pair.texts(run)
     if len(x) == len(y) == 1 and x[0].kind == y[0].kind == "M" and max(len(x[0].text), len(y[0].text)) <= 6:
         return Rule.NUMBER
-    if len(x) == len(y) == 1 and all(graded(*place) for place in ((pair.a, run.a0), (pair.b, run.b0))):
-        return Rule.NUMBER
-    wide = pair.widened(run)
-    mine, other = values(pair.a[wide.a0 : wide.a1]), values(pair.b[wide.b0 : wide.b1])
+    if not x or not y:
+        added = number_added(pair.a, run.a0, run.a1) or number_added(pair.b, run.b0, run.b1)
+        return Rule.NUMBER_ADDED if added and pair.is_inside(run) else Rule.NONE
+    mine, other = values(x), values(y)
     plain, other_plain = ([v for v in some if v[0] == "n"] for some in (mine, other))
-    few = len(x) <= 4 and len(y) <= 4
-    counted = (x and y) or (few and run.a1 < len(pair.a) and run.b1 < len(pair.b))
-    if counted and plain and other_plain:
+    if plain and other_plain:
         return Rule.NUMBER if lacks(mine, other) and lacks(other, mine) else Rule.NONE
-    if counted and few and mine and other:
-        if x and y and plain:
+    if len(x) <= 4 and len(y) <= 4 and mine and other:
+        if plain:
             return Rule.NUMBER if lacks(mine, other) else Rule.NONE
-        if x and y and other_plain:
+        if other_plain:
             return Rule.NUMBER if lacks(other, mine) else Rule.NONE
         return Rule.NONE if {v for _, v in mine} & {v for _, v in other} else Rule.NUMERAL
-    alone = x or y
-    if not (x and y) and len(alone) <= 2 and pair.is_inside(run) and any(t.kind == "N" for t in alone):
-        return Rule.NUMBER_ADDED
     return Rule.NONE
 
 
-def graded(some: list[Token], at: int) -> bool:
-    """Whether a lone letter stands beside what it grades."""
-    beside = [some[k].text for k in (at - 1, at + 1) if 0 <= k < len(some)]
-    return some[at].text in set("abcdefo") and any(text in words().grades for text in beside)
+def number_added(some: list[Token], first: int, end: int) -> bool:
+    """Whether one or two tokens hold a number, or a Chinese numeral beside a value."""
+    if not 1 <= end - first <= 2:
+        return False
+    if any(t.kind == "N" for t in some[first:end]):
+        return True
+    numerals = words().numerals
+    behind = [t.text for t in some[end - 1 : end + 1]]
+    if len(behind) == 2 and set(behind) <= numerals.keys():
+        return True
+    return (
+        first > 0
+        and some[first].text in numerals
+        and (some[first - 1].kind == "N" or some[first - 1].text in numerals)
+    )
 
 
-def phrases(some: Sequence[Token], at: int) -> Iterator[tuple[str, int]]:
+def phrases(some: Sequence[Token], position: int) -> Iterator[tuple[str, int]]:
     """Every phrase that can begin at a token, with its number of tokens."""
-    if some[at].kind == "W":
-        yield some[at].text, 1
-    elif some[at].kind == "H":
-        for end in range(at, min(len(some), at + 8)):
+    if some[position].kind == "W":
+        yield some[position].text, 1
+    elif some[position].kind == "H":
+        for end in range(position, min(len(some), position + 8)):
             if some[end].kind != "H":
                 return
-            yield "".join(t.text for t in some[at : end + 1]), end + 1 - at
+            yield "".join(t.text for t in some[position : end + 1]), end + 1 - position
 
 
 def negations(some: list[Token], first: int, end: int) -> int:
     """Negations that stand in some[first:end], without those inside an idiom."""
-    known, count, at = words(), 0, first
-    while at < end:
+    lists, count, position = words(), 0, first
+    while position < end:
         step = 1
-        for phrase, size in phrases(some[:end], at):
-            if phrase in known.negation and not (
-                some[at].kind == "H"
+        for phrase, size in phrases(some[:end], position):
+            if phrase in lists.negation and not (
+                some[position].kind == "H"
                 and any(
-                    idiom in known.idioms and start + wide >= at + size
-                    for start in range(max(0, at + size - 8), at + 1)
+                    idiom in lists.idioms and start + wide >= position + size
+                    for start in range(max(0, position + size - 8), position + 1)
                     for idiom, wide in phrases(some, start)
                 )
             ):
-                count, step = count + (not repeats_another(some, at)), size
+                count, step = count + 1, size
                 break
-        at += step
+        position += step
     return count
-
-
-def repeats_another(some: list[Token], at: int) -> bool:
-    """Whether a word only goes with a negation at most four tokens away, as pas with ne."""
-    known = words()
-    if some[at].kind != "W" or some[at].text not in known.concord:
-        return False
-    before = {t.text for t in some[max(0, at - 4) : at] if t.kind == "W"}
-    behind = {t.text for t in some[at + 1 : at + 5] if t.kind == "W"}
-    return bool(before & known.negation or behind & (known.negation - known.concord))
 
 
 def slide(some: list[Token], first: int, end: int) -> int:
@@ -503,14 +475,14 @@ Sense = tuple[str, int, int]
 @cache
 def every_sense() -> dict[str, set[Sense]]:
     """What each phrase of the lists excludes."""
-    known = words()
-    found: dict[str, set[Sense]] = {}
-    for name, lists in (("calendar", known.calendar), ("opposites", known.opposites)):
-        for entry, sides in enumerate(lists):
-            for side, held in enumerate(sides):
-                for phrase in held:
-                    found.setdefault(phrase, set()).add((name, entry, side))
-    return found
+    all_words = words()
+    by_phrase: dict[str, set[Sense]] = {}
+    for name, entries in (("calendar", all_words.calendar), ("opposites", all_words.opposites)):
+        for entry, sides in enumerate(entries):
+            for side, synonyms in enumerate(sides):
+                for phrase in synonyms:
+                    by_phrase.setdefault(phrase, set()).add((name, entry, side))
+    return by_phrase
 
 
 def senses_of(phrase: str) -> set[Sense]:
@@ -522,55 +494,50 @@ def senses(some: list[Token], first: int, end: int, few: bool) -> set[Sense]:
     """Of phrases that cover some[first:end], and if few of those inside, with a token more on either side."""
     return {
         sense
-        for at in range(len(some))
-        for phrase, size in phrases(some, at)
-        if (at <= first and at + size >= end) or (few and at >= first - 1 and at + size <= end + 1)
+        for position in range(len(some))
+        for phrase, size in phrases(some, position)
+        if (position <= first and position + size >= end)
+        or (few and position >= first - 1 and position + size <= end + 1)
         for sense in senses_of(phrase)
     }
 
 
 def excluded(mine: set[Sense], other: set[Sense]) -> Rule:
     against = {
-        one[0] for one in mine - other for two in other - mine if one[:2] == two[:2] and one[2] != two[2]
+        sense[0]
+        for sense in mine - other
+        for other_sense in other - mine
+        if sense[:2] == other_sense[:2] and sense[2] != other_sense[2]
     }
     if "calendar" in against:
         return Rule.CALENDAR
     return Rule.OPPOSITE if against else Rule.NONE
 
 
-def torn(full: list[Token], first: int, end: int, empty: list[Token], at: int) -> Rule:
-    """Where full[first:end] was added inside a phrase of the other text."""
-    found = set()
-    longest = 8
-    for before in range(min(first, at, longest) + 1):
-        for behind in range(min(len(full) - end, len(empty) - at, longest - before) + 1):
-            part, other = full[first - before : end + behind], empty[at - before : at + behind]
-            if other and len(part) <= longest and all(t.kind == "H" for t in (*part, *other)):
-                spelled = ("".join(t.text for t in part), "".join(t.text for t in other))
-                found.add(excluded(senses_of(spelled[0]), senses_of(spelled[1])))
-    return next((each for each in (Rule.CALENDAR, Rule.OPPOSITE) if each in found), Rule.NONE)
-
-
 def sense_rule(pair: Pair, run: Run) -> Rule:
     """CALENDAR, and OPPOSITE but for negations."""
     x, y = pair.texts(run)
-    if not x:
-        return torn(pair.b, run.b0, run.b1, pair.a, run.a0)
-    if not y:
-        return torn(pair.a, run.a0, run.a1, pair.b, run.b0)
+    if not x or not y:
+        return lengthened(pair, run)
     few = len(x) <= 4 and len(y) <= 4
     found = excluded(senses(pair.a, run.a0, run.a1, few), senses(pair.b, run.b0, run.b1, few))
-    denied = few and any(
-        denies(s.text, t.text) or denies(t.text, s.text) or marked_apart(s.text, t.text)
-        for s in x
-        for t in y
-        if s.kind == "W" and t.kind == "W"
+    marked = few and any(
+        marked_apart(s.text, t.text) for s in x for t in y if s.kind == "W" and t.kind == "W"
     )
-    return found or (Rule.OPPOSITE if denied else Rule.NONE)
+    return found or (Rule.OPPOSITE if marked else Rule.NONE)
 
 
-def denies(word: str, other: str) -> bool:
-    return len(other) >= 4 and any(word == prefix + other for prefix in ("un", "in", "im", "dis", "non"))
+def lengthened(pair: Pair, run: Run) -> Rule:
+    """Where an added run makes another phrase of the token before or behind it."""
+    spans = []
+    if run.a0 and run.b0:
+        spans.append(Run(run.a0 - 1, run.a1, run.b0 - 1, run.b1))
+    if run.a1 < len(pair.a) and run.b1 < len(pair.b):
+        spans.append(Run(run.a0, run.a1 + 1, run.b0, run.b1 + 1))
+    rules = (
+        excluded(senses(pair.a, a0, a1, False), senses(pair.b, b0, b1, False)) for a0, a1, b0, b1 in spans
+    )
+    return next(filter(None, rules), Rule.NONE)
 
 
 def marked_apart(word: str, other: str) -> bool:
@@ -582,9 +549,9 @@ def marked_apart(word: str, other: str) -> bool:
     return word != other and bare(word) == bare(other)
 
 
-def reordered(pair: Pair, a0: int, a1: int, b0: int, b1: int) -> bool:
+def reordered(pair: Pair, run: Run) -> bool:
     """The same numbers, two at least, in another order."""
-    mine, other = ([v for _, v in values(some)] for some in (pair.a[a0:a1], pair.b[b0:b1]))
+    mine, other = ([v for _, v in values(some)] for some in pair.texts(run))
     return len(mine) > 1 and mine != other and Counter(mine) == Counter(other)
 
 
@@ -592,13 +559,8 @@ def exchanged(pair: Pair, number: int) -> bool:
     run = pair.runs[number]
     if run.a1 - run.a0 > 6 or run.b1 - run.b0 > 6:
         return False
-    if reordered(pair, *run):
+    if reordered(pair, run):
         return True
-    if number + 1 < len(pair.runs):
-        then = pair.runs[number + 1]
-        near_by = then.a0 - run.a1 <= 2 and then.a1 - run.a0 <= 6
-        if near_by and reordered(pair, run.a0, then.a1, run.b0, then.b1):
-            return True
     if number + 1 < len(pair.runs):
         then = pair.runs[number + 1]
         (x, y), (z, w) = pair.texts(run), pair.texts(then)
@@ -627,11 +589,11 @@ def turned(some: list[Token], other: list[Token]) -> bool:
 def corrects(pair: Pair, run: Run) -> bool:
     x, y = pair.texts(run)
 
-    def held(some: list[Token]) -> set[tuple[str, str]]:
+    def corrections_in(some: list[Token]) -> set[tuple[str, str]]:
         return {
-            (phrase, some[at].kind)
-            for at in range(len(some))
-            for phrase, _ in phrases(some, at)
+            (phrase, some[position].kind)
+            for position in range(len(some))
+            for phrase, _ in phrases(some, position)
             if phrase in words().corrections
         }
 
@@ -639,7 +601,7 @@ def corrects(pair: Pair, run: Run) -> bool:
         (x, run.a0 == 0 or run.a1 == len(pair.a), pair.b),
         (y, run.b0 == 0 or run.b1 == len(pair.b), pair.a),
     ):
-        if at_edge and len(some) <= 20 and held(some) - held(others):
+        if at_edge and len(some) <= 20 and corrections_in(some) - corrections_in(others):
             return True
     return False
 
@@ -653,43 +615,23 @@ def points(token: Token) -> int:
     return min(1 + len(token.text), 8)
 
 
-def one_word(s: str, t: str) -> bool:
-    """Whether two words are one in two spellings."""
-    short, long = sorted((s, t), key=len)
-    if short == long or (len(short) >= 4 and long.startswith(short)):
-        return True
-    if len(short) < 4 or len(long) - len(short) > 1:
-        return False
-    at = next(k for k in range(len(short)) if short[k] != long[k])
-    if len(long) > len(short):
-        return short[at:] == long[at + 1 :]
-    return len(short) >= 5 and short[at + 1 :] == long[at + 1 :]
-
-
 def spelled_alike(s: Token, t: Token) -> bool:
-    if s.kind != "W" or t.kind != "W" or not one_word(s.text, t.text):
-        return False
-    one, two = senses([s], 0, 1, True), senses([t], 0, 1, True)
-    if any(p[:2] == q[:2] and p != q for p in one for q in two):
-        return False
-    return not (denies(s.text, t.text) or denies(t.text, s.text) or marked_apart(s.text, t.text))
+    """Whether two words are one in two spellings."""
+    short, long = sorted((s.text, t.text), key=len)
+    if s.kind != "W" or t.kind != "W" or len(short) < 4 or len(long) - len(short) > 1:
+        return s == t and s.kind == "W"
+    position = next((k for k in range(len(short)) if short[k] != long[k]), len(short))
+    if len(long) > len(short):
+        return short[position:] == long[position + 1 :]
+    return short == long or (len(short) >= 5 and short[position + 1 :] == long[position + 1 :])
 
 
 def paired(pair: Pair, run: Run) -> tuple[int, int]:
-    """Points of both sides, less those of equal numbers and of words in two spellings."""
+    """Points of both sides, less those of words in two spellings."""
     x, y = pair.texts(run)
     mine, other = sum(map(points, x)), sum(map(points, y))
     if not x or not y:
         return mine, other
-    if len(x) <= 4 and len(y) <= 4:
-        wide = pair.widened(run)
-        said = [v for _, v in values(pair.a[wide.a0 : wide.a1])]
-        if said and said == [v for _, v in values(pair.b[wide.b0 : wide.b1])]:
-
-            def beside(some: list[Token]) -> int:
-                return sum(points(t) for t in some if t.kind != "N" and t.text not in words().numerals)
-
-            mine, other = beside(x), beside(y)
     if len(x) <= 12 and len(y) <= 12:
         free = list(y)
         for s in x:
@@ -708,26 +650,26 @@ def measured(pair: Pair, limits: Differences) -> Rule:
         min(side) if run.a1 > run.a0 and run.b1 > run.b0 else 0
         for run, side in zip(pair.runs, sides, strict=True)
     ]
-    changed = {at for run in pair.runs for at in range(run.a0, run.a1)}
-    shared = sum(points(t) for at, t in enumerate(pair.a) if at not in changed)
+    changed = {position for run in pair.runs for position in range(run.a0, run.a1)}
+    shared = sum(points(t) for position, t in enumerate(pair.a) if position not in changed)
     only = min(sum(mine for mine, _ in sides), sum(other for _, other in sides))
     short = min(sum(len(t.text) for t in some) for some in (pair.a, pair.b)) < limits.short
     most = limits.replaced_short if short else limits.replaced
-    held = set()
+    rules = set()
     if sum(replaced) * 1000 > most * (sum(replaced) + shared):
-        held.add(Rule.REPLACED)
+        rules.add(Rule.REPLACED)
     if short and only * 1000 > limits.only_short * (only + shared):
-        held.add(Rule.BOTH_SAY_MORE)
+        rules.add(Rule.BOTH_SAY_MORE)
     if max(replaced) > 2 * limits.longest:
-        held.add(Rule.LONG_REPLACEMENT)
+        rules.add(Rule.LONG_REPLACEMENT)
     if any(in_its_place(pair, run, limits) for run in pair.runs):
-        held.add(Rule.IN_ITS_PLACE)
+        rules.add(Rule.IN_ITS_PLACE)
     if any(own_words(pair, run) > limits.own for run in pair.runs):
-        held.add(Rule.OWN_WORDS)
+        rules.add(Rule.OWN_WORDS)
     for run, side in zip(pair.runs, sides, strict=True):
         if pair.is_inside(run) and 0 in map(len, pair.texts(run)) and max(side) > 2 * limits.inside:
-            held.add(Rule.ADDED_INSIDE)
-    return first_of(held)
+            rules.add(Rule.ADDED_INSIDE)
+    return first_of(rules)
 
 
 def in_its_place(pair: Pair, run: Run, limits: Differences) -> bool:
@@ -735,19 +677,18 @@ def in_its_place(pair: Pair, run: Run, limits: Differences) -> bool:
     if not limits.in_place or len(pair.runs) > limits.places:
         return False
     replaced = min(sum(points(t) for t in some if t.kind == "H") for some in pair.texts(run))
-    enough = 1 if run.a0 == run.b0 == 0 else 2 * limits.in_place
-    return run.a1 < len(pair.a) and run.b1 < len(pair.b) and replaced >= enough
+    return run.a1 < len(pair.a) and run.b1 < len(pair.b) and replaced >= 2 * limits.in_place
 
 
 def own_words(pair: Pair, run: Run) -> int:
     """New pairs of characters, and letters of new words, in the later body's side of a run."""
     earlier = "".join(t.text for t in pair.b)
-    known = {earlier[k : k + 2] for k in range(len(earlier) - 1)}
+    known_pairs = {earlier[k : k + 2] for k in range(len(earlier) - 1)}
     new, mine = 0, pair.texts(run)[0]
-    for at, token in enumerate(mine):
+    for position, token in enumerate(mine):
         if token.kind == "W":
             new += 0 if token in pair.b else len(token.text)
         else:
-            spelled = token.text + "".join(t.text for t in mine[at + 1 : at + 2])[:1]
-            new += sum(spelled[k : k + 2] not in known for k in range(len(spelled) - 1))
+            spelled = token.text + "".join(t.text for t in mine[position + 1 : position + 2])[:1]
+            new += sum(spelled[k : k + 2] not in known_pairs for k in range(len(spelled) - 1))
     return new

@@ -18,7 +18,7 @@ def both(earlier: str, later: str, differences: Differences) -> Rule:
 
 
 @pytest.mark.parametrize(
-    ("earlier", "later", "said"),
+    ("earlier", "later", "rule"),
     [
         ("终场哨响主队3比1拿下比赛", "终场哨响主队1比3拿下比赛", Rule.NUMBER_ADDED),
         ("会议定于5月5日在武汉召开", "会议定于5月6日在武汉召开", Rule.NUMBER),
@@ -44,8 +44,8 @@ def both(earlier: str, later: str, differences: Differences) -> Rule:
         ("السعر ١٠٠ ريال في اليوم", "السعر 100 ريال في اليوم", Rule.NONE),
     ],
 )
-def test_guards(earlier: str, later: str, said: Rule) -> None:
-    assert both(earlier, later, GUARDS) == said
+def test_guards(earlier: str, later: str, rule: Rule) -> None:
+    assert both(earlier, later, GUARDS) == rule
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_light_words_keep_nothing_apart(earlier: str, later: str) -> None:
     assert both(earlier, later, FULL) == both(later, earlier, FULL) == Rule.NONE
 
 
-@pytest.mark.parametrize(("inside", "said"), [(8, Rule.NUMBER), (4, Rule.NONE), (3, Rule.NONE)])
-def test_a_number_that_the_stored_head_cuts_is_unknown(inside: int, said: Rule) -> None:
+@pytest.mark.parametrize(("inside", "rule"), [(8, Rule.NUMBER), (4, Rule.NONE), (3, Rule.NONE)])
+def test_a_number_that_the_stored_head_cuts_is_unknown(inside: int, rule: Rule) -> None:
     """Five digits; the head holds all of them and more, the first four, or three."""
     before = _LONG[: STORED_LENGTH - inside]
-    assert both(before + "12345" + _LONG[:90], before + "12999" + _LONG[:90], FULL) == said
+    assert both(before + "12345" + _LONG[:90], before + "12999" + _LONG[:90], FULL) == rule
 
 
 def test_what_stands_behind_the_head_keeps_nothing_apart() -> None:
@@ -77,20 +77,31 @@ def test_an_alignment_of_hundreds_of_runs_ends() -> None:
     assert both(one, other, GUARDS) == Rule.NONE
 
 
-@pytest.mark.parametrize(("places", "said"), [(2, Rule.NONE), (5, Rule.IN_ITS_PLACE)])
-def test_a_name_counts_in_its_place_as_long_as_few_places_differ(places: int, said: Rule) -> None:
+@pytest.mark.parametrize(("places", "rule"), [(2, Rule.NONE), (5, Rule.IN_ITS_PLACE)])
+def test_a_name_counts_in_its_place_as_long_as_few_places_differ(places: int, rule: Rule) -> None:
     """Four places beside the name, which differ in words that were added."""
     template = "尊敬{}的家长您好{}请于明天上午到{}领取孩子{}的课本和校服费用{}已经全部缴清谢谢您的配合"
     earlier = template.format("", "啊", "育英院", "们", "")
     later = template.format("们", "", "明德堂", "", "都")
-    assert both(earlier, later, FULL._replace(places=places)) == said
+    assert both(earlier, later, FULL._replace(places=places)) == rule
 
 
-@pytest.mark.parametrize(("words", "said"), [(18, Rule.NONE), (19, Rule.ADDED_INSIDE)])
-def test_more_than_a_limit_inside_keeps_apart_whoever_has_it(words: int, said: Rule) -> None:
+@pytest.mark.parametrize(
+    ("earlier", "later", "rule"),
+    [("安康农大", "保康林大", Rule.IN_ITS_PLACE), ("中南", "南昌", Rule.NONE), ("清华", "华东师", Rule.NONE)],
+)
+def test_runs_around_a_character_are_joined_where_one_was_replaced(
+    earlier: str, later: str, rule: Rule
+) -> None:
+    template = "本周六{}足球队的训练取消了请各位同学们互相转告谢谢大家的支持配合"
+    assert both(template.format(earlier), template.format(later), FULL) == rule
+
+
+@pytest.mark.parametrize(("words", "rule"), [(18, Rule.NONE), (19, Rule.ADDED_INSIDE)])
+def test_more_than_a_limit_inside_keeps_apart_whoever_has_it(words: int, rule: Rule) -> None:
     before, behind = "尊敬客户您本月套餐国内流量", "感谢使用我们网络服务祝您生活愉快事业兴旺家庭幸福"
     field = "".join(chr(0x6C00 + place) for place in range(words))
     sms = FULL._replace(inside=18)
-    assert both(before + behind, before + field + behind, sms) == said
-    assert both(before + field + behind, before + behind, sms) == said
+    assert both(before + behind, before + field + behind, sms) == rule
+    assert both(before + field + behind, before + behind, sms) == rule
     assert both(before + behind, before + behind + field, sms) == Rule.NONE
