@@ -62,6 +62,11 @@ def clear(index: ChunkIndex) -> None:
     index.counts[1] = 0
 
 
+def filled_buckets(index: ChunkIndex) -> NDArray[np.int64]:
+    """int64[m]: the buckets that what was kept stands in, in any order."""
+    return index.keys[index.used[: index.counts[1]]].astype(np.int64) - 1
+
+
 @kernel(callee=True)
 def cell_of_bucket(index: ChunkIndex, bucket: int) -> np.int64:
     """The cell of a bucket; keys[cell] is 0 if nothing kept stands in it."""

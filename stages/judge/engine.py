@@ -17,7 +17,7 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.exact.bloom_kernel import Bloom, new_bloom
 from twinsieve.stages.exact.bloom_sizing import BloomSizing
 from twinsieve.stages.judge import params
-from twinsieve.stages.judge.chunk_index import clear, new_chunk_index
+from twinsieve.stages.judge.chunk_index import clear, filled_buckets, new_chunk_index
 from twinsieve.stages.judge.decide import Workspace, decide
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome, TrieHits
 from twinsieve.stages.near.hamming import (
@@ -161,7 +161,7 @@ class NearStage:
         if count == 0 or self._params.near == params.NEAR_NONE or self._scan:
             return
         if self._text:
-            self._table.reserve(self._kept.keys[self._kept.used[: self._kept.counts[1]]])
+            self._table.reserve(filled_buckets(self._kept))
         shards = len(self._scratch)
         tables = self.buckets.bands + self.buckets.tables if self._text else len(self.chains.masks)
 
