@@ -82,7 +82,7 @@ class Inputs:
         saves = self.saves
         if saves is None:
             return opened.enter_context(InputSource(name))
-        if not saves.stop.asked:
+        if not saves.stop.requested:
             saves.stop.taken = False
             try:
                 return opened.enter_context(InputSource(name, saves.wait if is_stream(name) else None))
@@ -99,7 +99,7 @@ class Inputs:
         try:
             if saves is not None:
                 saves.save_if_due()
-                if saves.stop.asked:
+                if saves.stop.requested:
                     raise StoppedError
             return next(chunks, None)
         except StoppedError as stopped:
@@ -125,8 +125,8 @@ def _warn_of_unseen(chunk: RowChunk, warn: Callable[[str], None], *, is_sample: 
     unseen = chunk.columns.unseen
     if not is_sample and not len(chunk.columns):
         # Where no row has a text the run ends, and its error says this too.
-        unseen = [one for one in unseen if one.setting != TEXT]
-    lines = [(one.setting in STOPPING, f"{chunk.source}: {one.line('rows')}") for one in unseen]
+        unseen = [field for field in unseen if field.setting != TEXT]
+    lines = [(field.setting in STOPPING, f"{chunk.source}: {field.line('rows')}") for field in unseen]
     stopping = [line for stops, line in lines if stops]
     if stopping and not is_sample:
         raise UsageError("; ".join(stopping))

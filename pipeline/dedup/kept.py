@@ -128,7 +128,7 @@ class KeptByInput:
         self._in_bits = in_bits
         self._open: tuple[Output, KeptRows] | None = None
         self.finished: list[Output] = []
-        self._made: list[str] = []
+        self._new_folders: list[str] = []
         try:
             for folder in dict.fromkeys(map(os.path.dirname, outputs)):
                 self._make(folder)
@@ -150,7 +150,7 @@ class KeptByInput:
                 os.mkdir(name)
             except OSError as error:
                 raise FileError(f"{name}: the folder cannot be made: {error.strerror}") from error
-            self._made.append(name)
+            self._new_folders.append(name)
 
     def _current(self) -> KeptRows:
         if self._open is None:
@@ -192,6 +192,6 @@ class KeptByInput:
             self._open = None
         for output in self.finished:
             output.discard()
-        for folder in reversed(self._made):
+        for folder in reversed(self._new_folders):
             with suppress(OSError):
                 os.rmdir(folder)

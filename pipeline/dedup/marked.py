@@ -21,7 +21,7 @@ from twinsieve.pipeline.files.format import Format
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.source import STDIN
-from twinsieve.pipeline.messages.columns import said_apart
+from twinsieve.pipeline.messages.columns import differing_words
 from twinsieve.pipeline.messages.decode import decode_json
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.spelling import to_json
@@ -118,7 +118,7 @@ class Marker:
         numbers = [row for row, mark in enumerate(marks) if mark is not None]
         if chunk.batch is not None:
             return replace(chunk, batch=_with_column(chunk.batch, marks)), numbers
-        bad = {one.row: one.reason for one in chunk.columns.unreadable}
+        bad = {bad_row.row: bad_row.reason for bad_row in chunk.columns.unreadable}
         rows = list(chunk.rows.rows)
         for row in numbers:
             mark = marks[row] or RowMark("")
@@ -149,7 +149,7 @@ class Marker:
     def _with_fields(self, record: bytes, fields: list[str]) -> bytes:
         # A delimiter may be a point or a dash.
         special = (self._delimiter, *'"\r\n')
-        spelt = [_in_quotes(field) if any(one in field for one in special) else field for field in fields]
+        spelt = [_in_quotes(field) if any(char in field for char in special) else field for field in fields]
         body = record.removesuffix(b"\r")
         added = self._delimiter.join(["", *spelt]).encode(self._reader.codec, "backslashreplace")
         return body + added + record[len(body) :]
@@ -162,9 +162,9 @@ class Marker:
         comma = b"" if before.endswith(b"{") else b", "
         return before + comma + _member(mark) + raw[len(before) :]
 
-    def _taken(self, where: str, what: str, name: str) -> FileError:
+    def _taken(self, where: str, part: str, name: str) -> FileError:
         return FileError(
-            f"{where}: has {what} {name!r} already, which --mark would add; remove it first, "
+            f"{where}: has {part} {name!r} already, which --mark would add; remove it first, "
             "or run without --mark"
         )
 
@@ -186,7 +186,7 @@ def _ascii(value: object) -> str:
         return _quoted(value)
     if not value:
         return "[]"
-    return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], to_json(value).decode())
+    return _NOT_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], to_json(value).decode())
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -227,7 +227,7 @@ def _with_column(batch: pa.RecordBatch, marks: list[RowMark | None]) -> pa.Recor
 def _of_struct(mark: RowMark) -> dict[str, Any]:
     """Ids are text: those of one column may be numbers in one file and text in another."""
     ids = {"leader_id": id_text(mark.leader_id), "apart_from_id": id_text(mark.apart_from_id)}
-    return mark._asdict() | {name: None if one is None else _as_utf8(one) for name, one in ids.items()}
+    return mark._asdict() | {name: None if id_ is None else _as_utf8(id_) for name, id_ in ids.items()}
 
 
 def _as_utf8(text: str) -> str:
@@ -281,7 +281,7 @@ def marks_of(judged: Judged, *, in_bits: bool) -> list[RowMark | None]:
         else:
             mark = mark._replace(cluster=judged.first + row)
             if reasons[index]:
-                earlier, later = said_apart(verdicts, index) or (None, None)
+                earlier, later = differing_words(verdicts, index) or (None, None)
                 mark = mark._replace(
                     reason=Rule(reasons[index]).words,
                     apart_from=apart[index],

@@ -135,7 +135,7 @@ class Dedup:
             digested = job.inputs if wanted.state is not None else []
             self._digests = [content_digest(name) for name in digested]
             self.repeated = self._repeated()
-            self._held = undo.pop_all()
+            self._resources = undo.pop_all()
         self._keeps_book = wanted.shows_leaders or bool(self._state.leaders)
         self._reader = InputReader(
             settings, job.dialect, whole=True, ids_shown=self._keeps_book, apart=bool(job.outputs)
@@ -160,16 +160,18 @@ class Dedup:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._held.close()
+        self._resources.close()
 
     def _repeated(self) -> list[str]:
         """Inputs that an earlier run has read. raises: UsageError where that would cost an output"""
-        wanted, known = self._job.wanted, set(self._state.inputs)
-        repeated = [name for name, one in zip(self._job.inputs, self._digests, strict=False) if one in known]
+        wanted, earlier = self._job.wanted, set(self._state.inputs)
+        repeated = [
+            name for name, digest in zip(self._job.inputs, self._digests, strict=False) if digest in earlier
+        ]
         if wanted.state is not None:
-            each = dict(zip(self._job.inputs, self._job.outputs, strict=False))
+            output_of = dict(zip(self._job.inputs, self._job.outputs, strict=False))
             for name in repeated:
-                outputs = {"-o": each.get(name, wanted.output), "--duplicates": wanted.duplicates}
+                outputs = {"-o": output_of.get(name, wanted.output), "--duplicates": wanted.duplicates}
                 refuse_empty_replacement(name, wanted.state, outputs)
         return repeated
 
@@ -205,11 +207,13 @@ class Dedup:
 
     def stopped_line(self, stopped: StoppedError) -> str:
         """What is true of a run that stopped in good order."""
-        said = f"stopped before the end of the input; all rows that came out are in {self._job.wanted.state}"
+        stopped_early = (
+            f"stopped before the end of the input; all rows that came out are in {self._job.wanted.state}"
+        )
         lost = (
             f"; {stopped.unfinished:,} bytes of a row without its end are lost" if stopped.unfinished else ""
         )
-        return said + lost
+        return stopped_early + lost
 
     def sieve_stats(self) -> SieveStats:
         """How full the sieve is."""

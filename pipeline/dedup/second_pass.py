@@ -132,17 +132,17 @@ class SecondPass:
         chosen = self.choose()
         start = 0
         for name, stamp, count in zip(self._inputs, self._stamps, self._counts, strict=True):
-            at = start
+            row = start
             with InputSource(name) as source:
                 for chunk in self._reader.rows_alone(source):
-                    stop = at + len(chunk.rows.rows)
-                    self._kept_rows.write(chunk, np.flatnonzero(chosen[at:stop]).tolist())
-                    at = stop
-            if at != start + count or _stamp(name) != stamp:
+                    stop = row + len(chunk.rows.rows)
+                    self._kept_rows.write(chunk, np.flatnonzero(chosen[row:stop]).tolist())
+                    row = stop
+            if row != start + count or _stamp(name) != stamp:
                 raise FileError(
                     f"{name}: was changed while it was read, and --keep reads it twice; run again"
                 )
-            start = at
+            start = row
             self._kept_rows.end_input()
         self._kept_rows.end()
 
@@ -160,7 +160,7 @@ class SecondPass:
 def _stamp(name: str) -> tuple[int, int]:
     """Size and time of change. raises: FileError"""
     try:
-        known = os.stat(name)
+        status = os.stat(name)
     except OSError as error:
         raise FileError(f"{name}: cannot be read: {error.strerror}") from error
-    return known.st_size, known.st_mtime_ns
+    return status.st_size, status.st_mtime_ns

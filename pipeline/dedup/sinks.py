@@ -19,7 +19,7 @@ from twinsieve.pipeline.dedup.report import Summary
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.write import ByteSink, Output
-from twinsieve.pipeline.messages.columns import said_apart, similarity_at
+from twinsieve.pipeline.messages.columns import differing_words, similarity_at
 from twinsieve.pipeline.messages.decode import Unreadable
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.contract import (
@@ -58,7 +58,7 @@ class Judged:
 
     def without_text(self) -> NDArray[np.int64]:
         """int64[m]: rows that come out without a text, ascending; no verdict is of them."""
-        return np.array([one.row for one in self.chunk.columns.no_text], np.int64)
+        return np.array([bad.row for bad in self.chunk.columns.no_text], np.int64)
 
     def kept(self) -> NDArray[np.int64]:
         """int64[m]: rows of the chunk that come out, ascending."""
@@ -70,8 +70,8 @@ class Judged:
         columns, source = self.chunk.columns, self.chunk.source
         lines = self.chunk.lines()[columns.rows]
         return [
-            {"position": position, "id": one, "source": source, "line": line}
-            for position, one, line in zip(
+            {"position": position, "id": id_, "source": source, "line": line}
+            for position, id_, line in zip(
                 self.positions().tolist(), columns.ids, lines.tolist(), strict=True
             )
         ]
@@ -201,12 +201,12 @@ class KeptApart:
         if not apart:
             return
         others = [judged.leaders.get(int(verdicts.apart_from[row])) for row in apart]
-        known = [(other.text, columns.texts[row]) for row, other in zip(apart, others, strict=True) if other]
-        likeness = iter(self._likeness(known))
+        pairs = [(other.text, columns.texts[row]) for row, other in zip(apart, others, strict=True) if other]
+        likeness = iter(self._likeness(pairs))
         places = judged.places()
         lines = []
         for row, other in zip(apart, others, strict=True):
-            earlier, later = said_apart(verdicts, row) or (None, None)
+            earlier, later = differing_words(verdicts, row) or (None, None)
             entry = places[row] | {
                 "apart_from": int(verdicts.apart_from[row]),
                 "apart_from_id": None if other is None else other.id,
@@ -243,8 +243,8 @@ class KeptApart:
         exact = replace(self._config.exact, method="none", window=window)
         batch = replace(Batch.blank(len(bodies)), bodies=bodies, fingerprints=fingerprints)
         batch.scopes[:] = np.arange(len(bodies)) // 2 + 1
-        said = Sieve(replace(self._config, exact=exact, near=near, scoped=True)).judge(batch)
-        return [{"similarity": similarity_at(said, row)} for row in range(1, len(bodies), 2)]
+        verdicts = Sieve(replace(self._config, exact=exact, near=near, scoped=True)).judge(batch)
+        return [{"similarity": similarity_at(verdicts, row)} for row in range(1, len(bodies), 2)]
 
     def end(self) -> None:
         """Every pair is out already."""

@@ -44,8 +44,8 @@ class FileState:
 
     def remember(self, digests: list[str | None]) -> None:
         """Add inputs that were read to their end; None has no digest."""
-        known = dict.fromkeys([*self.inputs, *filter(None, digests)])
-        self.inputs = list(known)[-_KEPT_DIGESTS:]
+        inputs = dict.fromkeys([*self.inputs, *filter(None, digests)])
+        self.inputs = list(inputs)[-_KEPT_DIGESTS:]
 
 
 def new_state(settings: Settings) -> FileState:
@@ -146,11 +146,11 @@ def _locked(path: str) -> int | None:
     with ExitStack() as undo:
         undo.callback(os.close, descriptor)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        known = os.fstat(descriptor)
-        if known.st_size or not stat.S_ISREG(known.st_mode):
+        status = os.fstat(descriptor)
+        if status.st_size or not stat.S_ISREG(status.st_mode):
             raise FileError(f"{path}: is no lock of a state, but lies where one must be; move it away")
         with suppress(FileNotFoundError):
-            if os.path.samestat(known, os.stat(path)):
+            if os.path.samestat(status, os.stat(path)):
                 undo.pop_all()
                 return descriptor
     return None

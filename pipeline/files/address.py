@@ -26,8 +26,8 @@ def path_of_local(name: str) -> str:
     >>> path_of_local("file:///tmp/a.csv"), path_of_local("a.csv")
     ('/tmp/a.csv', 'a.csv')
     """
-    found = _ADDRESS.match(name)
-    return name[found.end() :] if found is not None and found[1].lower() in _LOCAL else name
+    match = _ADDRESS.match(name)
+    return name[match.end() :] if match is not None and match[1].lower() in _LOCAL else name
 
 
 def path_here(use: str, name: str) -> Path:

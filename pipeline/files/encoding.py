@@ -95,9 +95,9 @@ def encoding_seen(head: bytes) -> tuple[str, str] | None:
         return None
     is_utf8 = _is_utf8(head)
     letters = sum(0x20 <= byte < 0x7F for byte in head)
-    for encoding, at in (("utf-16-le", 1), ("utf-16-be", 0)):
+    for encoding, low_byte in (("utf-16-le", 1), ("utf-16-be", 0)):
         if is_utf8:
-            ascii_alone = head[at::2].count(0) == nuls and nuls * _NULS_OF_ASCII >= len(head) > 3
+            ascii_alone = head[low_byte::2].count(0) == nuls and nuls * _NULS_OF_ASCII >= len(head) > 3
             if ascii_alone:
                 return encoding, "every other byte is NUL"
         elif letters < _MAX_ASCII_SHARE * len(head) and _is_plain(
@@ -136,8 +136,8 @@ def order_of(encoding: str, mark: bytes) -> str:
 def mark_of(head: bytes, encoding: str | None) -> bytes:
     """The byte order mark that a file of this encoding begins with, or nothing; None: UTF-8."""
     marks = ((codecs.BOM_UTF8, _UTF_8), *_MARKS)
-    said = encoding or _UTF_8
-    return next((mark for mark, named in marks if said.startswith(named) and head.startswith(mark)), b"")
+    codec = encoding or _UTF_8
+    return next((mark for mark, named in marks if codec.startswith(named) and head.startswith(mark)), b"")
 
 
 class Encoded:
@@ -199,8 +199,8 @@ def is_undecided(head: bytes) -> bool:
     >>> is_undecided(b"\xff\xfe"), is_undecided(b"\xff\xfea\0")
     (True, False)
     """
-    known = (codecs.BOM_UTF8, *dict(_MARKS), *dict(_BEGINNINGS))
-    return any(len(head) < len(beginning) and beginning.startswith(head) for beginning in known)
+    beginnings = (codecs.BOM_UTF8, *dict(_MARKS), *dict(_BEGINNINGS))
+    return any(len(head) < len(beginning) and beginning.startswith(head) for beginning in beginnings)
 
 
 def foreign(head: bytes) -> str | None:
@@ -209,10 +209,10 @@ def foreign(head: bytes) -> str | None:
     >>> foreign(b"PK are letters"), foreign(b"PK\\x05\\x06")
     (None, 'is a zip archive, which is not read; unpack it first')
     """
-    for beginning, said in _BEGINNINGS:
+    for beginning, problem in _BEGINNINGS:
         if head.startswith(beginning):
             is_sheet = beginning == b"PK\x03\x04" and head[_NAME_AT:].startswith(_OFFICE)
-            return _SHEET if is_sheet else said
+            return _SHEET if is_sheet else problem
     if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return _ARCHIVE.format("tar") + " and name the folder"
     return None

@@ -116,25 +116,25 @@ def _format_of(names: list[str], given: str | None, settings: Settings) -> Forma
         return "csv" if given == "tsv" else cast(Format, given)
     if settings.input.encoding == "text":
         return "text"
-    found = {_input_format(name): name for name in names}
-    if found.keys() == {"json", "jsonl"}:
+    name_by_format = {_input_format(name): name for name in names}
+    if name_by_format.keys() == {"json", "jsonl"}:
         return "json"
-    if len(found) > 1:
-        (one, first), (other, second) = list(found.items())[:2]
+    if len(name_by_format) > 1:
+        (format_, first), (other, second) = list(name_by_format.items())[:2]
         raise UsageError(
-            f"{shown(first)} looks like {one}, {shown(second)} like {other}; run them one after the other on "
-            "one --state, which finds duplicates across them, or say --format if a name misleads"
+            f"{shown(first)} looks like {format_}, {shown(second)} like {other}; run them one after the "
+            "other on one --state, which finds duplicates across them, or say --format if a name misleads"
         )
-    return next(iter(found))
+    return next(iter(name_by_format))
 
 
 def _delimiter(given: str) -> str:
-    found = _NAMED_DELIMITERS.get(given, given)
-    if len(found) != 1 or not found.isascii():
+    delimiter = _NAMED_DELIMITERS.get(given, given)
+    if len(delimiter) != 1 or not delimiter.isascii():
         raise UsageError(f"--delimiter {given!r}: must be one ASCII character, or tab")
-    if found.isalnum() or found in '"\r\n\0':
+    if delimiter.isalnum() or delimiter in '"\r\n\0':
         raise UsageError(f"--delimiter {given!r}: cannot be a quote, a letter, a digit or the end of a line")
-    return found
+    return delimiter
 
 
 def _is_by_tab(names: list[str]) -> bool:
@@ -202,8 +202,8 @@ def refuse_other_endings(holds: str, allowed: tuple[str, ...], names: dict[str, 
             continue
         looks = _promised(name)
         if looks is not None and looks not in allowed:
-            said = f"looks like {looks}, but holds {holds}; name another file"
-            raise UsageError(f"{flag} {shown(name)}: {said}")
+            problem = f"looks like {looks}, but holds {holds}; name another file"
+            raise UsageError(f"{flag} {shown(name)}: {problem}")
 
 
 def refuse_endings_of_reports(names: dict[str, str | None]) -> None:
@@ -220,15 +220,15 @@ def _promised(name: str) -> str | None:
 
 
 def _input_format(name: str) -> Format:
-    found = _ENDINGS.get(ending_of(name)) if name != STDIN else None
+    format_ = _ENDINGS.get(ending_of(name)) if name != STDIN else None
     is_file = is_address(name) or (Path(name).is_file() and not PurePath(name).is_relative_to("/dev"))
-    if found is None and name != STDIN and is_file:
-        known = ", ".join(_ENDINGS)
+    if format_ is None and name != STDIN and is_file:
+        endings = ", ".join(_ENDINGS)
         raise UsageError(
-            f"{shown(name)}: {_OTHER_INPUTS.get(ending_of(name), _NO_ENDING)}; known are {known}, each also "
-            f"with {_listed(PACKED_ENDINGS)} behind it; or say --format {_listed(FORMATS)}"
+            f"{shown(name)}: {_OTHER_INPUTS.get(ending_of(name), _NO_ENDING)}; known are {endings}, each "
+            f"also with {_listed(PACKED_ENDINGS)} behind it; or say --format {_listed(FORMATS)}"
         )
-    return found or "jsonl"
+    return format_ or "jsonl"
 
 
 def ending_of(name: str) -> str:

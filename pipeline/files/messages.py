@@ -225,8 +225,8 @@ class InputReader:
 
     def _refuse_other_columns(self, where: str, first: Sequence[object], columns: Sequence[object]) -> None:
         """Refuse columns that are not those of the first input, in any order. raises: FileError"""
-        missing = [str(one) for one in first if one not in columns]
-        added = [str(one) for one in columns if one not in first]
+        missing = [str(column) for column in first if column not in columns]
+        added = [str(column) for column in columns if column not in first]
         if not missing and not added and len(first) == len(columns):
             return
         differ = [f"{_listed(added)} only here"] if added else []
@@ -241,14 +241,14 @@ class InputReader:
         wanted = self._reader.text_roots
         if set(wanted) & set(names) or self._settings.exact.fields:
             return
-        asked = " or ".join(map(repr, wanted))
+        text_fields = " or ".join(map(repr, wanted))
         other = _other_delimiter(header, wanted, names)
         if other is not None:
-            said = "tab" if other == "\t" else repr(other)
-            seen = f"its columns look separated by {said}: add --delimiter {said}"
-            raise UsageError(f"{where}: has no column {asked}; {seen}")
+            delimiter = "tab" if other == "\t" else repr(other)
+            advice = f"its columns look separated by {delimiter}: add --delimiter {delimiter}"
+            raise UsageError(f"{where}: has no column {text_fields}; {advice}")
         listed = ", ".join(repr(name) for name in names[:20])
-        raise UsageError(f"{where}: has no column {asked} but {listed}; name one with --text-field")
+        raise UsageError(f"{where}: has no column {text_fields} but {listed}; name one with --text-field")
 
     def _rows(self, blocks: Iterator[bytes], shown: str) -> Iterator[Rows]:
         limit = self._settings.input.max_bytes
@@ -286,9 +286,9 @@ class InputReader:
             if self._codec is not None:
                 text.encode()  # Some encodings have bytes that decode to a half of a character.
         except UnicodeError as error:
-            at = error.start if isinstance(error, UnicodeDecodeError) else 0
+            offset = error.start if isinstance(error, UnicodeDecodeError) else 0
             raise UnreadableError(
-                DeadLetterReason.NOT_UTF8, f"is not {self._codec or 'UTF-8'} at byte {at}"
+                DeadLetterReason.NOT_UTF8, f"is not {self._codec or 'UTF-8'} at byte {offset}"
             ) from error
         return text
 
@@ -303,8 +303,8 @@ class InputReader:
         if first is None or (first.rows == [b""] and next(batches, None) is None):
             return None
         if not first.rows[0]:
-            said = "has no header row; the first row of a CSV file names its columns"
-            raise FileError(f"{source.shown}: {said}")
+            problem = "has no header row; the first row of a CSV file names its columns"
+            raise FileError(f"{source.shown}: {problem}")
         head = first.rows[0] or b""
         try:
             text = self._decoded(head)
@@ -357,7 +357,7 @@ class InputReader:
             spelt = _spelt_fields(text, self._delimiter)
             if fields is None or len(fields) != len(order) or len(spelt) != len(order):
                 return record
-            joined = self._delimiter.join([spelt[at] for at in order])
+            joined = self._delimiter.join([spelt[column] for column in order])
             return joined.encode(self.codec) + record[len(body) :]
 
         return replace(batch, rows=[ordered(record) for record in batch.rows])
@@ -378,8 +378,8 @@ class InputReader:
 def _other_delimiter(head: str, wanted: Sequence[str], names: list[str]) -> str | None:
     """What the columns of a header seem to be separated by, if that is plain; names: as it was read."""
     for other in _DELIMITERS:
-        found = _csv_fields(head, other) or []
-        if set(wanted) & set(found) or len(found) > len(names):
+        columns = _csv_fields(head, other) or []
+        if set(wanted) & set(columns) or len(columns) > len(names):
             return other
     return None
 
@@ -417,9 +417,9 @@ def _csv_fields(record: str, delimiter: str) -> list[str] | None:
     # The limit holds for the whole process, which may read other CSV.
     limit = csv.field_size_limit(max(len(record), 1 << 17))
     try:
-        found = list(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter, strict=True))
+        records = list(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter, strict=True))
     except csv.Error:
         return None
     finally:
         csv.field_size_limit(limit)
-    return found[0] if len(found) == 1 else None
+    return records[0] if len(records) == 1 else None

@@ -78,14 +78,14 @@ class InputSource:
         if is_address(name):
             return
         try:
-            known = os.fstat(0) if name == STDIN else os.stat(name)
-            if stat.S_ISDIR(known.st_mode):
+            status = os.fstat(0) if name == STDIN else os.stat(name)
+            if stat.S_ISDIR(status.st_mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if name != STDIN and not os.access(name, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
             raise self._cannot_be_read(error) from error
-        self.size = known.st_size if stat.S_ISREG(known.st_mode) else None
+        self.size = status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def __enter__(self) -> Self:
         if is_address(self.name):
@@ -132,8 +132,8 @@ class InputSource:
             least = 0 if self.size is None and not is_address(self.name) else _BLOCK_BYTES
             while (len(head) < least or is_undecided(head)) and (block := next(blocks, b"")):
                 head += block
-            if (said := foreign(head)) is not None:
-                raise FileError(f"{self.shown}: {said}")
+            if (problem := foreign(head)) is not None:
+                raise FileError(f"{self.shown}: {problem}")
             self.mark = mark_of(head, encoding)
             head = head.removeprefix(self.mark)
             if encoding is not None and is_wide(encoding):

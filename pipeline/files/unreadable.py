@@ -94,7 +94,7 @@ class TextField:
         self._of_input.add(chunk)
         self._of_all.add(chunk)
         unseen = chunk.columns.unseen
-        self._meant |= {one.meant: None for one in unseen if one.setting == TEXT and one.meant}
+        self._meant |= {missed.meant: None for missed in unseen if missed.setting == TEXT and missed.meant}
 
     def _line(self, rows: _Rows) -> str:
         none = "the only row has no text" if rows.count == 1 else f"none of {rows.count:,} rows has a text"
@@ -119,7 +119,7 @@ class _Rows:
     def add(self, chunk: RowChunk) -> None:
         columns = chunk.columns
         self.count += len(columns) + len(columns.no_text) + len(columns.unreadable)
-        is_null = any(one.reason is not DeadLetterReason.MISSING_FIELD for one in columns.no_text)
+        is_null = any(bad.reason is not DeadLetterReason.MISSING_FIELD for bad in columns.no_text)
         self.has_field |= bool(len(columns)) or is_null
         self.first = self.first or first_without_text(chunk)
 
@@ -147,8 +147,8 @@ def too_many_line(
     """
     count = reasons.total()
     if limit is not None:
-        said = f"more rows than --max-unreadable {limit:g} allows are"
-        return f"{said} {unreadable_line(reasons, rows, first, None)}" if count > limit * rows else None
+        too_many = f"more rows than --max-unreadable {limit:g} allows are"
+        return f"{too_many} {unreadable_line(reasons, rows, first, None)}" if count > limit * rows else None
     if count <= max(ALLOWED_SHARE * rows, ALLOWED_ROWS):
         return None
     enough = ceil(count / rows * 100) / 100
@@ -176,11 +176,11 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
     count = reasons.total()
     rows = "the only row" if count == 1 else f"all {count:,} rows"
     why = ", ".join(reason for reason, _ in reasons.most_common())
-    said = f"{rows} could not be read ({why}): {first}{but_these(first.fields)}"
+    problem = f"{rows} could not be read ({why}): {first}{but_these(first.fields)}"
     advice = first.advice or _ADVICE.get(first.bad.reason)
     if first.bad.setting == "exact.fields":
         advice = "name fields in exact.fields that rows have"
-    return f"{said}; {advice}" if advice else said
+    return f"{problem}; {advice}" if advice else problem
 
 
 def _advice(chunk: RowChunk, bad: Unreadable) -> str | None:

@@ -85,15 +85,15 @@ class Output:
             return cast(BinaryIO, io.FileIO(self._descriptor, "wb", closefd=False))
         target = _followed(self.name)
         try:
-            known = os.stat(self.name)
+            status = os.stat(self.name)
         except FileNotFoundError:
-            known = None
-        if known is not None and stat.S_ISDIR(known.st_mode):
+            status = None
+        if status is not None and stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(21, "is a directory")
-        if known is not None and not stat.S_ISREG(known.st_mode):
+        if status is not None and not stat.S_ISREG(status.st_mode):
             # By the name as given: what links in /proc point to, as `pipe:[7]`, is no name.
             return cast(BinaryIO, io.FileIO(self.name, "wb"))
-        if known is not None and not os.access(target, os.W_OK):
+        if status is not None and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
         descriptor = _nameless(target.parent, self._mode)
@@ -102,10 +102,10 @@ class Output:
             descriptor = os.open(part, flags, self._mode)
             self._named_already = True
         self._part, self._target = part, target
-        if known is not None:
-            _give_owner(descriptor, known)
+        if status is not None:
+            _give_owner(descriptor, status)
             if self._mode == 0o666:
-                os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
+                os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
         return cast(BinaryIO, io.FileIO(descriptor, "wb"))
 
     def write(self, data: bytes, /) -> None:
@@ -260,9 +260,9 @@ def _nameless(folder: Path, mode: int) -> int | None:
         raise
 
 
-def _give_owner(descriptor: int, known: os.stat_result) -> None:
+def _give_owner(descriptor: int, status: os.stat_result) -> None:
     """Give the file the owner and group of `known` where that is allowed, else the group, else nothing."""
-    for owner, group in ((known.st_uid, known.st_gid), (-1, known.st_gid)):
+    for owner, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
         try:
             os.fchown(descriptor, owner, group)
         except OSError:
@@ -375,8 +375,8 @@ def descriptor_of(name: str, *, writes: bool) -> int | None:
     for _ in range(_MAX_LINKS):
         folder, last = os.path.split(os.path.abspath(path))
         folder = os.path.realpath(folder)
-        found = _FOLDER.fullmatch(folder)
-        if found and last.isdecimal() and found["process"] in (None, str(os.getpid())):
+        match = _FOLDER.fullmatch(folder)
+        if match and last.isdecimal() and match["process"] in (None, str(os.getpid())):
             return int(last)
         try:
             path = os.path.join(folder, os.readlink(os.path.join(folder, last)))
@@ -464,8 +464,8 @@ class _Taken:
         for mark in identity.marks:
             if mark in self._by_mark:
                 return self._by_mark[mark]
-        for other, known in self._all if identity.folder else self._folders:
-            if identity.holds(known) or known.holds(identity):
+        for other, other_identity in self._all if identity.folder else self._folders:
+            if identity.holds(other_identity) or other_identity.holds(identity):
                 return other
         return None
 

@@ -22,7 +22,7 @@ def pick(column: Sequence[Item], rows: Sequence[int]) -> Sequence[Item]:
     return column if len(rows) == len(column) else [column[row] for row in rows]
 
 
-def said_apart(verdicts: Verdicts, row: int) -> tuple[str, str] | None:
+def differing_words(verdicts: Verdicts, row: int) -> tuple[str, str] | None:
     """What the earlier and what the later body say in the one place that keeps them apart, if one does."""
     place = int(verdicts.detail_rows[row])
     if place < 0:
