@@ -78,7 +78,7 @@ def folders() -> Folders:
         targets.append(MachineTarget(own.triple, portable_cpu(), ""))
     root = cache_root()
     roots = [_CARRIED] if root is None else [_CARRIED, root]
-    read = tuple(each / folder_name(target) for each in roots for target in targets)
+    read = tuple(root / folder_name(target) for root in roots for target in targets)
     return Folders(read, None if root is None else root / folder_name(own))
 
 
@@ -185,7 +185,7 @@ def _content(folder: Path, name: str) -> bytes | None:
     except OSError as error:
         if error.errno != errno.ELOOP:
             return None
-    _say_not_trusted(folder)
+    _warn_not_trusted(folder)
     return None
 
 
@@ -205,11 +205,11 @@ def _opened(folder: Path) -> Iterator[int]:
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENOTDIR) or not os.path.lexists(folder):
             raise
-        _say_not_trusted(folder)
+        _warn_not_trusted(folder)
         raise _NotTrustedError from error
     try:
         if not _is_trusted(folder, os.fstat(place)):
-            _say_not_trusted(folder)
+            _warn_not_trusted(folder)
             raise _NotTrustedError
         yield place
     finally:
@@ -237,7 +237,7 @@ def _write(name: str, content: bytes) -> bool:
     """Whether the file is in the folder now."""
     folder = folders().write
     if folder is None:
-        _say_once("there is no folder to keep compiled kernels in")
+        _warn_once("there is no folder to keep compiled kernels in")
         return False
     partial = f"{name}.{uuid.uuid4().hex[:12]}"
     try:
@@ -256,7 +256,7 @@ def _write(name: str, content: bytes) -> bool:
     except _NotTrustedError:
         return False
     except OSError as error:
-        _say_once(f"compiled kernels cannot be kept in {folder} ({error.strerror})")
+        _warn_once(f"compiled kernels cannot be kept in {folder} ({error.strerror})")
         return False
     return True
 
@@ -270,16 +270,16 @@ def _make(folder: Path) -> None:
 
 
 @cache
-def _say_once(what: str) -> None:
+def _warn_once(problem: str) -> None:
     _log.warning(
         "twinsieve: %s, so each start compiles for half a minute; "
         "set NUMBA_CACHE_DIR to a folder that can be written",
-        what,
+        problem,
     )
 
 
 @cache
-def _say_not_trusted(folder: Path) -> None:
+def _warn_not_trusted(folder: Path) -> None:
     _log.warning(
         "twinsieve: %s: not used, for somebody else may have written the compiled kernels there, so each "
         "start compiles for half a minute; remove it, or set NUMBA_CACHE_DIR to a folder of your own (it and "
@@ -315,9 +315,9 @@ def _remove_if_unused(folder: Path) -> None:
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         names = os.listdir(place)
-        found = [os.fstat(place), *(os.stat(name, dir_fd=place, follow_symlinks=False) for name in names)]
-        is_ours = found[0].st_uid == os.geteuid() and all(map(_FILE.fullmatch, names))
-        if is_ours and time.time() - max(one.st_mtime for one in found) > _UNUSED_DAYS * _DAY_S:
+        statuses = [os.fstat(place), *(os.stat(name, dir_fd=place, follow_symlinks=False) for name in names)]
+        is_ours = statuses[0].st_uid == os.geteuid() and all(map(_FILE.fullmatch, names))
+        if is_ours and time.time() - max(status.st_mtime for status in statuses) > _UNUSED_DAYS * _DAY_S:
             for name in names:
                 os.unlink(name, dir_fd=place)
             folder.rmdir()

@@ -51,10 +51,10 @@ def shown(name: str) -> str:
     >>> shown("https://me:sec/ret@host/posts.csv"), shown("s3://key%3Asecret%40bucket/x"), shown("az://c/sig=secret/x")
     ('https://…', 's3://…', 'az://…')
     """
-    found = _SHOWN.match(name)
-    if found is None:
+    match = _SHOWN.match(name)
+    if match is None:
         return name
-    rest = name[found.end() :]
+    rest = name[match.end() :]
     # An IPv6 address has a pair of colons of its own.
     end_of_host = rest.find("]") + 1 if rest.rpartition("@")[2].startswith("[") else 0
     first, chain, _ = rest[end_of_host:].partition("::")
@@ -62,11 +62,11 @@ def shown(name: str) -> str:
     place, slash, path = rest.partition("/")
     place = _ENDS_PATH.split(place.rpartition("@")[2], maxsplit=1)[0]
     if not _PLACE.fullmatch(place) or "@" in path or _ENCODED.search(place) or _ENCODED.search(path):
-        return f"{found[0]}…"
+        return f"{match[0]}…"
     path = _ENDS_PATH.split(path, maxsplit=1)[0]
     if _NAMED.search(path):
-        return f"{found[0]}…"
-    return f"{found[0]}{place}{slash}{path}{chain and '::…'}"
+        return f"{match[0]}…"
+    return f"{match[0]}{place}{slash}{path}{chain and '::…'}"
 
 
 def without_secrets(text: str) -> str:
@@ -78,9 +78,9 @@ def without_secrets(text: str) -> str:
     return _IN_TEXT.sub(_shown_in_text, text) if ":/" in text else text
 
 
-def _shown_in_text(found: re.Match[str]) -> str:
+def _shown_in_text(match: re.Match[str]) -> str:
     # Without a scheme it is the rest of an address that was cut, as YAML cuts one behind `&`.
-    return shown(found[0]) if found[0][0] != ":" else "://…"
+    return shown(match[0]) if match[0][0] != ":" else "://…"
 
 
 NEW_STATE = "begin with a state file that does not exist yet"
@@ -97,7 +97,9 @@ class SieveError(Exception):
     lasting = False
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(without_secrets(one) if isinstance(one, str) else one for one in args))
+        super().__init__(
+            *(without_secrets(argument) if isinstance(argument, str) else argument for argument in args)
+        )
 
     def lines(self) -> list[str]:
         """What a terminal shows."""

@@ -46,11 +46,11 @@ class Kernel(CalledByKernels):
         """Numba's."""
         # Numba also makes an entry for C, which nobody calls; that took a fifth of the time to compile.
         own = {"no_cfunc_wrapper": True, "no_cpython_wrapper": self._callee}
-        made = cast("Any", njit)(nogil=True, **own, **self._options)(self._function)
+        dispatcher = cast("Any", njit)(nogil=True, **own, **self._options)(self._function)
         if self._callee:
-            made = Callee(self._function, made.targetoptions)
-        keep(made, KernelFiles(f"{self._function.__module__}.{self._function.__qualname__}"))
-        return made
+            dispatcher = Callee(self._function, dispatcher.targetoptions)
+        keep(dispatcher, KernelFiles(f"{self._function.__module__}.{self._function.__qualname__}"))
+        return dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
         return self.dispatcher(*arguments)

@@ -141,14 +141,14 @@ class _KernelCache(caching._Cache):
             reload_init=reload_init,
             referenced_envs=environments,
         )
-        for each in environments:
-            library.codegen.set_env(each.env_name, each)
+        for referenced in environments:
+            library.codegen.set_env(referenced.env_name, referenced)
         return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compile result; where that fails, say so once and go on."""
         if self._enabled and not (
-            data.library.has_dynamic_globals or any(not one.can_cache for one in data.lifted)
+            data.library.has_dynamic_globals or any(not loop.can_cache for loop in data.lifted)
         ):
             self._files.save(str(sig), _dumps(_without_ballast(data)))
 
@@ -171,7 +171,7 @@ def _without_ballast(data: Any) -> tuple[Any, ...]:
     function that was inlined, and with all of them half of Numba.
     """
     *most, environments = data._replace(type_annotation="")._reduce()
-    return (*most, tuple(each for each in environments if each.consts))
+    return (*most, tuple(referenced for referenced in environments if referenced.consts))
 
 
 @cache
@@ -210,8 +210,8 @@ def _kept_entry(target_context: Any, kept: tuple[str, str, tuple[bytes, bytes]],
     name, _, code = kept
     library = _EntryLibrary(target_context.codegen(), name, *code)
     # Numba takes these names from the LLVM code, which is not parsed.
-    known = {function.llvm_func_name, function.llvm_cpython_wrapper_name}
-    library.codegen._engine._defined_symbols |= known
+    symbols = {function.llvm_func_name, function.llvm_cpython_wrapper_name}
+    library.codegen._engine._defined_symbols |= symbols
     return library
 
 
@@ -235,10 +235,10 @@ class _CalleeCompiler(_Compiler):  # type: ignore[misc]
     def compile_extra(self, func: Any) -> Any:
         """What Numba makes of a function; TypeError if that needs Python's objects, which callees lack."""
         self.state.library = _CalleeLibrary(self.state.targetctx.codegen(), func.__qualname__)
-        made = super().compile_extra(func)
-        if made.environment.consts:
+        result = super().compile_extra(func)
+        if result.environment.consts:
             raise TypeError(f"{func.__qualname__} needs objects of Python: make it an entry, not a callee")
-        return made
+        return result
 
 
 class _NoAddresses:

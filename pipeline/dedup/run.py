@@ -55,7 +55,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.show import near_in_force
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
 from twinsieve.stages.contract import NO_TIME, Batch, SieveStats, Window
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Dedup:
             if wanted.state is not None:
                 undo.enter_context(state_lock(wanted.state))
                 earlier = load_state(wanted.state, new_state(settings), config)
-            self._state, self._sieve = earlier or (new_state(settings), Sieve(config))
+            self._state, self._sieve = earlier or (new_state(settings), BatchSieve(config))
             digested = job.inputs if wanted.state is not None else []
             self._digests = [content_digest(name) for name in digested]
             self.repeated = self._repeated()
@@ -187,7 +187,7 @@ class Dedup:
         none = np.zeros(len(texts), np.uint64)
         times = np.full(len(texts), NO_TIME, np.int64)
         positions = np.arange(len(texts), dtype=np.int64)
-        Sieve(tiny).judge(Batch(positions, times, times, none, none, bodies, fingerprints))
+        BatchSieve(tiny).judge(Batch(positions, times, times, none, none, bodies, fingerprints))
 
     def interrupted(self) -> str:
         """What is true of the outputs of a run that was broken off."""

@@ -34,8 +34,8 @@ from twinsieve.stages.contract import (
     Window,
 )
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
-from twinsieve.stages.judge.sieve import Sieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ class KeptApart:
         exact = replace(self._config.exact, method="none", window=window)
         batch = replace(Batch.blank(len(bodies)), bodies=bodies, fingerprints=fingerprints)
         batch.scopes[:] = np.arange(len(bodies)) // 2 + 1
-        verdicts = Sieve(replace(self._config, exact=exact, near=near, scoped=True)).judge(batch)
+        verdicts = BatchSieve(replace(self._config, exact=exact, near=near, scoped=True)).judge(batch)
         return [{"similarity": similarity_at(verdicts, row)} for row in range(1, len(bodies), 2)]
 
     def end(self) -> None:

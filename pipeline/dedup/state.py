@@ -18,7 +18,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
 from twinsieve.stages.header import Header
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 _HEADER = Header(b"twinsieve files\n", (2, 3), "a state of `twinsieve dedup`", NEW_STATE)
 """Format 2: leaders have no places."""
@@ -53,7 +53,7 @@ def new_state(settings: Settings) -> FileState:
     return FileState({"exact.fields": list(settings.exact.fields), "scope": list(settings.scope)})
 
 
-def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileState, Sieve] | None:
+def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileState, BatchSieve] | None:
     """What an earlier run saved, None when there is no such file yet.
 
     fresh: the state this run would begin with
@@ -69,7 +69,7 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
                         f"the configuration says {_listed(wanted)}; "
                         f"restore the setting, or {NEW_STATE}"
                     )
-            return state, Sieve.load(stream, config)
+            return state, BatchSieve.load(stream, config)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -89,7 +89,7 @@ def state_output(name: str) -> Output:
     return Output(name, mode=0o600, packed=False)
 
 
-def write_state(output: Output, state: FileState, sieve: Sieve) -> None:
+def write_state(output: Output, state: FileState, sieve: BatchSieve) -> None:
     """Write the state; it gets its name when the output is placed. raises: FileError"""
     _HEADER.write(output.write, orjson.dumps(asdict(state)))
     sieve.save(output.stream())

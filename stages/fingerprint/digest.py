@@ -56,15 +56,15 @@ def digests(config: DigestConfig, bodies: Bodies, keys: list[bytes] | None = Non
     if keys is not None:
         if len(keys) != len(bodies):
             raise UsageError(f"{len(keys)} keys for {len(bodies)} rows; give one key per row")
-        found = _each(config, keys)
+        hashed = _hash_keys(config, keys)
     else:
         view = np.ascontiguousarray(bodies.chars, dtype="<u4").view(np.uint8).data
         cuts = (bodies.starts * 4).tolist()
-        found = _each(config, [view[start:end] for start, end in pairwise(cuts)])
-    return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64).reshape(-1, 2)
+        hashed = _hash_keys(config, [view[start:end] for start, end in pairwise(cuts)])
+    return np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
 
-def _each(config: DigestConfig, keys: Sequence[bytes | memoryview]) -> list[bytes]:
+def _hash_keys(config: DigestConfig, keys: Sequence[bytes | memoryview]) -> list[bytes]:
     seed = config.seed
     if config.method == "mmh3":
         digest = mmh3.mmh3_x64_128_digest

@@ -42,9 +42,9 @@ class Fingerprinter:
     >>> maker = Fingerprinter(FeatureConfig(), BandLayout(bands=20), DigestConfig(seed=1))
     >>> chars = np.array([ord(c) for c in "武汉加油中国加油"], np.uint32)
     >>> lengths = np.array([8], np.int32)
-    >>> one = Bodies(chars, np.array([0, 8]), np.zeros(8, np.uint8), lengths, lengths, np.array([False]))
-    >>> made = maker.fingerprints(one)
-    >>> made.band_keys.shape, made.has_simhash.tolist(), made.sketch_rows.tolist()
+    >>> bodies = Bodies(chars, np.array([0, 8]), np.zeros(8, np.uint8), lengths, lengths, np.array([False]))
+    >>> prints = maker.fingerprints(bodies)
+    >>> prints.band_keys.shape, prints.has_simhash.tolist(), prints.sketch_rows.tolist()
     ((1, 20), [True], [-1])
     """
 
@@ -81,7 +81,7 @@ class Fingerprinter:
         bodies = bodies.for_kernels()
         chars, starts, exact_only = bodies.chars, bodies.starts, bodies.exact_only
         long = ~exact_only & (np.diff(starts) >= SKETCH_FROM)
-        made = Fingerprints(
+        prints = Fingerprints(
             digests=digests(self._digest, bodies, keys),
             simhashes=np.zeros((n, 2), np.uint64),
             has_simhash=np.zeros(n, np.bool_),
@@ -93,22 +93,22 @@ class Fingerprinter:
             sketch_rows=np.where(long, np.cumsum(long) - 1, -1).astype(np.int32),
             tallies=np.zeros(n, np.uint64),
         )
-        self._fill_simhashes(bodies, made)
+        self._fill_simhashes(bodies, prints)
         by_script = layout.grams == "by_script"
-        columns = (made.band_keys, made.signatures)
+        columns = (prints.band_keys, prints.signatures)
         fill_bands(chars, starts, exact_only, self._band_family, layout.rows, by_script, *columns)
-        fill_bags(chars, starts, exact_only, made.bags, made.signatures)
-        fill_sketches(chars, starts, made.sketch_rows, self._sketch_family, made.sketches)
-        return made
+        fill_bags(chars, starts, exact_only, prints.bags, prints.signatures)
+        fill_sketches(chars, starts, prints.sketch_rows, self._sketch_family, prints.sketches)
+        return prints
 
     def _fill_simhashes(self, bodies: Bodies, prints: Fingerprints) -> None:
-        made = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
+        simhashes = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
         seeds, key_bits = self._simhash_seeds, self._layout.key_bits
         if self._keywords is not None:
-            fill_packed_simhashes(*self._keywords.pack(bodies), seeds, key_bits, made)
+            fill_packed_simhashes(*self._keywords.pack(bodies), seeds, key_bits, simhashes)
             return
         columns = (bodies.chars, bodies.starts, bodies.word_starts, bodies.exact_only)
-        fill_simhashes(*columns, self._rules, seeds, key_bits, made)
+        fill_simhashes(*columns, self._rules, seeds, key_bits, simhashes)
 
 
 def _check(layout: BandLayout) -> None:

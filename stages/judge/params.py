@@ -37,17 +37,17 @@ class JudgeParams(NamedTuple):
 class TrieHits(NamedTuple):
     """What the trie says of each row: newest entry of its digest before this chunk.
 
-    found: bool[n]; leaders, kept, times: int64[n]
+    is_hit: bool[n]; leaders, kept, times: int64[n]
     """
 
-    found: NDArray[np.bool_]
+    is_hit: NDArray[np.bool_]
     leaders: NDArray[np.int64]
     kept: NDArray[np.int64]
     times: NDArray[np.int64]
 
 
 class ExactIndex(NamedTuple):
-    """What is asked of older messages than the ring holds: one of both, the other one is a placeholder."""
+    """Looks up messages older than the ring: one of the two, the other one is a placeholder."""
 
     bloom: Bloom
     trie_hits: TrieHits

@@ -75,9 +75,9 @@ class Scheme:
 
     def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
         """The second half of `read`."""
-        made = self._fingerprinter.fingerprints(bodies, keys)
-        fill_tallies(bodies, made.tallies)
-        return made
+        prints = self._fingerprinter.fingerprints(bodies, keys)
+        fill_tallies(bodies, prints.tallies)
+        return prints
 
     def train_idf(self, batches: Iterable[Bodies], min_documents: int) -> list[tuple[str, float]]:
         """As `fingerprint.idf.train_idf`, of the features that this scheme makes."""

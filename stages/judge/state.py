@@ -88,7 +88,7 @@ def _as_set(name: str, value: object) -> str:
     """
     if name == "layout" and isinstance(value, list):
         parts = zip((part.name for part in fields(BandLayout)), value, strict=False)
-        return f"near.layout={{{', '.join(f'{part}: {one}' for part, one in parts)}}}"
+        return f"near.layout={{{', '.join(f'{part}: {size}' for part, size in parts)}}}"
     unit = "ms" if name.endswith("_ms") else ""
     shown = "none" if value is None else f"{value}{unit}"
     return f"{name.removesuffix('_ms')}={shown}"

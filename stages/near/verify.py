@@ -241,11 +241,11 @@ def _estimate(
     if chunk.lengths[row] < SKETCH_FROM or ring.lengths[slot] < SKETCH_FROM:
         return head_matched
     stored = min(np.int64(ring.lengths[slot]), STORED_LENGTH)
-    at = np.int64(ring.offsets[slot]) * GRANULE + (stored * 2 if ring.wides[slot] else stored)
+    sketch_start = np.int64(ring.offsets[slot]) * GRANULE + (stored * 2 if ring.wides[slot] else stored)
     sketch = chunk.sketch_rows[row]
     equal = 0
     for j in range(SKETCH_UNITS):
-        unit = ring.texts[at + j]
+        unit = ring.texts[sketch_start + j]
         equal += np.uint8(unit & np.uint16(255)) == chunk.sketches[sketch, 2 * j]
         equal += np.uint8(unit >> np.uint16(8)) == chunk.sketches[sketch, 2 * j + 1]
     share = _WHOLE[equal]

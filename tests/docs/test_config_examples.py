@@ -13,7 +13,7 @@ from twinsieve.pipeline.settings.model import AUTO, Settings
 from twinsieve.pipeline.settings.schema import SECRETS, schema
 from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
 from twinsieve.pipeline.worker.config import MAX_EMITTED, MAX_EMITTED_BYTES
-from twinsieve.stages.judge.sieve import worst_case_bytes
+from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 
 _EXAMPLES = ("microblog", "news", "exact-only", "hamming", "kafka", "production")
 _LINE = re.compile(r"^(?P<indent> *)(?P<key>[a-z_]+):(?P<value>[^#]*)(?:#\s*(?P<comment>\S.*))?$")

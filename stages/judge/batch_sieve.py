@@ -1,4 +1,4 @@
-"""`Sieve.judge(batch) -> Verdicts`: the exact stage, then the near stage, row by row in log order.
+"""`BatchSieve.judge(batch) -> Verdicts`: the exact stage, then the near stage, row by row in log order.
 
 Verdicts are a pure function of configuration and ordered input; batch size, shards, and a save and load
 in between change nothing.
@@ -29,7 +29,7 @@ from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.exact.trie import TrieTiers
-from twinsieve.stages.judge.engine import NearStage, near_bytes, no_bloom, no_trie_hits
+from twinsieve.stages.judge.chunk_judge import ChunkJudge, near_bytes, no_bloom, no_trie_hits
 from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, Outcome, TrieHits
 from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import FINGERPRINT_BITS, blocks_of
@@ -37,8 +37,8 @@ from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
 from twinsieve.stages.window.ring import FIRST_TIME, STREAM_TIME
 
 
-class Sieve:
-    """Judges messages against those it kept.
+class BatchSieve:
+    """Judges batches of fingerprints against the messages it kept; the public `Sieve` gives it texts.
 
     raises: UsageError for a configuration that cannot be kept (windows, layouts, error rates)
     """
@@ -47,7 +47,7 @@ class Sieve:
         if not 0 < config.near.similarity <= 10_000:
             raise UsageError(f"near.similarity is {config.near.similarity} of 10,000; use 1..10,000")
         self.config = config
-        self._near = NearStage(config)
+        self._chunk_judge = ChunkJudge(config)
         exact = config.exact
         self._filters = BloomGenerations(exact.window, exact.error_rate) if exact.method == "bloom" else None
         self._bloom = self._filters.bloom if self._filters else no_bloom()
@@ -111,14 +111,16 @@ class Sieve:
         to lead, if the ring still holds it; else it is forgotten with them, and the next copy is kept.
         tags: uint64[n], the first halves of their digests, salted with their scope
         """
-        near, exact = self._near, self.config.exact
+        near, exact = self._chunk_judge, self.config.exact
         near.ring.forget(positions)
         if exact.method == "none":
             return
         # The same text may have been kept again since; that copy goes on to lead.
-        leaders, gone = near.ring.leaders_of(tags), set(positions.tolist())
+        leaders, forgotten = near.ring.leaders_of(tags), set(positions.tolist())
         pairs = zip(positions.tolist(), tags.tolist(), strict=True)
-        tags = np.array([tag for at, tag in pairs if leaders.get(tag, at) in gone], np.uint64)
+        tags = np.array(
+            [tag for position, tag in pairs if leaders.get(tag, position) in forgotten], np.uint64
+        )
         sizing = self._filters.sizing if self._filters is not None else None
         capacity, span_ms = (sizing.capacity, max(0, sizing.span_ms)) if sizing is not None else (0, 0)
         kept, stream_time = near.ring.kept, int(near.ring.columns.counters[STREAM_TIME])
@@ -139,10 +141,10 @@ class Sieve:
                     outcome.kinds[low:high][self._forgotten.holds(tags[: high - low])] = UNJUDGED_NEAR
             chunk = rows(whole, low, high)
             part = Outcome._make(column[low:high] for column in outcome)
-            self._near.judge(chunk, self._exact_index(chunk), part, recorded=recorded)
+            self._chunk_judge.judge(chunk, self._exact_index(chunk), part, recorded=recorded)
             self._seal(chunk)
             if len(self._forgotten):
-                self._forgotten.lead_again(chunk.digests[self._near.kept_rows()[0], 0])
+                self._forgotten.lead_again(chunk.digests[self._chunk_judge.kept_rows()[0], 0])
             low = high
 
     def _exact_index(self, chunk: Chunk) -> ExactIndex:
@@ -152,8 +154,8 @@ class Sieve:
     def _seal(self, chunk: Chunk) -> None:
         if self._tiers is None:
             return
-        kept_rows, kept_indices = self._near.kept_rows()
-        ring = self._near.ring
+        kept_rows, kept_indices = self._chunk_judge.kept_rows()
+        ring = self._chunk_judge.ring
         times = ring.columns.times[kept_indices % ring.capacity]
         self._tiers.add(chunk.digests[kept_rows], chunk.positions[kept_rows], kept_indices, times)
         stream_time = self.stats().stream_time_ms
@@ -161,24 +163,24 @@ class Sieve:
 
     def stats(self) -> SieveStats:
         """How full the sieve is now."""
-        ring = self._near.ring
+        ring = self._chunk_judge.ring
         stream_time = int(ring.columns.counters[STREAM_TIME])
-        oldest_time = int(ring.columns.times[ring.oldest_slot]) if ring.held else NO_TIME
+        oldest_time = int(ring.columns.times[ring.oldest_slot]) if ring.size else NO_TIME
         if oldest_time == NO_TIME:
             oldest_time = int(ring.columns.counters[FIRST_TIME])
         exact = self._filters if self._filters is not None else self._tiers
         return SieveStats(
             kept=ring.kept,
-            held=ring.held,
+            held=ring.size,
             capacity=ring.capacity,
             stream_time_ms=None if stream_time == NO_TIME else stream_time,
             oldest_time_ms=None if oldest_time == NO_TIME else oldest_time,
-            bytes_used=self._near.bytes_used + (exact.bytes_used if exact is not None else 0),
+            bytes_used=self._chunk_judge.bytes_used + (exact.bytes_used if exact is not None else 0),
         )
 
     def save(self, stream: BinaryIO) -> None:
         """Write everything that a verdict depends on to the stream."""
-        sections = self._near.to_sections() | self._exact_sections()
+        sections = self._chunk_judge.to_sections() | self._exact_sections()
         write_state(stream, self.config.scheme_id, _parameters(self.config), sections)
 
     def freeze(self) -> Callable[[BinaryIO], None]:
@@ -186,7 +188,7 @@ class Sieve:
 
         Costs a copy of the state (`stats().bytes_used` bytes) for as long as it is held.
         """
-        sections = {name: array.copy() for name, array in self._near.to_sections().items()}
+        sections = {name: array.copy() for name, array in self._chunk_judge.to_sections().items()}
         sections |= self._exact_sections()
         config = self.config
         return lambda stream: write_state(stream, config.scheme_id, _parameters(config), sections)
@@ -204,7 +206,7 @@ class Sieve:
         }
 
     @classmethod
-    def load(cls, stream: BinaryIO, config: SieveConfig, *, forget_exact: bool = False) -> Sieve:
+    def load(cls, stream: BinaryIO, config: SieveConfig, *, forget_exact: bool = False) -> BatchSieve:
         """The sieve that was saved, under a configuration of the same methods, exact window and scheme.
 
         Similarity, guards and the near window may differ: they hold from the next message on.
@@ -217,7 +219,7 @@ class Sieve:
         sections = read_state(stream, config.scheme_id, parameters)
         sieve = cls(config)
         try:
-            sieve._near.restore(sections)
+            sieve._chunk_judge.restore(sections)
             if not forget_exact:
                 sieve._restore_exact(sections)
         except (KeyError, ValueError) as error:
@@ -242,7 +244,7 @@ class Sieve:
         return stream.getvalue()
 
     @classmethod
-    def from_bytes(cls, data: bytes, config: SieveConfig) -> Sieve:
+    def from_bytes(cls, data: bytes, config: SieveConfig) -> BatchSieve:
         """The sieve from `to_bytes`. raises: StateError"""
         return cls.load(io.BytesIO(data), config)
 
@@ -266,9 +268,9 @@ def _pooled(details: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np
 
     details: uint32[n, 2, room], zeros where there are none
     """
-    held = details.any(axis=(1, 2))
-    pool = details[held] if held.any() else np.zeros((0, 2, DETAIL_LENGTH), np.uint32)
-    return pool, places_of(held).astype(np.int32)
+    has_details = details.any(axis=(1, 2))
+    pool = details[has_details] if has_details.any() else np.zeros((0, 2, DETAIL_LENGTH), np.uint32)
+    return pool, places_of(has_details).astype(np.int32)
 
 
 def _part(sections: Sections, prefix: str) -> Sections:
