@@ -169,7 +169,7 @@ def _read(folder: Path, name: str) -> Any:
         return None
     try:
         return pickle.loads(whole[_SUM_BYTES:])
-    except Exception as error:  # noqa: BLE001 (whatever it names may be gone, or raise what it likes)
+    except Exception as error:  # noqa: BLE001 (a class that it names may be missing, or raise anything)
         _log.debug("twinsieve: %s counts as absent: %r", folder / name, error)
         return None
 
@@ -294,7 +294,7 @@ def _mark_as_used(folder: Path) -> None:
     if folder.parent == _CARRIED:
         return
     with suppress(OSError):
-        if _unused_s(folder) > _DAY_S:
+        if time.time() - folder.stat().st_mtime > _DAY_S:
             os.utime(folder, follow_symlinks=False)
 
 
@@ -323,10 +323,6 @@ def _remove_if_unused(folder: Path) -> None:
             folder.rmdir()
     finally:
         os.close(place)
-
-
-def _unused_s(folder: Path) -> float:
-    return time.time() - folder.stat().st_mtime
 
 
 def kept_in(part: str) -> Path | None:

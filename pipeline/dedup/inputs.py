@@ -165,12 +165,10 @@ def refuse_empty_replacement(repeated: str, state: str, outputs: Mapping[str, st
     raises: UsageError
     """
     for flag, name in outputs.items():
-        if name is not None and descriptor_of(name, writes=True) is None and _has_content(name):
+        if name is None or descriptor_of(name, writes=True) is not None:
+            continue
+        if os.path.isfile(name) and os.path.getsize(name) > 0:
             raise UsageError(
                 f"{repeated}: an earlier run on {state} read this content to its end; all its rows would be "
                 f"dropped, and {flag} {name} be replaced by the rest; name another output, input or state"
             )
-
-
-def _has_content(name: str) -> bool:
-    return os.path.isfile(name) and os.path.getsize(name) > 0

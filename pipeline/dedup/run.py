@@ -54,7 +54,7 @@ from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.show import near_in_force
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
-from twinsieve.stages.contract import NO_TIME, Batch, SieveStats, Window
+from twinsieve.stages.contract import Batch, SieveStats, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 
@@ -184,10 +184,8 @@ class Dedup:
         )
         texts = ["武汉加油，中国加油！" * 8, "武汉加油，中国加油！" * 8 + "。", "加油", "一个普通的句子" * 99]
         bodies, fingerprints = self._scheme.read(texts)
-        none = np.zeros(len(texts), np.uint64)
-        times = np.full(len(texts), NO_TIME, np.int64)
-        positions = np.arange(len(texts), dtype=np.int64)
-        BatchSieve(tiny).judge(Batch(positions, times, times, none, none, bodies, fingerprints))
+        batch = replace(Batch.blank(len(texts)), bodies=bodies, fingerprints=fingerprints)
+        BatchSieve(tiny).judge(batch)
 
     def interrupted(self) -> str:
         """What is true of the outputs of a run that was broken off."""

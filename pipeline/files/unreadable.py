@@ -48,17 +48,18 @@ class FirstUnreadable:
 
 def first_unreadable(chunk: RowChunk) -> FirstUnreadable | None:
     """The first unreadable row of a chunk, or None."""
-    if not chunk.columns.unreadable:
-        return None
-    return _first(chunk, chunk.columns.unreadable[0])
+    return _first(chunk, chunk.columns.unreadable)
 
 
 def first_without_text(chunk: RowChunk) -> FirstUnreadable | None:
     """The first row of a chunk that comes out though it has no text, or None."""
-    return _first(chunk, chunk.columns.no_text[0]) if chunk.columns.no_text else None
+    return _first(chunk, chunk.columns.no_text)
 
 
-def _first(chunk: RowChunk, bad: Unreadable) -> FirstUnreadable:
+def _first(chunk: RowChunk, rows: list[Unreadable]) -> FirstUnreadable | None:
+    if not rows:
+        return None
+    bad = rows[0]
     where = f"{chunk.source}:{chunk.line_of(bad.row)}"
     return FirstUnreadable(where, bad, _fields(chunk, bad), _advice(chunk, bad))
 

@@ -136,9 +136,7 @@ class Output:
     def rest(self) -> None:
         """Hold no descriptor of what `sync` put on disk; only `place` is left."""
         with self._named():
-            if self._part is not None and not self._named_already:
-                _give_name(self._raw.fileno(), self._part)
-                self._named_already = True
+            self._name_part()
         if not self.is_stream:
             self._raw.close()
 
@@ -149,11 +147,14 @@ class Output:
         if not self.is_stream:
             self._raw.close()
 
+    def _name_part(self) -> None:
+        if self._part is not None and not self._named_already:
+            _give_name(self._raw.fileno(), self._part)
+            self._named_already = True
+
     def _rename(self) -> None:
+        self._name_part()
         if self._part is not None and self._target is not None:
-            if not self._named_already:
-                _give_name(self._raw.fileno(), self._part)
-                self._named_already = True
             os.replace(self._part, self._target)
             self._part = None
             folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -230,7 +231,7 @@ def _followed(name: str) -> Path:
         try:
             status = os.lstat(path)
         except OSError:
-            here = path  # what is not there, or may not be looked at, leads nowhere else
+            here = path  # a path that is missing, or may not be read, leads no further
             continue
         if not stat.S_ISLNK(status.st_mode):
             here = path
@@ -359,7 +360,6 @@ class RowWriter:
         self._open = bare
 
 
-_STANDARD = "-"
 _FOLDER = re.compile(r"/proc/(?P<process>\d+)(?:/task/\d+)?/fd|/dev/fd")
 _MAX_LINKS = 40
 
@@ -369,7 +369,7 @@ def descriptor_of(name: str, *, writes: bool) -> int | None:
 
     writes: `-` is stdout, else stdin
     """
-    if name == _STANDARD:
+    if name == STDOUT:
         return 1 if writes else 0
     path = name
     for _ in range(_MAX_LINKS):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from twinsieve.stages.columns import places_of
 from twinsieve.stages.contract import SKETCH_FROM, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.bag import BAG_BYTES, fill_bags
+from twinsieve.stages.fingerprint.bag import fill_bags
 from twinsieve.stages.fingerprint.digest import DigestConfig, digests
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.idf import run_weights
@@ -76,23 +77,15 @@ class Fingerprinter:
         keys: one exact key per row, in place of the key text
         raises: UsageError if there is not one key per row
         """
-        n = len(bodies)
         layout = self._layout
         bodies = bodies.for_kernels()
         chars, starts, exact_only = bodies.chars, bodies.starts, bodies.exact_only
         long = ~exact_only & (np.diff(starts) >= SKETCH_FROM)
-        prints = Fingerprints(
-            digests=digests(self._digest, bodies, keys),
-            simhashes=np.zeros((n, 2), np.uint64),
-            has_simhash=np.zeros(n, np.bool_),
-            weak_bits=np.zeros((n, layout.tables, layout.weak), np.uint8),
-            band_keys=np.zeros((n, layout.bands), np.uint32),
-            bags=np.zeros((n, BAG_BYTES), np.uint8),
-            signatures=np.zeros(n, np.uint32),
-            sketches=np.zeros((int(np.count_nonzero(long)), SKETCH_HASHES), np.uint8),
-            sketch_rows=np.where(long, np.cumsum(long) - 1, -1).astype(np.int32),
-            tallies=np.zeros(n, np.uint64),
-        )
+        dims = {"tables": layout.tables, "weak": layout.weak, "bands": layout.bands}
+        prints = Fingerprints.blank(len(bodies), dims=dims)
+        prints.digests = digests(self._digest, bodies, keys)
+        prints.sketches = np.zeros((int(np.count_nonzero(long)), SKETCH_HASHES), np.uint8)
+        prints.sketch_rows = places_of(long).astype(np.int32)
         self._fill_simhashes(bodies, prints)
         by_script = layout.grams == "by_script"
         columns = (prints.band_keys, prints.signatures)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.columns import starts_of
 from twinsieve.stages.contract import MAX_DISTANCE
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import popcount
@@ -34,8 +35,7 @@ def all_pairs(fingerprints: NDArray[np.uint64], distance: int, max_pairs: int) -
     distinct, group = np.unique(fingerprints, return_inverse=True)
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group, minlength=len(distinct)).astype(np.int64)
-    starts = np.zeros(len(distinct) + 1, np.int64)
-    np.cumsum(sizes, out=starts[1:])
+    starts = starts_of(sizes)
     alike = _distinct_pairs(distinct, distance, max_pairs) if distance else np.zeros((0, 2), np.int64)
     inside = int((sizes * (sizes - 1) // 2).sum())
     across = int((sizes[alike[:, 0]] * sizes[alike[:, 1]]).sum())

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from twinsieve.stages.columns import places_of
 from twinsieve.stages.contract import (
     DETAIL_LENGTH,
-    NO_LEADER,
     NO_TIME,
     Batch,
     Kind,
@@ -63,43 +62,23 @@ class BatchSieve:
 
         batch: readable messages only, in log order, of this configuration's fingerprint scheme
         """
-        n = len(batch)
-        outcome = Outcome(
-            np.full(n, UNJUDGED, np.uint8),
-            np.zeros(n, np.uint8),
-            np.full(n, NO_LEADER, np.int64),
-            np.zeros(n, np.int32),
-            np.zeros(n, np.int32),
-            np.zeros(n, np.uint8),
-            np.full(n, NO_LEADER, np.int64),
-            np.zeros((n, 2, DETAIL_LENGTH if self.config.near.details else 0), np.uint32),
-        )
+        verdicts = Verdicts.blank(len(batch), fill={"kinds": UNJUDGED})
+        outcome = _outcome(verdicts, DETAIL_LENGTH if self.config.near.details else 0)
         self._run(batch, outcome, recorded=False)
-        distances = np.full(n, -1, np.int16)
         if self.config.near.method == "hamming":
-            near = outcome.kinds == Kind.NEAR
-            distances[near] = FINGERPRINT_BITS - outcome.matched[near]
-            outcome.matched[:] = 0
-            outcome.compared[:] = 0
-        columns = outcome._asdict()
-        details, detail_rows = _pooled(columns.pop("details"))
-        return Verdicts(**columns, distances=distances, details=details, detail_rows=detail_rows)
+            near = verdicts.kinds == Kind.NEAR
+            verdicts.distances[near] = FINGERPRINT_BITS - verdicts.matched[near]
+            verdicts.matched[:] = 0
+            verdicts.compared[:] = 0
+        verdicts.details, verdicts.detail_rows = _pooled(outcome.details)
+        return verdicts
 
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
         """Bring the state to where judging with these verdicts would have left it; judges nothing.
 
         verdicts: recorded decisions for the rows of `batch`; `kinds` and `flags` are read
         """
-        outcome = Outcome(
-            verdicts.kinds.astype(np.uint8),
-            verdicts.flags.astype(np.uint8),
-            verdicts.leaders.astype(np.int64),
-            verdicts.matched.astype(np.int32),
-            verdicts.compared.astype(np.int32),
-            verdicts.reasons.astype(np.uint8),
-            verdicts.apart_from.astype(np.int64),
-            np.zeros((len(verdicts), 2, 0), np.uint32),
-        )
+        outcome = _outcome(verdicts.for_kernels(), 0)
         if len(outcome.kinds) and int(outcome.kinds.max()) > Kind.NEAR:
             raise UsageError("only unique, exact and near rows can be applied; leave the others out")
         self._run(batch, outcome, recorded=True)
@@ -261,6 +240,12 @@ def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
     if exact.method == "trie":
         parts["trie"] = TrieTiers.bytes_for(exact.window)
     return parts
+
+
+def _outcome(verdicts: Verdicts, room: int) -> Outcome:
+    """The columns of the verdicts for kernels to fill, and room for details of that many characters."""
+    columns = {name: getattr(verdicts, name) for name in Outcome._fields if name != "details"}
+    return Outcome(**columns, details=np.zeros((len(verdicts), 2, room), np.uint32))
 
 
 def _pooled(details: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:

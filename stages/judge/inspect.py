@@ -8,7 +8,6 @@ import numpy as np
 
 from twinsieve.stages.contract import (
     FULL,
-    NO_TIME,
     OFF,
     STORED_LENGTH,
     Batch,
@@ -173,16 +172,8 @@ def _shown(tokens: Tokens, first: int, end: int) -> str:
 
 def _pair(bodies: Bodies, fingerprints: Fingerprints, earlier: int, later: int) -> Batch:
     rows = np.array([earlier, later])
-    nothing = np.full(2, NO_TIME, np.int64)
-    zeros = np.zeros(2, np.uint64)
-    return Batch(
-        np.arange(2, dtype=np.int64),
-        nothing,
-        nothing,
-        zeros,
-        zeros,
-        bodies.take(rows),
-        fingerprints.take(rows),
+    return replace(
+        Batch.blank(2), positions=np.arange(2), bodies=bodies.take(rows), fingerprints=fingerprints.take(rows)
     )
 
 

@@ -8,6 +8,7 @@ tests/stages/test_kernels.py holds that nothing is left to compile then, and not
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,8 +104,7 @@ def _arguments() -> _Arguments:
 
 def _batch() -> Batch:
     """Two rows; what they hold plays no part."""
-    none, zeros = np.zeros(2, np.int64), np.zeros(2, np.uint64)
-    return Batch(none, none, none, zeros, zeros, _bodies(), _prints())
+    return replace(Batch.blank(2), bodies=_bodies(), fingerprints=_prints())
 
 
 def _bodies() -> Bodies:
@@ -117,18 +117,7 @@ def _bodies() -> Bodies:
 
 def _prints() -> Fingerprints:
     layout = BandLayout()
-    return Fingerprints(
-        digests=np.zeros((2, 2), np.uint64),
-        simhashes=np.zeros((2, 2), np.uint64),
-        has_simhash=np.zeros(2, np.bool_),
-        weak_bits=np.zeros((2, layout.tables, layout.weak), np.uint8),
-        band_keys=np.zeros((2, layout.bands), np.uint32),
-        bags=np.zeros((2, 32), np.uint8),
-        signatures=np.zeros(2, np.uint32),
-        sketches=np.zeros((2, 64), np.uint8),
-        sketch_rows=np.zeros(2, np.int32),
-        tallies=np.zeros(2, np.uint64),
-    )
+    return Fingerprints.blank(2, dims={"tables": layout.tables, "weak": layout.weak, "bands": layout.bands})
 
 
 def _compile_text() -> None:
