@@ -1,4 +1,4 @@
-"""Columns of n messages: dtype, shape and meaning are declared once; rows are selected and joined here alone.
+"""Columns of n messages: dtype, shape and meaning are declared once; only this file selects and joins rows.
 
 A set of columns is a dataclass that derives from `Columns`. The annotation of each field says how it is kept,
 the text below it what it means:
@@ -47,13 +47,13 @@ _NONE: Mapping[str, int] = {}
 
 
 class Sent(Enum):
-    """Where a column stands in what the roles send each other."""
+    """How a column stands in the blocks that the roles send each other."""
 
     COMPRESSED = "compressed"
     PLAIN = "plain"
     """not compressed: hashes would not get smaller"""
     NOT = "not"
-    """left out; who reads gets `fill`"""
+    """left out; the reader gets `fill`"""
 
 
 class Dim(NamedTuple):
@@ -69,10 +69,10 @@ class Dim(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """What every kind of column says of itself.
+    """The declaration that every kind of column has.
 
     dtype: of its values; shape: of one entry
-    fill: value where nothing is known
+    fill: value of an unknown entry
     """
 
     dtype: str
@@ -114,7 +114,7 @@ class Column:
         raise TypeError(f"{name} has no room of its own for each row")
 
     def fault(self, owner: Any, name: str, rows: int) -> str | None:
-        """What contradicts the declaration, None if nothing does."""
+        """The contradiction to the declaration, None without one."""
         array, dtype = getattr(owner, name), np.dtype(self.dtype)
         if array.dtype != dtype:
             return f"{name} is {array.dtype}, not {dtype}"
@@ -188,7 +188,7 @@ class Packed(Column):
         return values[first + np.arange(len(first))]
 
     def concat(self, owners: Sequence[Any], name: str) -> Array:
-        # What stands behind the last row belongs to none.
+        # Values behind the last row belong to no row.
         return np.concatenate([getattr(owner, name)[: getattr(owner, self.by)[-1]] for owner in owners])
 
     def fault(self, owner: Any, name: str, rows: int) -> str | None:
@@ -253,7 +253,7 @@ class Places(PerRow):
 
 
 def once_a_kind(answer: Callable[[type[Columns]], Answer]) -> Callable[[type[Columns]], Answer]:
-    """Work it out once for each kind of columns."""
+    """Compute the answer once for each kind of columns."""
     return cast("Callable[[type[Columns]], Answer]", cache(answer))
 
 
@@ -264,7 +264,7 @@ class Columns:
 
     @classmethod
     def blank(cls, rows: int, *, fill: Mapping[str, int] = _NONE, dims: Mapping[str, int] = _NONE) -> Self:
-        """`rows` rows of which nothing is known.
+        """`rows` rows of unknown entries.
 
         fill: by column, other values than its own; dims: by `Dim`, lengths other than usual
         """
@@ -369,7 +369,7 @@ def declared(kind: type[Columns]) -> Mapping[str, Column | type[Columns]]:
         column = get_args(hint)[1] if get_origin(hint) is Annotated else hint
         is_set = isinstance(column, type) and issubclass(column, Columns)
         if not is_set and not isinstance(column, Column):
-            raise TypeError(f"{kind.__name__}.{field.name} does not say what it holds")
+            raise TypeError(f"{kind.__name__}.{field.name} has no column as its annotation")
         columns[field.name] = column
     return columns
 

@@ -1,7 +1,7 @@
-"""What can go wrong, as a tree. Each room declares what only it and those above it raise.
+"""The errors, as a tree. Each folder declares those that only it and the folders above it raise.
 
 SieveError
-├── UsageError      the caller asked for something that cannot be promised
+├── UsageError      the call cannot be fulfilled
 ├── StateError      saved state is damaged, foreign or of another scheme
 ├── ConfigError     a setting is wrong (path:line:column); `pipeline/settings/`
 ├── FileError       a file or stream cannot be read or written; `pipeline/files/`
@@ -20,7 +20,7 @@ import re
 _SCHEME = r"[a-z][a-z0-9+.-]*"
 _ADDRESS = re.compile(rf"(?:{_SCHEME}::)*{_SCHEME}://", re.IGNORECASE)
 _BEGIN = rf"(?:{_SCHEME}::){{0,8}}{_SCHEME}(?<=..):/+"
-"""How an address begins, or what a path has made of it; a drive has one letter."""
+"""How an address begins, also after a path function shortened `//`; a drive has one letter."""
 _SHOWN = re.compile(_BEGIN, re.IGNORECASE)
 _IN_TEXT = re.compile(rf"(?:{_BEGIN}|://)[^\s'\"]*", re.IGNORECASE)
 _PLACE = re.compile(r"([^:\[\]]*|\[[0-9a-f:.]+\])(:\d*)?", re.IGNORECASE)
@@ -31,7 +31,7 @@ _NAMED = re.compile(r"(?:sig|signature|token|key|secret|passw\w*|pwd|credential|
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an address and no path.
+    """Whether a name is an address, not a path.
 
     >>> is_address("s3://bucket/a.csv"), is_address("simplecache::s3://bucket/a.csv"), is_address("C:/a.csv")
     (True, True, False)
@@ -47,7 +47,7 @@ def shown(name: str) -> str:
     >>> shown("filecache::s3://key:secret@bucket/posts.csv")
     'filecache::s3://bucket/posts.csv'
 
-    Where it is not clear what is secret, nothing but the scheme is left.
+    Where the secret part is not clear, only the scheme is left.
     >>> shown("https://me:sec/ret@host/posts.csv"), shown("s3://key%3Asecret%40bucket/x"), shown("az://c/sig=secret/x")
     ('https://…', 's3://…', 'az://…')
     """
@@ -84,7 +84,7 @@ def _shown_in_text(match: re.Match[str]) -> str:
 
 
 NEW_STATE = "begin with a state file that does not exist yet"
-"""What to do where a saved state fits no more: an empty file is no state, and is refused."""
+"""What to do where a saved state no longer fits: an empty file is not a state, and is refused."""
 
 
 class SieveError(Exception):
@@ -107,7 +107,7 @@ class SieveError(Exception):
 
 
 class UsageError(SieveError):
-    """The call or command line asks for something impossible; nothing was changed."""
+    """The call or command line cannot be fulfilled; nothing was changed."""
 
     exit_code = 2
 

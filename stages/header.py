@@ -18,7 +18,7 @@ _MAX_HEADER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class StateHeader:
     """A kind of file.
 
     versions: formats that are read; the last one is written

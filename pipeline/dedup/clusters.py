@@ -21,9 +21,9 @@ _UNKNOWN = Leader(None, "")
 
 
 class Clusters:
-    """Collects who was dropped for whom.
+    """Collects which row was dropped for which leader.
 
-    Held are 36 bytes and the id for every dropped row, and as much for its leader once a chunk of the input.
+    It takes 36 bytes and the id for every dropped row, and as much again for its leader once per chunk.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Clusters:
         """
         for leader in np.unique(leaders).tolist():
             if leader != NO_LEADER:
-                # The same entry of an earlier chunk may be there: to know would take a set of all leaders.
+                # An earlier chunk may have entered the same leader: a check would need a set of all leaders.
                 message = messages.get(leader, _UNKNOWN)
                 self._enter(leader, leader, message.id, message.source, message.line)
         for place, leader in zip(places, leaders.tolist(), strict=True):

@@ -19,7 +19,7 @@ from twinsieve.pipeline.files.write import ByteSink, Output, RowWriter
 class KeptRows:
     """Writes the kept rows of chunks to an output, the header of CSV in front.
 
-    Rows come out byte for byte, with two exceptions for JSON documents that are no JSON lines: as JSON lines
+    Rows come out byte for byte, with two exceptions for JSON documents that are not JSON lines: as JSON lines
     they lose their line breaks, and where the output is named .json they become one array again. Rows of
     Parquet and Arrow keep all columns and types. UTF-16 and UTF-32 come out as the first input has them.
 

@@ -1,4 +1,4 @@
-"""The book of kept messages: whose id, text and place a leader's position stands for.
+"""The book of kept messages: the id, text and place of a leader, by its position.
 
 The sieve knows leaders by position alone. The book is kept on disk, only while duplicates are written out, in
 two generations of `window` kept messages each: when the newer one is full the older one is forgotten, so that
@@ -6,7 +6,7 @@ every leader inside the window is found and the book never grows past twice the 
 
 Every row has a checksum in its entry, and the marks hold one of all entries: what was changed on disk is
 found before it is shown as the text of a leader. SQLite is as fast and 8 % larger, but has no checksums of
-content, and only who reads all of it finds that a row is gone.
+content: only a read of all rows shows that one is missing.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ class LeaderBook:
 
     window: kept messages a leader may lie back, ≥ 1
     folder: where the book lives on (files of mode 0600); None: unnamed temporary files, gone with the process
-    marks: what `marks()` said when the folder was last in order; anything beyond that is cut off
+    marks: result of `marks()` when the folder was last in order; anything beyond that is cut off
     raises: FileError when it cannot be written, StateError when what `marks` names is missing or was changed
     """
 
     def __init__(self, window: int, folder: Path | None = None, marks: list[list[int]] | None = None) -> None:
         self._window = window
         self._folder = folder
-        self._generations: list[_Generation] = []
+        self._generations: list[_BookGeneration] = []
         with ExitStack() as undo:
             undo.callback(self.close)
             try:
                 if folder is not None:
                     folder.mkdir(mode=0o700, exist_ok=True)
                 for number, count, sum_ in marks or []:
-                    self._generations.append(_Generation(number, folder, count, sum_))
+                    self._generations.append(_BookGeneration(number, folder, count, sum_))
                 self.tidy()
                 if not self._generations:
-                    self._generations.append(_Generation(0, folder, 0))
+                    self._generations.append(_BookGeneration(0, folder, 0))
             except OSError as error:
                 raise self._failed(error) from error
             undo.pop_all()
@@ -78,7 +78,7 @@ class LeaderBook:
         rows = [to_json([leader.id, leader.text, leader.source, leader.line]) for leader in kept]
         try:
             if self._generations[-1].count >= self._window:
-                self._generations.append(_Generation(self._generations[-1].number + 1, self._folder, 0))
+                self._generations.append(_BookGeneration(self._generations[-1].number + 1, self._folder, 0))
                 for old in self._generations[:-2]:
                     old.close()
                 del self._generations[:-2]
@@ -103,7 +103,7 @@ class LeaderBook:
         return FileError(f"{self._folder or 'temporary files'}: cannot hold leaders: {error.strerror}")
 
     def close(self) -> None:
-        """Let the files go; those in a folder stay."""
+        """Close the files; those in a folder stay."""
         for generation in self._generations:
             generation.close()
 
@@ -117,7 +117,7 @@ class LeaderBook:
                 path.unlink()
 
 
-class _Generation:
+class _BookGeneration:
     """Rows one after the other, and for each its position, where it ends, and its checksum.
 
     count: rows that an earlier run left here; sum_: checksum of their entries

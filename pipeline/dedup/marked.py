@@ -1,4 +1,4 @@
-"""Rows with what the sieve says of them: one member, some columns, or one column of structs more.
+"""Rows with their verdicts: one member, some columns, or one column of structs more.
 
 What is added is ASCII, so that a row keeps its encoding. A row that could not be read as the others are keeps
 its place: as text inside the added member, or in the first column of CSV.
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 NAME = "twinsieve"
 _QUOTED_NAME = f'"{NAME}"'.encode()
 _OBJECTS = (DeadLetterReason.MISSING_FIELD, DeadLetterReason.NOT_TEXT)
-"""Why an object that was parsed cannot be read."""
+"""Reasons for which a parsed object cannot be read."""
 _NO_RECORDS = (DeadLetterReason.INVALID_CSV, DeadLetterReason.NOT_UTF8, DeadLetterReason.TOO_LARGE)
-"""Why a row of CSV has no fields that fit the header."""
+"""Reasons for which a row of CSV has no fields that fit the header."""
 
 
 class RowMark(NamedTuple):
-    """What the sieve says of one row.
+    """The verdict of one row, as it is written beside it.
 
     verdict: unique, exact, near, no_text or unreadable
     leader, leader_id, leader_source, leader_line: the kept row that it repeats: position, id and place
@@ -50,7 +50,7 @@ class RowMark(NamedTuple):
     flags: as in the duplicates: estimated, unconfirmed, late
     reason: why a unique row was kept though a kept one is alike to it; why an unreadable one cannot be read
     apart_from, apart_from_id: the row that it was kept apart from: position and id
-    says, apart_from_says: what the two bodies say in the place that keeps them apart, where one place does
+    says, apart_from_says: the words of the two bodies in the place that keeps them apart, if one place does
     source, line: where the row itself stands
     """
 
@@ -85,7 +85,7 @@ class Marker:
 
     reader: of the inputs; it knows the columns of CSV once the first one was begun
     first: name of the first input, for errors
-    in_bits: likeness is a distance (hamming), which a mark does not tell
+    in_bits: likeness is a distance (hamming), which a mark does not hold
     raises: FileError, by its methods, where a row, a header or a schema has the name already
     """
 
@@ -139,7 +139,7 @@ class Marker:
         try:
             body.decode(self._reader.codec)
         except UnicodeError:
-            # Bytes that are no text would keep others from reading the file; the dead letter holds them.
+            # Bytes that are not text would make the file unreadable; the dead letter holds them.
             text = body.decode(self._reader.codec, "backslashreplace")
             body = text.encode(self._reader.codec, "backslashreplace")
         others = self._delimiter * (len(self._reader.names) - 1)
@@ -195,7 +195,7 @@ _quoted = lru_cache(1024)(json.dumps)
 
 
 def _wrapped(raw: bytes, mark: RowMark, codec: str) -> bytes:
-    """An object that holds a row that is none, as text or as base64."""
+    """An object that holds a row which is not an object, as text or as base64."""
     shown = json.dumps(shown_bytes("row", raw, codec))
     return b"{" + _member(mark)[:-1] + b", " + shown[1:].encode() + b"}"
 

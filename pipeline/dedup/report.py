@@ -208,11 +208,11 @@ class Summary:
 
 
 _TELLING_S = 1.0
-"""Seconds of work from which on speed and memory are shown."""
+"""Speed and memory are shown from this many seconds of work on."""
 
 
 def summary_table(summary: Summary, sieve: SieveStats) -> Table:
-    """Counts, shares and windows; memory and speed of a run that took long enough to tell them."""
+    """Counts, shares and windows; memory and speed of a run that took long enough to measure them."""
     table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(justify="right")

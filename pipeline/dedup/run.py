@@ -76,7 +76,7 @@ class Job:
 
 
 OnProgress = Callable[[int, int, float | None], None]
-"""Told after every chunk: rows and dropped rows so far, and the share of input bytes taken or None."""
+"""Called after every chunk with rows and dropped rows so far, and the share of input bytes taken or None."""
 
 
 _WRITTEN_AT_THE_END = ("--clusters", "--stats")
@@ -188,7 +188,7 @@ class Dedup:
         BatchSieve(tiny).judge(batch)
 
     def interrupted(self) -> str:
-        """What is true of the outputs of a run that was broken off."""
+        """One line about the outputs of an interrupted run."""
         wanted = self._job.wanted
         if not self._streams:
             return "interrupted; no output was put in place"
@@ -204,7 +204,7 @@ class Dedup:
         return self._inputs.stopped
 
     def stopped_line(self, stopped: StoppedError) -> str:
-        """What is true of a run that stopped in good order."""
+        """One line about a run that stopped in good order."""
         stopped_early = (
             f"stopped before the end of the input; all rows that came out are in {self._job.wanted.state}"
         )
@@ -227,13 +227,13 @@ class Dedup:
     ) -> Summary:
         """What was done; all outputs are there when this returns.
 
-        stop: ends a run in good order before its input ends (`stopped` says so), where kept rows are a stream
+        stop: ends a run in good order before its input ends (see `stopped`), where kept rows are a stream
             and there is a state; save_every_s: how often such a run saves
         before_placing: called when all is on disk and the outputs are about to get their names
-        warn: told at once of what may be a mistake
+        warn: called at once with a line about a possible mistake
         raises: UsageError when no row has a field of `scope` or `exact.fields`, as far as the first chunk
             shows; FileError, also when there are rows and none or too few can be read; no output is there
-            then, unless renaming itself failed, which the error says
+            then, unless renaming itself failed; the error names that
         """
         sizes = [self._reader.size_of(name) for name in self._job.inputs]
         self._warn_of_order(warn)
@@ -324,7 +324,7 @@ class Dedup:
             self._fail_with(too_many_line(unreadable, summary.rows, first, limit))
 
     def _fail_with(self, line: str | None) -> None:
-        """Fail, if there is a line that says why; of a stream the rows before are out, so they are saved."""
+        """Fail with this line, if there is one; rows that a stream has written are saved first."""
         if line is None:
             return
         if self._inputs.saves is not None:

@@ -1,7 +1,7 @@
-"""Saves of a run whose kept rows are a stream: what is out is in the state, or comes again; nothing is lost.
+"""Saves of a run whose kept rows are a stream: a written row is in the state or written again; none is lost.
 
 Rows of a stream cannot be taken back. A run that ends early therefore saves its state: when it is asked to
-stop, when an input fails, and every minute against a kill. Each save lies between two chunks, where every row
+stop, when an input fails, and every minute against a kill. It saves between two chunks, where every row
 that was read was judged and written. Rows that come out after the last save come out again in the next run.
 """
 
@@ -17,7 +17,7 @@ from twinsieve.pipeline.files.source import StoppedError
 
 SAVE_EVERY_S = 60.0
 _MAX_WAKES = 1 << 16
-"""Bytes that a pipe holds, mostly."""
+"""Bytes that most pipes hold."""
 _TIMES_ITS_LENGTH = 9
 """The pause after a save is this many times as long as the save took, at least."""
 
@@ -27,7 +27,7 @@ class Stop:
 
     taken: a run takes requests now; requested: one was made
     waker: for `signal.set_wakeup_fd`: a signal that comes just before a wait for input begins, or to another
-        thread, does not interrupt the wait, but a byte written here does. The byte asks for nothing by itself
+        thread, does not interrupt the wait, but a byte written here does. The byte itself requests nothing
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Stop:
         return descriptor in ready and not self.requested
 
     def close(self) -> None:
-        """Let the descriptors go."""
+        """Close the descriptors."""
         os.close(self._wake)
         os.close(self.waker)
 
@@ -61,7 +61,7 @@ class Stop:
 class Saves:
     """When to save.
 
-    save: saves everything as of now; rows: how many were judged, so that nothing is saved twice
+    save: saves the present state; rows: how many were judged, so that nothing is saved twice
     every_s: seconds between the end of a save and the next one
     """
 

@@ -43,7 +43,7 @@ class Judged:
     """A chunk and the verdicts of its readable rows.
 
     input: number of the chunk's input, from 0; first: position of the chunk's first row
-    leaders: what is known of the kept messages that verdicts name, by position
+    leaders: entries of the kept messages that verdicts name, by position
     """
 
     input: int
@@ -78,10 +78,10 @@ class Judged:
 
 
 def entered(judged: Judged, book: LeaderBook, *, apart: bool) -> Judged:
-    """The chunk with what the book knows of the leaders of its rows; its kept rows are in the book then.
+    """The chunk with the book's entries of its leaders; enters the kept rows of the chunk into the book.
 
     They are entered first: a leader may be in the same chunk.
-    apart: with what it knows of those that rows were kept apart from, too
+    apart: also with the entries of messages that rows were kept apart from
     raises: FileError, StateError
     """
     chunk, verdicts, positions = judged.chunk, judged.verdicts, judged.positions()
@@ -110,7 +110,7 @@ class Sink(Protocol):
 
 
 class DroppedRows:
-    """Writes who was dropped for whom: lines of the duplicates, examples, clusters.
+    """Writes which row was dropped for which leader: lines of the duplicates, examples, clusters.
 
     summary: counts what is written, and takes the examples
     files: outputs by flag
@@ -223,7 +223,7 @@ class KeptApart:
         self._output.write(b"".join(lines))
 
     def _likeness(self, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:
-        """How alike the texts of each pair are: verdicts do not say it of rows that were kept."""
+        """How alike the texts of each pair are: verdicts of kept rows do not hold it."""
         if not pairs:
             return []
         bodies, fingerprints = self._scheme.read([text for pair in pairs for text in pair])
@@ -253,7 +253,7 @@ class KeptApart:
 def dropped_entry(
     judged: Judged, row: int, place: Mapping[str, Any], leader: Leader | None, *, in_bits: bool
 ) -> dict[str, Any]:
-    """Who was dropped for whom, and how alike the two are.
+    """A dropped row, its leader, and how alike the two are.
 
     row: of the readable ones; place: its own; leader: None where the book does not hold it any more
     in_bits: likeness is a distance (hamming)
@@ -296,7 +296,7 @@ def dead_entry(chunk: RowChunk, bad: Unreadable, position: int, codec: str) -> d
 
 
 def similarity_of(verdicts: Verdicts, row: int, *, in_bits: bool) -> float | None:
-    """How alike a dropped row and its leader are, 0 to 1; None where a distance says that."""
+    """How alike a dropped row and its leader are, 0 to 1; None where a distance holds that."""
     if verdicts.kinds[row] == Kind.EXACT:
         return 1.0
     return None if in_bits else similarity_at(verdicts, row)

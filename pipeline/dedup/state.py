@@ -1,4 +1,4 @@
-"""The state file of `dedup --state`: where the run stands, and the sieve behind it."""
+"""The state file of `dedup --state`: where the run stands, and after that the sieve."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from twinsieve.pipeline.files.write import FileUse, Output
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
-from twinsieve.stages.header import Header
+from twinsieve.stages.header import StateHeader
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
-_HEADER = Header(b"twinsieve files\n", (2, 3), "a state of `twinsieve dedup`", NEW_STATE)
+_HEADER = StateHeader(b"twinsieve files\n", (2, 3), "a state of `twinsieve dedup`", NEW_STATE)
 """Format 2: leaders have no places."""
 _KEPT_DIGESTS = 10_000
 """How many inputs a state remembers, the newest ones."""
@@ -28,7 +28,7 @@ _KEPT_DIGESTS = 10_000
 
 @dataclass(slots=True)
 class FileState:
-    """What a later run goes on from.
+    """Where a later run continues.
 
     fields: which fields of a message were keys and scopes, by setting: with others, old and new keys
         would never be equal, or messages would meet that never should
@@ -148,7 +148,7 @@ def _locked(path: str) -> int | None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         status = os.fstat(descriptor)
         if status.st_size or not stat.S_ISREG(status.st_mode):
-            raise FileError(f"{path}: is no lock of a state, but lies where one must be; move it away")
+            raise FileError(f"{path}: is not the lock of a state, which must have this name; move it away")
         with suppress(FileNotFoundError):
             if os.path.samestat(status, os.stat(path)):
                 undo.pop_all()

@@ -79,14 +79,13 @@ class InputReader:
     header: of CSV inputs, once the first one was begun: the bytes of its header row, with the byte order mark
         that stands before it (of UTF-16 and UTF-32: as UTF-8, without the mark)
     documents: of JSON inputs, once the first one was begun: whether it is an array, or documents that span
-        lines, and no JSON lines
+        lines, not JSON lines
     codec: that rows of a chunk are decoded by
     mark: the byte order mark of the first input, once it was begun
     schema, table_kind, packing: of Parquet and Arrow inputs, once the first one was begun
     other_order: inputs begun so far whose columns stand in another order than those of the first; their rows
         come in its order
-    apart: inputs have nothing to do with each other: all this is that of the one begun last, and they may
-        have other columns
+    apart: inputs are independent: all this is that of the input begun last, and each may have other columns
     whole: all columns of those are read, not only what is judged
     ids_shown: as of `MessageReader`
     """
@@ -120,7 +119,7 @@ class InputReader:
         self._forget()
 
     def _forget(self) -> None:
-        """Know of no input."""
+        """Begin again, as before the first input."""
         self.mark: bytes | None = None
         self.names: list[str] = []
         self.header: bytes | None = None
@@ -143,7 +142,7 @@ class InputReader:
                 )
                 yield replace(chunk, columns=columns)
                 continue
-            # Editors and `cat` leave blank rows, and none holds a message; very many of them cost little so.
+            # Editors and `cat` leave blank rows, which hold no message. Left out here, many cost little.
             rows, filled = chunk.rows, chunk.rows.filled(self._delimiter.encode())
             blank = len(rows.rows) - len(filled)
             columns = self._columns(rows.only(filled) if blank else rows)
@@ -186,7 +185,7 @@ class InputReader:
     def size_of(self, name: str) -> int | None:
         """The size of an input, None for a stream; checks that a file can be read and that its columns fit.
 
-        Streams are not touched: what is read of them is gone.
+        Streams are not read: their bytes can be read once only.
         raises: FileError, UsageError, as `chunks` does
         """
         if is_stream(name):
@@ -259,7 +258,7 @@ class InputReader:
             blocks = chain([head], blocks)
             if documents and self._codec is not None:
                 raise FileError(
-                    f"{shown}: is no JSON lines, and other JSON is not read in {self._codec}; "
+                    f"{shown}: is not JSON lines, and other JSON is not read in {self._codec}; "
                     f"turn it into UTF-8 first, as with `iconv -f {self._codec}`"
                 )
             if documents:
@@ -312,7 +311,7 @@ class InputReader:
             text = ""
         names = _csv_fields(text, self._delimiter)
         if names is None:
-            raise FileError(f"{where}: is no CSV header; the first row names the columns")
+            raise FileError(f"{where}: is not a CSV header; the first row names the columns")
         if self.names and names != self.names:
             self._refuse_other_columns(where, self.names, names)
             self.other_order[source.shown] = None
@@ -366,7 +365,7 @@ class InputReader:
         """The fields of a CSV record by name. raises: UnreadableError"""
         fields, width = _csv_fields(self._decoded(record), self._delimiter), len(self.names)
         if fields is None:
-            problem = "is no CSV record; a quote is not closed or followed by text"
+            problem = "is not a CSV record; a quote is not closed or followed by text"
             raise UnreadableError(DeadLetterReason.INVALID_CSV, problem)
         if len(fields) != width:
             raise UnreadableError(
@@ -376,7 +375,7 @@ class InputReader:
 
 
 def _other_delimiter(head: str, wanted: Sequence[str], names: list[str]) -> str | None:
-    """What the columns of a header seem to be separated by, if that is plain; names: as it was read."""
+    """The delimiter of a header's columns if it is clearly another one; names: columns as they were read."""
     for other in _DELIMITERS:
         columns = _csv_fields(head, other) or []
         if set(wanted) & set(columns) or len(columns) > len(names):
@@ -413,7 +412,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _csv_fields(record: str, delimiter: str) -> list[str] | None:
-    """Fields of one record, or None where it is no CSV."""
+    """Fields of one record, or None where it is not CSV."""
     # The limit holds for the whole process, which may read other CSV.
     limit = csv.field_size_limit(max(len(record), 1 << 17))
     try:

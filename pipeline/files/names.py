@@ -62,11 +62,11 @@ def outputs_in(folder: str, inputs: Expanded) -> list[str]:
 
 
 def expand(given: list[str], outputs: Iterable[str | None]) -> Expanded:
-    """The names of all inputs, what they are relative to, and what is to be said of them.
+    """The names of all inputs, what they are relative to, and lines about them.
 
     A folder stands for all files below it with a known ending, a pattern (`*`, `?`, `[`, `**`) for all files
-    it matches; hidden ones, and those that are outputs, are left out. A name that is there is no pattern.
-    outputs: as given, None for none; what lies below one is left out too
+    it matches; hidden ones and outputs are left out. The name of a file that exists is not a pattern.
+    outputs: as given, None for none; files below one are left out too
     raises: UsageError for one that stands for nothing
     """
     written = {os.path.realpath(name) for name in outputs if name is not None}

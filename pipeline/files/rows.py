@@ -1,4 +1,4 @@
-"""Blocks of bytes as rows: lines, or CSV records with quoted newlines; none is held beyond its limit."""
+"""Blocks of bytes as rows: lines, or CSV records with quoted newlines; each within its limit of bytes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Rows:
         return [number for number, row in enumerate(rows) if row is None or row.strip() or delimiter in row]
 
     def only(self, numbers: list[int]) -> Rows:
-        """The rows with these numbers, to be read; their lines are not told."""
+        """The rows with these numbers, to be read; without their lines."""
         heads = {row: self.heads[number] for row, number in enumerate(numbers) if number in self.heads}
         return Rows([self.rows[number] for number in numbers], self.line, heads=heads)
 
@@ -63,7 +63,7 @@ class Rows:
 
 
 class _OpenRow:
-    """A row whose end has not come; of one that is too large its head alone is held.
+    """A row without its end so far; of one that is too large only the head is kept.
 
     size: how many bytes it has so far
     """
@@ -74,14 +74,14 @@ class _OpenRow:
         self.size = 0
 
     def add(self, piece: bytes, size: int | None = None) -> None:
-        """Go on; size: of the piece, where that is no more than a head."""
+        """Append a piece; size: of the piece, where it is only a head."""
         self.size += len(piece) if size is None else size
         self._pieces.append(piece[:SHOWN_BYTES] if self.size > self._max_bytes else piece)
         if self.size > self._max_bytes:
             self._pieces = [b"".join(self._pieces)[:SHOWN_BYTES]]
 
     def end(self, rows: Rows) -> Rows:
-        """Append it to these rows, which come back; the next row may begin."""
+        """Append the row to these rows and return them; the next row may begin."""
         rows.add(b"".join(self._pieces), self.size, self._max_bytes)
         self._pieces, self.size = [], 0
         return rows
@@ -122,7 +122,7 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
 
 
 def _noting(items: Iterator[_T], unfinished: Callable[[], int]) -> Iterator[_T]:
-    """The items; a stop among them is told how many bytes of a row were held."""
+    """The items; a StoppedError among them gets the number of bytes of an unfinished row."""
     try:
         yield from items
     except StoppedError as stopped:
@@ -131,7 +131,7 @@ def _noting(items: Iterator[_T], unfinished: Callable[[], int]) -> Iterator[_T]:
 
 
 def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",") -> Iterator[Rows]:
-    """CSV records of these lines: a line with an open quote goes on in the next one.
+    """CSV records of these lines: a line with an open quote continues in the next one.
 
     A quote opens where a field begins, and nowhere else: `5" pipe` is a field like others. A record that
     outgrows the limit is given up there, and the next line begins a new one, so that a lost quote costs one.
@@ -141,7 +141,7 @@ def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",
     quoted = False
     start = 1
     terminated = True
-    # Held is the newline of its last line too.
+    # The newline of its last line is held too.
     for batch in _noting(batches, lambda: record.size + bool(lines)):  # noqa: B023 (as it is then)
         if not lines and not batch.heads and not any(b'"' in row for row in batch.rows if row):
             # Every line is a record; among them may be very many blank ones.
@@ -202,7 +202,7 @@ _PLAIN = re.compile(rb'[^ \t\r\n,"\[\]{}]*')
 """A number or a word."""
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n][ \t\r\n]*")
-"""Only where blanks begin: else it would look behind very many blanks from each of them on."""
+"""Only where blanks begin: else the search would start again at each of very many blanks."""
 _PIECE_BYTES = 1 << 16
 _QUOTE, _COMMA, _OPENS, _CLOSES = b'"'[0], b","[0], b"[{", b"]}"
 
@@ -237,7 +237,7 @@ def one_line(row: bytes) -> bytes:
 
 
 class _Document:
-    """How far into a document what was seen so far goes; first: its first byte, which was seen."""
+    """State of reading one document; first: its first byte, which was read."""
 
     def __init__(self, first: int) -> None:
         self._depth = 1 if first in _OPENS else 0
@@ -246,9 +246,9 @@ class _Document:
         """A number or a word, which needs nothing behind it."""
 
     def end(self, block: bytes, position: int) -> int:
-        """Where it ends in the block, -1 if it goes on behind.
+        """Where it ends in the block, -1 if it continues behind.
 
-        block: without escapes, so that every quote begins or ends a text; at: where to go on
+        block: without escapes, so that every quote begins or ends a text; position: where to continue
         """
         if self.is_plain:
             end = _after(_PLAIN, block, position)
@@ -340,14 +340,14 @@ class _Cutter:
             self._close()
         advice = "has no end; fetch the file again, or mend it"
         if self._document is not None:
-            lines = "" if self._array_from else "; if it holds JSON lines, say --format jsonl"
+            lines = "" if self._array_from else "; if it holds JSON lines, add --format jsonl"
             raise FileError(f"{self._shown}: the document that begins in line {self._began} {advice}{lines}")
         if self._array_from:
             raise FileError(f"{self._shown}: the array that begins in line {self._array_from} {advice}")
         return self._taken()
 
     def _without_escapes(self, block: bytes) -> bytes:
-        """The block, its first byte too where the last block ended in the midst of an escape."""
+        """The block, without its first byte where the last block ended inside an escape."""
         plain = without_escapes(block)
         if self._escaped and block:
             plain = b"_" + without_escapes(block[1:])

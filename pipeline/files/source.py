@@ -32,7 +32,7 @@ STDIN = "-"
 
 _BLOCK_BYTES = 1 << 20
 _HEAD_BYTES = 1 << 12
-"""In which an encoding is looked for."""
+"""The bytes that show an encoding."""
 
 
 def is_stream(name: str) -> bool:
@@ -47,9 +47,9 @@ def is_stream(name: str) -> bool:
 
 
 class StoppedError(Exception):
-    """The run was asked to stop while it waited for input.
+    """A stop was requested while the run waited for input.
 
-    unfinished: bytes of a row that had not come to its end
+    unfinished: bytes of a row whose end was not read
     """
 
     unfinished = 0
@@ -62,8 +62,7 @@ class InputSource:
     shown: its name in messages, which has no secrets
     mark: the byte order mark that the content began with, which `blocks` leaves out
     waited_s: seconds in which a stream had nothing to read
-    size: bytes of a regular file as it lies there, and of an address that is open, where its store says so;
-        else None
+    size: bytes of a regular file, packed or not, and of an open address whose store gives its size; else None
     raises: FileError when it could not be opened: no such file, no permission, a directory
     """
 
@@ -123,12 +122,12 @@ class InputSource:
 
         encoding: as of `Dialect`; UTF-16 and UTF-32 come as UTF-8, others as they are
         raises: FileError when it cannot be read to its end, its compressed data is damaged or cut off, or it
-            is no text
+            is not text
         """
         try:
             blocks = unpacked(self._opened(), self.shown)
             head = b""
-            # The first read of a file gives what was looked at already; fields are sought in a whole block.
+            # The first block is as large as later ones: fields are looked for in a whole block.
             least = 0 if self.size is None and not is_address(self.name) else _BLOCK_BYTES
             while (len(head) < least or is_undecided(head)) and (block := next(blocks, b"")):
                 head += block
@@ -142,7 +141,7 @@ class InputSource:
             if encoding is None and (seen := encoding_seen(head[:_HEAD_BYTES])) is not None:
                 name, why = seen
                 raise FileError(
-                    f"{self.shown}: is no UTF-8 but {name.upper()} ({why}); "
+                    f"{self.shown}: is not UTF-8 but {name.upper()} ({why}); "
                     f"add --encoding {name}, or --encoding utf-8 if it is UTF-8"
                 )
             yield head

@@ -82,7 +82,7 @@ class Table:
         format_ = "Parquet" if self.kind == "parquet" else "Arrow"
         problem = str(error).partition("\n")[0] or type(error).__name__
         return FileError(
-            f"{self._shown}: cannot be read as {format_} ({problem}); fetch it again, or say --format"
+            f"{self._shown}: cannot be read as {format_} ({problem}); fetch it again, or add --format"
         )
 
 
@@ -104,7 +104,7 @@ def documents_of(
 ) -> tuple[list[dict[str, Any] | None], dict[int, Unreadable]]:
     """The named columns of each row as a message, and the rows where one of them cannot be read.
 
-    Text is text, also as bytes, which are hex where they are none. Numbers, booleans, lists and structs are
+    Text is text, also as bytes; bytes that are not text are hex. Numbers, booleans, lists and structs are
     what JSON has for them, timestamps and dates seconds since 1970, anything else is its text.
     """
     present = [name for name in batch.schema.names if name in set(names)]
@@ -130,7 +130,7 @@ def documents_of(
 
 
 def shown_row(batch: pa.RecordBatch, row: int) -> bytes:
-    """All columns of one row as JSON; text that is no UTF-8 as its bytes in hex."""
+    """All columns of one row as JSON; text that is not UTF-8 as its bytes in hex."""
     shown = {}
     for name, column in zip(batch.schema.names, batch.slice(row, 1).columns, strict=True):
         (value,) = _values(column)
@@ -151,7 +151,7 @@ def _values(column: pa.Array) -> list[Any]:
         return [None if index is None else entries[index] for index in column.indices.to_pylist()]
     if types.is_timestamp(kind):
         units = column.cast("int64").to_pylist()
-        return [None if index is None else index // _MILLIS[kind.unit] / 1000 for index in units]
+        return [None if unit is None else unit // _MILLIS[kind.unit] / 1000 for unit in units]
     if types.is_date(kind):
         days = column.cast("date32").cast("int32").to_pylist()
         return [None if day is None else day * 86400 for day in days]
@@ -174,7 +174,7 @@ def _as_python(scalar: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON has it, its text where JSON has nothing for it, and bytes that are no text in hex."""
+    """The value as JSON has it, its text where JSON has no such type, and bytes that are not text in hex."""
     if value is None or value is _UNREADABLE or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, bytes):
@@ -255,7 +255,7 @@ class TableWriter:
         self._writer.close()
 
     def close(self) -> None:
-        """Let go of the output; a writer of pyarrow that is dropped writes an end. Harmless after `end`."""
+        """Detach the output, as a writer of pyarrow that is dropped writes an end. Harmless after `end`."""
         self._sink.let_go()
         self._writer.close()
 

@@ -15,12 +15,12 @@ from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, TEXT, but_these
 _ADVICE = {
     DeadLetterReason.MISSING_FIELD: "name the right one, as with --text-field",
     DeadLetterReason.NOT_TEXT: "name another one with --text-field",
-    DeadLetterReason.NOT_UTF8: "say which it is with --encoding, or turn it into UTF-8 first",
-    DeadLetterReason.INVALID_JSON: "if it holds no JSON lines, say what with --format",
-    DeadLetterReason.NOT_AN_OBJECT: "if it holds plain lines, say --format text",
-    DeadLetterReason.INVALID_CSV: "if it holds no CSV, say what with --format",
+    DeadLetterReason.NOT_UTF8: "name it with --encoding, or turn it into UTF-8 first",
+    DeadLetterReason.INVALID_JSON: "if it does not hold JSON lines, name the format with --format",
+    DeadLetterReason.NOT_AN_OBJECT: "if it holds plain lines, add --format text",
+    DeadLetterReason.INVALID_CSV: "if it does not hold CSV, name the format with --format",
 }
-"""What to do when it is every row that has this reason."""
+"""What to do when every row has this reason."""
 
 
 _OF_JSON = (DeadLetterReason.INVALID_JSON, DeadLetterReason.NOT_AN_OBJECT, DeadLetterReason.TOO_LARGE)
@@ -28,13 +28,13 @@ _OF_JSON = (DeadLetterReason.INVALID_JSON, DeadLetterReason.NOT_AN_OBJECT, DeadL
 
 ALLOWED_SHARE = 0.01
 ALLOWED_ROWS = 9
-"""What a run may lose that says nothing of unreadable rows: this share of the rows, or this many."""
+"""Rows that a run without --max-unreadable may lose: this share of them, or this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstUnreadable:
-    """The first row that could not be read, or that has no text: where it stands and why, its fields, where
-    they are known, and what to do where its bytes tell that, else None.
+    """The first row that could not be read, or that has no text: where it stands and why, its fields where
+    they are known, and advice where its bytes give it, else None.
     """
 
     where: str
@@ -77,7 +77,7 @@ class TextField:
     _meant: dict[str, None] = field(default_factory=dict)
 
     def missed(self, number: int | None) -> str | None:
-        """What to say before input `number` begins (None: at the end), if the one before had no such field.
+        """The error before input `number` begins (None: at the end), if the one before had no such field.
 
         A short input may be without it where others are not.
         """
@@ -107,7 +107,7 @@ class TextField:
 
 @dataclass(slots=True)
 class _Rows:
-    """Rows that were looked at; first: without a text; has_field: one has the field, be it null."""
+    """Rows that were looked at; first: without a text; has_field: one has the field, perhaps null."""
 
     count: int = 0
     first: FirstUnreadable | None = None
@@ -161,7 +161,7 @@ def too_many_line(
 
 def no_text_line(first: FirstUnreadable) -> str:
     """One line for a run in which every row must have a text."""
-    return f"{first}, and input.null_text: fail allows no row without a text; mend it, or say pass"
+    return f"{first}, and input.null_text: fail allows no row without a text; mend it, or set it to pass"
 
 
 def strict_line(first: FirstUnreadable) -> str:
@@ -173,7 +173,7 @@ def strict_line(first: FirstUnreadable) -> str:
 
 
 def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
-    """One line for a run that has nothing else to show."""
+    """One line for a run that could read no row."""
     count = reasons.total()
     rows = "the only row" if count == 1 else f"all {count:,} rows"
     why = ", ".join(reason for reason, _ in reasons.most_common())
@@ -185,15 +185,15 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
 
 
 def _advice(chunk: RowChunk, bad: Unreadable) -> str | None:
-    """What to do where the row's bytes tell: JSON that may be an array or span lines, another encoding."""
+    """Advice that the row's bytes give: JSON that may be an array or span lines, another encoding."""
     if bad.reason is DeadLetterReason.NOT_UTF8 and chunk.batch is None:
-        return "if it is gb18030, big5, shift_jis, cp1252 or another one, say so, as with --encoding gb18030"
+        return "if it is gb18030, big5, shift_jis, cp1252 or another one, add it, as --encoding gb18030"
     if bad.reason not in _OF_JSON or chunk.rows.lines_of is not None:
         return None
     raw = chunk.raw(bad.row)[0].strip()
     if raw.startswith(b"["):
-        return "if it is a JSON array, say --format json"
-    return "if its documents span lines, say --format json" if raw == b"{" else None
+        return "if it is a JSON array, add --format json"
+    return "if its documents span lines, add --format json" if raw == b"{" else None
 
 
 def _fields(chunk: RowChunk, bad: Unreadable) -> tuple[str, ...]:

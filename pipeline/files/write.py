@@ -43,14 +43,14 @@ class Output:
     """One output file, plain or compressed by its ending; nothing has its name before `place`.
 
     name: a path, `-` for stdout, or a name of a descriptor of this process, as /dev/stderr or `>(...)`
-    mode: permissions of a new file; an existing one keeps its own unless 0600 is asked for, and its owner and
+    mode: permissions of a new file; an existing one keeps its own unless 0600 is requested, and its owner and
         group where the system allows that
     packed: an ending .gz, .zst, .bz2 or .xz means compressed
-    is_stream: what is written is out at once; `place` has nothing to do
+    is_stream: written bytes are visible at once; `place` does nothing
     raises: FileError when it cannot be made, written or renamed; nothing is left behind then
 
     A link is followed: the file it points to is replaced, the link stays. Other hard links to that file keep
-    the old content. A link that somebody else has put where everybody may write is refused.
+    the old content. A link of another user in a folder where all may write is refused.
     """
 
     def __init__(self, name: str, *, mode: int = 0o666, packed: bool = True) -> None:
@@ -91,7 +91,7 @@ class Output:
         if status is not None and stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(21, "is a directory")
         if status is not None and not stat.S_ISREG(status.st_mode):
-            # By the name as given: what links in /proc point to, as `pipe:[7]`, is no name.
+            # By the name as given: links in /proc point to texts such as `pipe:[7]`, which are not names.
             return cast(BinaryIO, io.FileIO(self.name, "wb"))
         if status is not None and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
@@ -124,7 +124,7 @@ class Output:
         return cast(BinaryIO, self)
 
     def sync(self) -> None:
-        """Put everything on disk, without its name; only `place` is left."""
+        """Put everything on disk, without its name; only `place` is left to call."""
         with self._named():
             if self._packer is not None:
                 self._packer.close()
@@ -134,7 +134,7 @@ class Output:
                 self._raw.close()
 
     def rest(self) -> None:
-        """Hold no descriptor of what `sync` put on disk; only `place` is left."""
+        """Close the descriptor after `sync`; only `place` is left to call."""
         with self._named():
             self._name_part()
         if not self.is_stream:
@@ -171,7 +171,7 @@ class Output:
         with self._named():
             if self._packer is not None:
                 self._packer.close()
-                # The next one begins with the next byte: a head without an end is a damaged file.
+                # The next member begins with the next byte: a head without an end is a damaged file.
                 self._packer = None
             if not self.is_stream:
                 os.fsync(self._raw.fileno())
@@ -187,7 +187,7 @@ class Output:
         part, self._part = self._part, None
         if part is not None and self._named_already:
             part.unlink(missing_ok=True)
-        # A packer that nobody closes writes its last bytes when it is freed, and from Python 3.13 on says on
+        # A packer that is not closed writes its last bytes when it is freed, and from Python 3.13 on warns on
         # stderr that the file is closed.
         self._plain.is_given_up = True
         if self._packer is not None:
@@ -250,7 +250,7 @@ def _followed(name: str) -> Path:
 
 
 def _nameless(folder: Path, mode: int) -> int | None:
-    """A new file without a name, which even kill -9 does not leave behind; None where there are none such."""
+    """A new file without a name, which even kill -9 does not leave behind; None where the system has none."""
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_DESCRIPTORS):
         return None
     try:
@@ -386,7 +386,7 @@ def descriptor_of(name: str, *, writes: bool) -> int | None:
 
 
 _SHARED_BY_NOBODY = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFIFO)
-"""Kinds of files that hold one thing: rows of two outputs in one pipe could not be told apart."""
+"""Kinds of files that hold one thing: rows of two outputs in one pipe would be mixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +413,7 @@ def refuse_clashes(
 ) -> None:
     """Refuse a written file that is also read, or written for another use.
 
-    outputs: flag → name, None where not asked for; state: what is written beside them
+    outputs: flag → name, None where not requested; state: what is written beside them
     settings, config: the settings, whose files are read, and their own file
 
     Links, hard links, descriptors and redirections are seen through. Devices may be shared.

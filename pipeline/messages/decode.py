@@ -103,7 +103,7 @@ def decode_json(message: bytes | None) -> Any:
         return json.loads(text, parse_int=_as_orjson)
     except (ValueError, RecursionError):
         raise UnreadableError(
-            DeadLetterReason.INVALID_JSON, f"is no JSON: {refused.msg} at character {refused.pos}"
+            DeadLetterReason.INVALID_JSON, f"is not JSON: {refused.msg} at character {refused.pos}"
         ) from refused
 
 

@@ -95,7 +95,7 @@ def _inside(name: str, bracket: re.Match[str]) -> str | int:
     try:
         return str(json.loads(f'"{double}"', strict=False))
     except ValueError as error:
-        raise _refused(name, bracket.start(), "the quoted name is no JSON string") from error
+        raise _refused(name, bracket.start(), "the quoted name is not a JSON string") from error
 
 
 def _refused(name: str, column: int, why: str) -> UsageError:

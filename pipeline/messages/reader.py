@@ -38,14 +38,14 @@ class MessageColumns:
     """m readable messages out of n raw ones.
 
     rows: list of m rows among the n, ascending
-    texts, ids: of each readable message; an id is as it came (`Written` where the value alone does not tell
+    texts, ids: of each readable message; an id is as it came (`Written` where the value alone does not have
         its spelling), None for none
     id_hashes, scopes: uint64[m], 0 for none; times_ms: int64[m] or NO_TIME
     keys: exact keys of `exact.fields`, None where the key text decides
     unreadable: the other rows, ascending, without those of `no_text`
     no_text: rows that come out though their text is null or missing; they are compared with nothing
     bad_times: how many times could not be understood; they count as none
-    unseen: fields that no message has had so far, now and then
+    unseen: fields that no message has had so far, reported now and then
     """
 
     rows: list[int]
@@ -94,13 +94,13 @@ def make_batch(
 
 
 class MessageReader:
-    """Turns raw messages into columns as the settings say: which fields, which scope, which exact key.
+    """Turns raw messages into columns by the settings: which fields, which scope, which exact key.
 
     flat: field names are names (of CSV columns), not paths
     ids_shown: ids go to an output, where they stand byte for byte: escapes of their strings are kept too
     passes_null: a message whose text is null or missing is in `no_text`; else it is unreadable
     text_roots: names at the top of a message that a text is in or below
-    raises: UsageError for a name that is no path, with its setting and column
+    raises: UsageError for a name that is not a path, with its setting and column
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class MessageReader:
         self._watch = FieldWatch(self._watched(source.model_fields_set), flat=flat)
 
     def _watched(self, given: set[str]) -> list[tuple[str, Path]]:
-        """Fields that some message should have: a default that nobody asked for may be missing."""
+        """Fields that some message should have: a default that the settings do not write may be missing."""
         watched = [("scope", path) for path in self._scope]
         watched += [("exact.fields", path) for path in self._key]
         if self._json and self._text_needed:
@@ -303,7 +303,7 @@ def _times_of(values: list[Any]) -> tuple[NDArray[np.int64], int]:
 
 
 def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable]:
-    """Rows whose value here cannot be written out again, as lists stand in lists without end."""
+    """Rows whose value cannot be written out again, as it is nested too deeply."""
     if not {list, dict} & set(map(type, column)):
         return []
     return [
@@ -316,7 +316,7 @@ def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable
 def _one_text(*parts: Any) -> Any:
     """The parts as one text, a line each, without empty ones; MISSING where there is none.
 
-    What is no text comes back instead.
+    A part that is not text is returned instead.
     """
     given = [part for part in parts if part is not MISSING and part is not None]
     if not given:

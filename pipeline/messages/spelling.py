@@ -35,7 +35,7 @@ class Written:
 
 
 def spelled(values: list[object], path: Path, rows: Sequence[bytes | None]) -> list[object]:
-    """The values, `Written` where the value alone does not tell how its row spells it, strings apart.
+    """The values, `Written` where the value alone does not have the spelling of its row; not for strings.
 
     values: of one field, decoded; path: where it stands in its row of JSON; rows: one for each value
     """
@@ -48,7 +48,7 @@ def spelled(values: list[object], path: Path, rows: Sequence[bytes | None]) -> l
 
 
 def spelled_strings(values: list[object], path: Path, rows: Sequence[bytes | None]) -> list[object]:
-    """The values, strings `Written` where their row spells them with escapes that nobody needs."""
+    """The values, strings `Written` where their row spells them with needless escapes."""
     spellings: list[object] = []
     for value, row in zip(values, rows, strict=True):
         if type(value) is str and row and b"\\" in row and _may_be_escaped(value, row):
@@ -85,7 +85,7 @@ def written_at(row: bytes, path: Path) -> bytes:
 def without_escapes(content: bytes) -> bytes:
     r"""As many bytes, with `__` for every escaped backslash and quote: those left begin and end texts.
 
-    content: JSON that does not begin in the midst of an escape
+    content: JSON that does not begin inside an escape
 
     >>> without_escapes(rb'["a\\", "\"b\n"]')
     b'["a__", "__b\\n"]'

@@ -135,6 +135,6 @@ def _requested_rate(share: float, steps: int) -> float:
 
 
 def filter_sizes(capacity: int, error_rate: float) -> tuple[int, int]:
-    """num_slices and bits_per_slice of `BloomFilter(capacity, error_rate)`, as it says itself."""
+    """num_slices and bits_per_slice of `BloomFilter(capacity, error_rate)`, as its attributes are."""
     bloom = BloomFilter(capacity, error_rate)
     return bloom.num_slices, bloom.bits_per_slice

@@ -60,7 +60,7 @@ def tier_sizes(window: Window) -> TierSizes:
 class TrieTiers:
     """Digests of kept messages with position, kept index and time of the newest message of each.
 
-    Everything inside the window is held, and some that has left it: who asks checks kept index and
+    It holds everything inside the window and some entries that have left it: the caller checks kept index and
     time. Memory follows from the window (`bytes_for`). One call a chunk of messages is intended.
     raises: UsageError for a window that cannot be kept
     """

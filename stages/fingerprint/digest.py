@@ -22,7 +22,7 @@ _SEED_BITS = {"mmh3": 32, "blake2b": 64}
 class DigestConfig:
     """How keys become digests, and the secret all fingerprints are seeded with.
 
-    method: `mmh3` (MurmurHash3 x64, fast; whoever knows the seed can forge equal digests, and texts
+    method: `mmh3` (MurmurHash3 x64, fast; anybody with the seed can forge equal digests, and texts
         that collide under every seed may exist, so hits are confirmed by text where it is stored) or
         `blake2b` (keyed; for hostile input where no text is stored)
     seed: secret, 0 … 2^32 - 1 for mmh3, 0 … 2^64 - 1 for blake2b

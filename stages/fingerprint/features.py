@@ -110,5 +110,5 @@ def _entry(line: str) -> tuple[str, int | None, str | None]:
     match = _ENTRY.fullmatch(line.strip())
     # jieba takes frequency 0 as an order to split the word, and keeps that for the whole process.
     if match is None or (match[2] is not None and int(match[2]) == 0):
-        raise UsageError(f"{line!r} is no dictionary entry; use `word [frequency from 1] [flag]`")
+        raise UsageError(f"{line!r} is not a dictionary entry; use `word [frequency from 1] [flag]`")
     return match[1], int(match[2]) if match[2] else None, match[3]

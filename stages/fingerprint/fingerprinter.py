@@ -73,7 +73,7 @@ class Fingerprinter:
     def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
         """Fingerprints of a batch, row by row; exact-only rows have a digest and zeros.
 
-        Tallies are 0; who knows the lists of words fills them (`stages.differ.tails`).
+        Tallies are 0; `stages.differ.tails`, which has the lists of words, fills them.
         keys: one exact key per row, in place of the key text
         raises: UsageError if there is not one key per row
         """

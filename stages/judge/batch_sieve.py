@@ -52,7 +52,7 @@ class BatchSieve:
         self._bloom = self._filters.bloom if self._filters else no_bloom()
         self._tiers = TrieTiers(exact.window) if exact.method == "trie" else None
         self._forgotten = Forgotten()
-        # The trie learns of a chunk's rows when the chunk is over; until then the ring must still hold them.
+        # The trie gets a chunk's rows after the chunk; until then the ring must hold them.
         self._chunk_rows = (
             min(CHUNK_ROWS, config.near.window.messages) if self._tiers is not None else CHUNK_ROWS
         )
@@ -84,17 +84,17 @@ class BatchSieve:
         self._run(batch, outcome, recorded=True)
 
     def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
-        """Let kept messages at these positions lead nobody from now on: copies of them are judged anew.
+        """Let kept messages at these positions no longer lead: the next copy of one is judged as new.
 
-        For messages that were kept and then never came out, told once. A copy kept since then goes on
-        to lead, if the ring still holds it; else it is forgotten with them, and the next copy is kept.
+        Called once, for messages that were kept and never came out. A copy kept since then still leads if
+        the ring holds it; else it is forgotten too, and the next copy is kept.
         tags: uint64[n], the first halves of their digests, salted with their scope
         """
         near, exact = self._chunk_judge, self.config.exact
         near.ring.forget(positions)
         if exact.method == "none":
             return
-        # The same text may have been kept again since; that copy goes on to lead.
+        # The same text may have been kept again since; that copy still leads.
         leaders, forgotten = near.ring.leaders_of(tags), set(positions.tolist())
         pairs = zip(positions.tolist(), tags.tolist(), strict=True)
         tags = np.array(
@@ -113,7 +113,7 @@ class BatchSieve:
         while low < len(batch):
             high = min(low + self._chunk_rows, len(batch))
             if len(self._forgotten):
-                # In these parts also where nothing is judged: what the trie lets go depends on them.
+                # The same parts where nothing is judged: what the trie drops depends on them.
                 tags = whole.digests[low:high, 0]
                 high = low + self._forgotten.until_one_repeats(tags)
                 if not recorded:
@@ -163,7 +163,7 @@ class BatchSieve:
         write_state(stream, self.config.scheme_id, _parameters(self.config), sections)
 
     def freeze(self) -> Callable[[BinaryIO], None]:
-        """`save` of the state as it is now, to be called later, from any thread, while judging goes on.
+        """`save` of the state as it is now, to be called later, from any thread, while the sieve judges more.
 
         Costs a copy of the state (`stats().bytes_used` bytes) for as long as it is held.
         """

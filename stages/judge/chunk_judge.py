@@ -120,7 +120,7 @@ class ChunkJudge:
         self.ring.reserve(min(characters, STORED_LENGTH * len(chunk.lengths)), len(chunk.lengths))
         clear(self._kept)
         if recorded or not self.ring.size:
-            # An empty index proposes nothing, and a look into it takes memory.
+            # An empty index proposes nothing, and reading it would take memory.
             self._matches.counts[:] = 0
         elif self._params.near != params.NEAR_NONE:
             self._propose(chunk)
@@ -176,7 +176,7 @@ class ChunkJudge:
         self._on_threads(insert_shard, count)
 
     def _on_threads(self, work: Any, size: int) -> None:
-        """All shards of the work on `size` rows; whether on threads never shows in what it does."""
+        """All shards of the work on `size` rows; with or without threads the result is the same."""
         if self._threads is None or size < _WORTH_THREADS:
             for shard in range(len(self._scratch)):
                 work(shard)

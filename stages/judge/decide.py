@@ -112,7 +112,7 @@ def decide(
                 bloom_prefetch(bloom, chunk.digests[ahead, 0], chunk.digests[ahead, 1])
         late = _advance(chunk, row, ring, bloom, params)
         if params.exact == EXACT_BLOOM:
-            # For rows that were judged elsewhere too: the state then is that of who judged them.
+            # Also for rows with recorded verdicts: the state is then that of the sieve that judged them.
             bloom_expire(bloom, ring.counters[KEPT], bloom_time(ring))
         if outcome.kinds[row] >= UNJUDGED_NEAR:
             judged_exact = params.exact != EXACT_NONE and outcome.kinds[row] == UNJUDGED
@@ -156,7 +156,7 @@ def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: Ju
     if counters[STREAM_TIME] == NO_TIME:
         counters[STREAM_TIME] = time
         counters[FIRST_TIME] = time
-        # What was kept before any time was known counts as kept now.
+        # Messages kept before any time was known count as kept now.
         for generation in range(len(bloom.generations)):
             bloom.generations[generation, GENERATION_FIRST_TIME] = time
             bloom.generations[generation, GENERATION_NEWEST_TIME] = time

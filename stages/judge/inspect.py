@@ -1,4 +1,4 @@
-"""What the sieve says of one pair, step by step: for `explain`, and for reading what an evaluation missed."""
+"""The judgement of one pair, step by step: for `explain`, and for the errors of an evaluation."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _alone(config: SieveConfig, **near: object) -> SieveConfig:
 
 
 def _shared(chunk: Chunk, config: SieveConfig) -> tuple[list[int], list[int]]:
-    """Bands and tables in which a look of the later row meets the earlier row's own bucket."""
+    """Bands and tables in which a probe of the later row meets the earlier row's own bucket."""
     layout = config.layout
     empty = BucketTable(layout, 1, 1.0).buckets
     buckets = empty._replace(band_buckets=_MANY_BUCKETS, table_buckets=_MANY_BUCKETS)

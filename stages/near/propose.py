@@ -23,7 +23,7 @@ from twinsieve.stages.window.tags import tag_find
 
 NOT_PROPOSED = -1
 PREFETCH_ROWS = 12
-"""near_10m: all lines of a row are fetched this many rows ahead."""
+"""All lines of a row are fetched this many rows ahead."""
 
 MATCHES_PER_ROW = 16
 """Mean room for matches; a shard whose room ends leaves its other rows to phase two."""
@@ -200,7 +200,7 @@ def propose(
 ) -> None:
     """Write the matches of rows low…high into `matches`; the room first…end is this shard's.
 
-    Rows that the ring already knows as exact copies are left NOT_PROPOSED: phase two seldom asks for them.
+    Rows that the ring already knows as exact copies are left NOT_PROPOSED: phase two seldom needs them.
     """
     ring, buckets = index.ring, index.buckets
     begin(scratch)

@@ -1,4 +1,4 @@
-"""NFKC of rows in which characters act on their neighbours: combining marks and conjoining jamo.
+"""NFKC of rows whose characters combine with their neighbours: combining marks and conjoining jamo.
 
 source: Unicode Standard, chapter 3.11 (normalization forms) and 3.12 (conjoining jamo); UAX #15
 """

@@ -81,7 +81,7 @@ def _groups_thousands(t: NDArray[np.uint32], comma: int, n: int, properties: NDA
 
 @kernel(callee=True)
 def _before(t: NDArray[np.uint32], i: int, properties: NDArray[np.uint32]) -> int:
-    """Where the last character before i stands that is no mark or joiner; -1 for nowhere."""
+    """Where the last character before i stands that is neither mark nor joiner; -1 for nowhere."""
     k = i - 1
     while k >= 0 and properties[t[k]] & (MARK | JOINER):
         k -= 1
@@ -444,7 +444,7 @@ def write_keys(
         bodies.own_lengths[row] = own if own >= 0 else length
         bodies.exact_only[row] = length < MIN_NEAR_LENGTH or digits_alone
         if length < MIN_NEAR_LENGTH:
-            # A row whose letters all went with tags, links and names is known by its raw text alone:
+            # A row whose letters all went with tags, links and names is compared by its raw text alone:
             # symbols left over would make posts about different tags equal.
             if product and (length > 0 or not bits & (LETTER | HAS_TAG | HAS_AT)):
                 length, own, digits_alone = _write(t, n, product, YES, lookups, out, word_starts, w)

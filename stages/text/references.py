@@ -1,6 +1,6 @@
 """References: the links, @names and tags of a message as short tokens behind its body (`text.compare`).
 
-The profile drops them from the body; here is what tells two messages apart where one was replaced by another.
+The profile drops them from the body. Their hashes behind the body keep two messages apart where one differs.
 A token is two private-use characters, by kind and hash, as no body holds them otherwise. The tokens of a row
 are sorted and each stands once, so that a tag that moved changes nothing.
 

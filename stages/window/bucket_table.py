@@ -1,7 +1,7 @@
 """The memory of the buckets: small pages while few buckets hold something, then large ones.
 
 The table has its full size from the start, so a bucket is the same one whatever the pages: verdicts and
-states do not know of them. Ten messages take 1 MB of it instead of 190.
+states do not depend on them. Ten messages take 1 MB of it instead of 190.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class BucketTable:
         resize_buckets(old, self.buckets, kept, ring_size)
 
     def _move(self, rows: NDArray[np.int64]) -> None:
-        """Move to large pages; the small ones are given back before.
+        """Move to large pages; free the small ones first.
 
         rows: int64[n], places of all buckets that hold something
         """

@@ -80,7 +80,7 @@ def resize_chains(
     indices = np.arange(kept - ring_size, kept, dtype=np.int64)
     moved = np.zeros_like(empty.next)
     moved[:, indices % capacity] = links[:, indices % links.shape[1]]
-    # Cells are told by the low bits of a hash: of more cells, several begin with the same chain. Fewer would
+    # A cell is the low bits of a hash: of more cells, several begin with the same chain. Fewer would
     # have to merge chains; what was saved is kept instead.
     more = max(1, cells // heads.shape[1])
     return empty._replace(heads=np.tile(heads, (1, more)), next=moved)

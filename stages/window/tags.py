@@ -42,7 +42,7 @@ class TagIndex:
     """The table for a ring of `capacity` slots.
 
     slots: int32[cells], cells a power of two, at least 1.5 × capacity; the complement of a ring slot (~slot),
-        or 0, so that a new table is zeros, and memory that nobody writes to costs nothing
+        or 0, so that a new table is zeros, and memory that is never written costs nothing
     mask: cells - 1
     raises: UsageError unless 1 <= capacity <= 2 ** 30
     """

@@ -27,12 +27,12 @@ from twinsieve.pipeline.settings.named_files import read_referenced
 from twinsieve.pipeline.settings.stage_config import scheme_of
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, UsageError
-from twinsieve.stages.header import Header
+from twinsieve.stages.header import StateHeader
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.judge.state import read_state, write_state
 
-_HEADER = Header(b"twinsieve sieve\n", (1,), "what Sieve.save wrote", "start with a new Sieve")
+_HEADER = StateHeader(b"twinsieve sieve\n", (1,), "what Sieve.save wrote", "start with a new Sieve")
 _SECTIONS = ("profile", "text", "features", "digest", "exact", "near", "time")
 """What verdicts on a column of texts depend on."""
 
